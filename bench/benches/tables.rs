@@ -1,0 +1,460 @@
+//! The World against plain arrays: what keeping the tables in an ECS costs.
+//!
+//! The same four steps (control flow, split, dead code, sweep) run once through a [`Shard`], its World and its
+//! Schedule, and once as calls of the same functions over plain [`CodeTables`]. Both read the same text and must
+//! write the same bytes. The two take turns on each batch, so that what else runs on the machine hits both; times
+//! are CPU time of the thread, least and median over the rounds, in nanoseconds an instruction.
+//!
+//! ```text
+//! cargo bench -p ptxopt-bench --bench tables [-- --rounds N] [-- --only world|arrays]
+//! ```
+//!
+//! `--only` runs one of the two without measuring, for profilers that count instructions.
+
+use ptxopt_bench::clock::{minimum_and_median, thread_time};
+use ptxopt_bench::{kernels, modules};
+use ptxopt_components::block::{BlockFlags, BlockHead, BlockMarks, BlockOrder};
+use ptxopt_components::code_object::{CodeFlags, CodeState};
+use ptxopt_components::ids::{BlockId, CodeId, Id, InstId};
+use ptxopt_components::instruction::{InstHead, Marks};
+use ptxopt_components::opcodes::Effects;
+use ptxopt_engine::commit::{CommitScratch, commit};
+use ptxopt_engine::dataflow::liveness::{LiveSets, LivenessScratch, solve};
+use ptxopt_engine::edits::EditLog;
+use ptxopt_engine::facts::{CodeFacts, Fact};
+use ptxopt_engine::forms::FormTable;
+use ptxopt_engine::phase::{Limits, Phase, Plan, Step, Verify};
+use ptxopt_engine::ptx::reader::{ReaderScratch, read};
+use ptxopt_engine::ptx::scan::{FunctionText, Module};
+use ptxopt_engine::ptx::writer::{WriterScratch, write_function};
+use ptxopt_engine::shard::Shard;
+use ptxopt_engine::tables::CodeTables;
+use ptxopt_systems::analyze_control_flow::{self, Graph, analyze};
+use ptxopt_systems::eliminate_dead::{self, MarkScratch, WalkScratch, find_dead_by_liveness, mark, sweep};
+use ptxopt_systems::{split_at_control_flow, sweep as sweep_phase};
+use std::hint::black_box;
+use std::time::Instant;
+
+/// Instructions of a batch, as the optimizer cuts them.
+const BATCH_INSTS: usize = 4096;
+
+/// Instructions of a measurement: enough for branch predictors not to know them all.
+const MODULE_INSTS: usize = 200_000;
+
+/// The steps of a run: number, name, phase.
+static STEPS: [(u16, &str, &Phase); 4] = [
+    (3, "control flow", &analyze_control_flow::PHASE),
+    (6, "split, commit", &split_at_control_flow::PHASE),
+    (16, "dead code", &eliminate_dead::FULL),
+    (76, "sweep, commit", &sweep_phase::PHASE),
+];
+
+/// What is measured of a run.
+const PARTS: [&str; 8] =
+    ["read", STEPS[0].1, STEPS[1].1, STEPS[2].1, STEPS[3].1, "all phases", "write", "everything"];
+
+/// Nanoseconds by part.
+type Times = [f64; PARTS.len()];
+
+fn plan() -> Plan {
+    let step = |&(number, name, phase): &(u16, &'static str, &'static Phase)| Step {
+        number,
+        name,
+        phase,
+        dump: false,
+        verified: false,
+    };
+    Plan {
+        steps: STEPS.iter().map(step).collect(),
+        analyses: &[&analyze_control_flow::PHASE],
+        checks: &[],
+        verify: Verify::Off,
+        fuel: None,
+        remarks: false,
+        fingerprint: None,
+        limits: Limits { time_ms: 60_000, memory: u64::MAX, growth_percent: 200 },
+    }
+}
+
+/// The text of a batch after a run, and the number of instructions in it.
+struct Written {
+    text: Vec<u8>,
+    insts_out: usize,
+}
+
+/// Runs a batch in a shard.
+fn run_in_world(
+    shard: &mut Shard,
+    module: &Module<'_>,
+    functions: &[FunctionText],
+    times: &mut Times,
+) -> Written {
+    let start = thread_time();
+    let output = shard.run(module, functions).unwrap_or_else(|error| panic!("{error:?}"));
+    let whole = thread_time() - start;
+    let steps = output.steps.iter().map(|step| step.ns as f64);
+    let read = output.read.as_nanos() as f64;
+    let rest = [output.phases, output.write, whole].map(|time| time.as_nanos() as f64);
+    for (sum, time) in times.iter_mut().zip(std::iter::once(read).chain(steps).chain(rest)) {
+        *sum += time;
+    }
+    Written { insts_out: output.functions.iter().map(|function| function.insts_out).sum(), text: output.text }
+}
+
+/// Everything that a shard owns, as plain fields.
+#[derive(Default)]
+struct Arrays {
+    tables: CodeTables,
+    /// What commits build.
+    staged: CodeTables,
+    forms: FormTable,
+    edits: EditLog,
+    live_sets: LiveSets,
+    reader: ReaderScratch,
+    writer: WriterScratch,
+    commit: CommitScratch,
+    analysis: analyze_control_flow::Scratch,
+    mark: MarkScratch,
+    walk: WalkScratch,
+    solver: LivenessScratch,
+    dead: Vec<InstId>,
+}
+
+impl Arrays {
+    fn run(&mut self, module: &Module<'_>, functions: &[FunctionText], times: &mut Times) -> Written {
+        let start = thread_time();
+        read(module, functions, &mut self.forms, &mut self.reader, &mut self.tables)
+            .expect("the text is PTX");
+        self.tables.code_facts.resize(self.tables.code_spans.len(), CodeFacts::default());
+        let loaded = thread_time();
+        let mut began = Instant::now();
+        for (step, sum) in times[1..=STEPS.len()].iter_mut().enumerate() {
+            match step {
+                0 => self.analyze(),
+                1 => self.split(),
+                2 => self.eliminate(),
+                _ => self.sweep(),
+            }
+            self.apply_edits();
+            let now = Instant::now();
+            *sum += (now - began).as_nanos() as f64;
+            began = now;
+        }
+        let ran = thread_time();
+        let written = self.write(module);
+        let end = thread_time();
+        times[0] += (loaded - start).as_nanos() as f64;
+        for (sum, time) in times[1 + STEPS.len()..].iter_mut().zip([ran - loaded, end - ran, end - start]) {
+            *sum += time.as_nanos() as f64;
+        }
+        written
+    }
+
+    fn write(&mut self, module: &Module<'_>) -> Written {
+        let mut written = Written { text: Vec::new(), insts_out: 0 };
+        for function in self.tables.view().functions() {
+            write_function(&function, &self.forms, module.text, &mut self.writer, &mut written.text);
+            let is_live = |block: &&BlockHead| !block.flags.contains(BlockFlags::DEAD);
+            black_box(function.blocks.iter().filter(is_live).count());
+            written.insts_out += function.live_inst_count();
+        }
+        written
+    }
+
+    /// As the system of [`analyze_control_flow`].
+    fn analyze(&mut self) {
+        let CodeTables {
+            code_spans,
+            code_states,
+            code_facts,
+            block_heads,
+            block_edges,
+            block_orders,
+            inst_heads,
+            pools,
+            ..
+        } = &mut self.tables;
+        let (inst_heads, pool) = (&*inst_heads, &pools.edges);
+        for (code, span) in code_spans.iter().enumerate() {
+            let state = &mut code_states[code];
+            if state.flags.contains(CodeFlags::LEFT) || code_facts[code].holds(Fact::ControlFlow, state) {
+                continue;
+            }
+            let rows = span.blocks.range();
+            let graph = Graph { edges: &block_edges[rows.clone()], pool };
+            let heads = &mut block_heads[rows.clone()];
+            let violates = analyze(graph, heads, &mut block_orders[rows], &mut self.analysis);
+            let insts = &inst_heads[span.insts.range()];
+            let leaves_early = mark_terminators(heads, graph, insts, &self.forms);
+            state.flags.set(CodeFlags::RPO_VIOLATION, violates);
+            state.flags.set(CodeFlags::EARLY_EXIT_SEEN, leaves_early);
+            code_facts[code].computed(Fact::ControlFlow, state);
+        }
+    }
+
+    /// As the system of [`split_at_control_flow`].
+    fn split(&mut self) {
+        let CodeTables { code_spans, code_states, block_heads, inst_heads, .. } = &mut self.tables;
+        for (code, (span, state)) in code_spans.iter().zip(code_states).enumerate() {
+            if state.flags.intersects(CodeFlags::LEFT | CodeFlags::TERMINATORS_LAST) {
+                continue;
+            }
+            let heads = &inst_heads[span.insts.range()];
+            for block in &block_heads[span.blocks.range()] {
+                let last = block.insts.end().saturating_sub(1);
+                for inst in block.insts.range() {
+                    if heads[inst].marks.contains(Marks::CONTROL) && heads[inst].is_live() && inst != last {
+                        self.edits.splits.push((CodeId::new(code), InstId::new(inst)));
+                    }
+                }
+            }
+            state.flags |= CodeFlags::TERMINATORS_LAST;
+        }
+    }
+
+    /// As the system of the full form of [`eliminate_dead`].
+    fn eliminate(&mut self) {
+        self.analyze();
+        for code in (0..self.tables.code_spans.len()).map(CodeId::new) {
+            let state = &self.tables.code_states[code.index()];
+            let facts = &self.tables.code_facts[code.index()];
+            if !state.flags.contains(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST)
+                || state.flags.contains(CodeFlags::LEFT)
+                || facts.holds(Fact::NoDeadCode, state)
+            {
+                continue;
+            }
+            self.delete_unreachable(code);
+            let function = self.tables.view().function(code);
+            mark(&function, &mut self.mark);
+            sweep(&function, &self.mark, &mut self.dead);
+            self.delete_dead(code);
+            let live = self.live_sets.of(code.index());
+            loop {
+                let function = self.tables.view().function(code);
+                solve(&function, &self.forms, &mut self.solver, live);
+                if !live.is_solved {
+                    break;
+                }
+                find_dead_by_liveness(&function, live, &mut self.walk, &mut self.dead);
+                if self.dead.is_empty() {
+                    let state = &self.tables.code_states[code.index()];
+                    self.tables.code_facts[code.index()].computed(Fact::Liveness, state);
+                    self.tables.code_facts[code.index()].computed(Fact::NoDeadCode, state);
+                    break;
+                }
+                delete(&mut self.tables, code, &self.dead);
+            }
+        }
+    }
+
+    fn delete_unreachable(&mut self, code: CodeId) {
+        let span = self.tables.code_spans[code.index()];
+        for block in span.blocks.range() {
+            let row = &mut self.tables.block_heads[block];
+            if self.tables.block_orders[block].rpo != BlockOrder::UNREACHABLE
+                || row.flags.contains(BlockFlags::DEAD)
+            {
+                continue;
+            }
+            row.flags |= BlockFlags::DEAD;
+            for inst in row.insts.range() {
+                self.tables.inst_heads[span.insts.first as usize + inst].marks |= Marks::TOMBSTONE;
+            }
+            let state = &mut self.tables.code_states[code.index()];
+            changed(state);
+            state.cfg_epoch += 1;
+            self.edits.reconnect = true;
+        }
+    }
+
+    fn delete_dead(&mut self, code: CodeId) {
+        delete(&mut self.tables, code, &self.dead);
+    }
+
+    fn sweep(&mut self) {
+        self.edits.sweep |= self.tables.code_states.iter().any(|state| {
+            state.flags.contains(CodeFlags::HAS_TOMBSTONES) && !state.flags.contains(CodeFlags::LEFT)
+        });
+    }
+
+    /// As the shard's commit; the tables that were built become the tables.
+    fn apply_edits(&mut self) {
+        if !self.edits.moves_rows() && !self.edits.reconnect {
+            return;
+        }
+        let pools = std::mem::take(&mut self.tables.pools);
+        commit(self.tables.view(), pools, &self.edits, &mut self.commit, &mut self.staged);
+        std::mem::swap(&mut self.tables.code_facts, &mut self.staged.code_facts);
+        std::mem::swap(&mut self.tables, &mut self.staged);
+        self.edits.clear();
+    }
+}
+
+fn delete(tables: &mut CodeTables, code: CodeId, insts: &[InstId]) {
+    let first = tables.code_spans[code.index()].insts.first as usize;
+    for inst in insts {
+        tables.inst_heads[first + inst.index()].marks |= Marks::TOMBSTONE;
+    }
+    if !insts.is_empty() {
+        changed(&mut tables.code_states[code.index()]);
+    }
+}
+
+fn changed(state: &mut CodeState) {
+    state.inst_epoch += 1;
+    state.flags |= CodeFlags::HAS_TOMBSTONES;
+}
+
+/// What [`analyze_control_flow`] does behind its analysis.
+fn mark_terminators(
+    heads: &mut [BlockHead],
+    graph: Graph<'_>,
+    insts: &[InstHead],
+    forms: &FormTable,
+) -> bool {
+    let mut leaves_early = false;
+    let last = heads.len() - 1;
+    for (block, head) in heads.iter_mut().enumerate() {
+        let terminator = insts[head.insts.range()].iter().rev().find(|inst| inst.is_live());
+        let effects = match terminator {
+            Some(inst) if inst.marks.contains(Marks::CONTROL) => forms.get(inst.form).effects,
+            _ => Effects::PURE,
+        };
+        head.flags.set(BlockFlags::ANALYSIS_OK, !effects.contains(Effects::UNKNOWN));
+        let returns = effects.intersects(Effects::RETURN | Effects::EXIT);
+        leaves_early |= returns && block != last;
+        let id = BlockId::new(block);
+        let may_turn_back = graph.pool[graph.edges[block].succs.range()].iter().any(|succ| *succ <= id);
+        head.marks.set(BlockMarks::BACK_EDGE_CANDIDATE, may_turn_back && !returns);
+        if returns {
+            head.marks = BlockMarks::from_bits_retain(head.marks.bits() & BlockMarks::RETURN_MASK);
+        }
+    }
+    leaves_early
+}
+
+/// Cuts functions into batches, as the optimizer does.
+fn cut(functions: &[FunctionText]) -> Vec<&[FunctionText]> {
+    let mut batches = Vec::new();
+    let (mut first, mut insts) = (0, 0);
+    for (at, function) in functions.iter().enumerate() {
+        if insts > 0 && insts + function.inst_count_max > BATCH_INSTS {
+            batches.push(&functions[first..at]);
+            (first, insts) = (at, 0);
+        }
+        insts += function.inst_count_max;
+    }
+    if first < functions.len() {
+        batches.push(&functions[first..]);
+    }
+    batches
+}
+
+/// Modules to run, and what they are.
+struct Load {
+    name: String,
+    texts: Vec<Vec<u8>>,
+}
+
+fn loads() -> Vec<Load> {
+    let made = [60, 1_000].map(|inst_count| Load {
+        name: format!("functions of {inst_count} instructions"),
+        texts: vec![kernels::module(MODULE_INSTS / inst_count, inst_count)],
+    });
+    let corpus = Load {
+        name: "corpus, a batch or more a module".to_owned(),
+        texts: modules::sets().swap_remove(0).texts,
+    };
+    made.into_iter().chain([corpus]).collect()
+}
+
+/// Which of the two runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Only {
+    Both,
+    World,
+    Arrays,
+}
+
+/// Runs every batch in both worlds; gives the instructions that went in.
+fn round(modules: &[Module<'_>], shard: &mut Shard, arrays: &mut Arrays, only: Only, times: &mut [Times; 2]) {
+    let mut world_first = false;
+    for module in modules {
+        for functions in cut(&module.functions) {
+            world_first = !world_first;
+            let mut world = |times: &mut Times| {
+                (only != Only::Arrays).then(|| run_in_world(shard, module, functions, times))
+            };
+            let mut plain =
+                |times: &mut Times| (only != Only::World).then(|| arrays.run(module, functions, times));
+            let [world_times, plain_times] = times;
+            let (in_world, in_arrays) = if world_first {
+                let in_world = world(world_times);
+                (in_world, plain(plain_times))
+            } else {
+                let in_arrays = plain(plain_times);
+                (world(world_times), in_arrays)
+            };
+            if let (Some(in_world), Some(in_arrays)) = (&in_world, &in_arrays) {
+                assert!(in_world.text == in_arrays.text, "both write the same bytes");
+                assert_eq!(in_world.insts_out, in_arrays.insts_out);
+            }
+        }
+    }
+}
+
+fn measure(load: &Load, rounds: usize, only: Only) {
+    let scan = |text| Module::scan(text).expect("the text is PTX");
+    let modules: Vec<Module<'_>> = load.texts.iter().map(|text| scan(text)).collect();
+    let (mut shard, mut arrays) = (Shard::new(&plan()), Arrays::default());
+    let inst_count = {
+        let reports = load.texts.iter().map(|text| ptxopt::optimize(text, &ptxopt::Options::default()));
+        reports.map(|output| output.expect("the text is PTX").report.instructions_in).sum::<u64>() as f64
+    };
+    // The first round grows the memory of both.
+    let mut samples = Vec::new();
+    for at in 0..=rounds {
+        let mut times = [Times::default(); 2];
+        round(&modules, &mut shard, &mut arrays, only, &mut times);
+        if at > 0 {
+            samples.push(times.map(|times| times.map(|time| time / inst_count)));
+        }
+    }
+    let batch_count: usize = modules.iter().map(|module| cut(&module.functions).len()).sum();
+    println!("\n{}: {inst_count} instructions in {batch_count} batches, {rounds} rounds", load.name);
+    if only != Only::Both {
+        return;
+    }
+    println!("{:16}{:>16}{:>18}{:>20}", "ns/instruction", "arrays", "World", "World / arrays");
+    println!(
+        "{:16}{:>8}{:>8}{:>10}{:>8}{:>12}{:>8}",
+        "", "min", "median", "min", "median", "of min", "median"
+    );
+    for (part, name) in PARTS.iter().enumerate() {
+        let column = |of: usize| samples.iter().map(|times| times[of][part]).collect::<Vec<_>>();
+        let ratios: Vec<f64> = samples.iter().map(|times| times[0][part] / times[1][part]).collect();
+        let ((world, world_median), (plain, plain_median)) =
+            (minimum_and_median(&column(0)), minimum_and_median(&column(1)));
+        println!(
+            "{name:16}{plain:8.2}{plain_median:8.2}{world:10.2}{world_median:8.2}{:12.3}{:8.3}",
+            world / plain,
+            minimum_and_median(&ratios).1
+        );
+    }
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let value =
+        |name| arguments.iter().position(|argument| argument == name).and_then(|at| arguments.get(at + 1));
+    let rounds = value("--rounds").map_or(40, |rounds| rounds.parse().expect("a number of rounds"));
+    let only = match value("--only").map(String::as_str) {
+        Some("world") => Only::World,
+        Some("arrays") => Only::Arrays,
+        _ => Only::Both,
+    };
+    for load in loads() {
+        measure(&load, rounds, only);
+    }
+}

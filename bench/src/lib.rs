@@ -1,0 +1,6 @@
+//! What the benchmarks work on: the modules of the repository and of the user's cache folder, kernels made to size,
+//! and a clock.
+
+pub mod clock;
+pub mod kernels;
+pub mod modules;

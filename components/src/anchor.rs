@@ -1,0 +1,103 @@
+//! Anchors, declarations and tables: what a body holds beside instructions.
+
+use crate::ids::{BlockId, InstId, NameId, Span};
+use bytemuck::{Pod, Zeroable};
+
+/// What an [`Anchor`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnchorKind {
+    /// A `.loc` line, perhaps with an inline site.
+    Loc,
+    /// A label that no branch names, but debug sections do.
+    DebugLabel,
+    /// A pragma that belongs to its block (`nounroll`).
+    BlockPragma,
+    /// A pragma that belongs to the next instruction (`used_bytes_mask`).
+    InstPragma,
+    /// Any other directive in statement position, copied through.
+    Directive,
+}
+
+/// Something bound to a place in the code.
+///
+/// Anchors of a function are sorted by place and written before the instruction at that place, in their order.
+/// Sweeping an instruction moves its anchors to the next surviving place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Anchor {
+    /// What it is.
+    pub kind: AnchorKind,
+    /// The instruction before which it stands; one past the last for the end of the function.
+    pub before: InstId,
+    /// The block it stands in.
+    pub block: BlockId,
+    /// Its bytes in the module's text.
+    pub text: Span,
+}
+
+/// A variable declared in a body (`.local`, `.shared`, `.param`, ...).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decl {
+    /// Bytes of the directives in front of the name.
+    pub directives: Span,
+    /// The name it is written with: another one where flattening scopes would make two meet.
+    pub name: NameId,
+    /// Bytes behind the name: dimensions and initialiser.
+    pub rest: Span,
+}
+
+/// What a [`Table`] lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableKind {
+    /// `.branchtargets`: blocks, in the target pool.
+    Branch,
+    /// `.calltargets`, copied through.
+    Calls,
+    /// `.callprototype`, copied through.
+    Prototype,
+}
+
+/// A labelled list that branches or calls refer to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// What it lists.
+    pub kind: TableKind,
+    /// The label it is written with.
+    pub name: NameId,
+    /// Of a branch table: its blocks in the target pool.
+    pub targets: Span,
+    /// Otherwise: its bytes, from the directive up to the semicolon.
+    pub text: Span,
+}
+
+/// A name: bytes of the module's text, or of the fresh-name buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Pod, Zeroable)]
+#[repr(C)]
+pub struct NameText {
+    first: u32,
+    length: u32,
+}
+
+impl NameText {
+    const FRESH: u32 = 1 << 31;
+
+    /// Bytes of the module's text.
+    #[must_use]
+    pub fn in_module(span: Span) -> Self {
+        Self { first: span.first, length: span.count }
+    }
+
+    /// Bytes of the fresh-name buffer.
+    #[must_use]
+    pub fn fresh(span: Span) -> Self {
+        Self { first: span.first, length: span.count | Self::FRESH }
+    }
+
+    /// The bytes, given both buffers.
+    #[inline]
+    #[must_use]
+    pub fn bytes<'a>(self, module: &'a [u8], fresh: &'a [u8]) -> &'a [u8] {
+        let buffer = if self.length & Self::FRESH == 0 { module } else { fresh };
+        let first = self.first as usize;
+        &buffer[first..first + (self.length & !Self::FRESH) as usize]
+    }
+}

@@ -1,0 +1,88 @@
+//! Code-object rows: the functions of a batch.
+
+use crate::ids::Span;
+use bevy_ecs::component::Component;
+use bitflags::bitflags;
+use bytemuck::{Pod, Zeroable};
+
+/// Where the rows and pool entries of a function lie in its shard.
+#[derive(Component, Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct CodeSpans {
+    /// Instruction rows.
+    pub insts: Span,
+    /// Block rows.
+    pub blocks: Span,
+    /// Virtual-register rows.
+    pub vregs: Span,
+    /// Anchors.
+    pub anchors: Span,
+    /// Declarations of the body.
+    pub decls: Span,
+    /// Jump tables, call-target lists and prototypes.
+    pub tables: Span,
+}
+
+bitflags! {
+    /// State of a function. The document offset of each bit stands beside it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Pod, Zeroable)]
+    #[repr(transparent)]
+    pub struct CodeFlags: u32 {
+        /// AnalyzeControlFlow is running (+1368 bit 0).
+        const ANALYSIS_RUNNING = 1 << 0;
+        /// Uses uniform registers (+1368 bit 4).
+        const USES_UNIFORM = 1 << 1;
+        /// A terminator leaves the kernel early (+1369 bit 7).
+        const EARLY_EXIT_SEEN = 1 << 2;
+        /// Re-entrancy guard of AnalyzeControlFlow (+1370 bit 4).
+        const REENTRANCY_GUARD = 1 << 3;
+        /// Result of a forced rebuild (+1370 bit 5).
+        const REBUILD_RESULT = 1 << 4;
+        /// Small enough for the quadratic variants (+1376 bit 1).
+        const SMALL_KERNEL = 1 << 5;
+        /// Some loop's interval of ranks is not its body (+1377 bit 5).
+        const RPO_VIOLATION = 1 << 6;
+        /// Is an `.entry`.
+        const ENTRY = 1 << 7;
+        /// Is left as it came in: phases skip it, the writer copies its text.
+        const LEFT = 1 << 8;
+        /// Every control-flow instruction ends its block (phase 6 has run).
+        const TERMINATORS_LAST = 1 << 9;
+        /// Selected by the fingerprint filter, or no filter is set.
+        const SELECTED = 1 << 10;
+        /// Holds tombstones that the next sweep removes.
+        const HAS_TOMBSTONES = 1 << 11;
+    }
+}
+
+/// State, epochs and progress of a function.
+///
+/// An epoch counts changes; a fact remembers the epochs that it was computed at, so "is it current" is a comparison.
+#[derive(Component, Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct CodeState {
+    /// State bits.
+    pub flags: CodeFlags,
+    /// Counts changes of instructions.
+    pub inst_epoch: u32,
+    /// Counts changes of blocks and edges.
+    pub cfg_epoch: u32,
+    /// Progress in the pipeline (+1552): 9 after phase 83, 19 after phase 95. Never falls.
+    pub progress: u32,
+}
+
+/// Where a function stands in its module.
+#[derive(Component, Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct CodeText {
+    /// Bytes of the header, from its first directive up to the brace.
+    pub header: Span,
+    /// Bytes of the body, both braces included.
+    pub body: Span,
+    /// Bytes of the name.
+    pub name: Span,
+    /// Instructions as read.
+    pub insts_in: u32,
+    /// Blocks as read, counted as phase 6 leaves them: each ends at its first control-flow instruction.
+    pub blocks_in: u32,
+}

@@ -1,0 +1,129 @@
+//! Forms: what a mnemonic means together with the shape of its operands.
+//!
+//! Real code has about a thousand distinct forms, so whatever can be said of an instruction without its operands'
+//! values is worked out once, here, and every phase asks the form. Nothing else in the workspace knows an opcode.
+
+use crate::ids::Span;
+use crate::opcodes::Effects;
+use crate::types::{PtxType, StateSpace};
+use bitflags::bitflags;
+
+/// Punctuation between the operands of an instruction. A shape is a list of these bytes.
+///
+/// `ld.v2 {%r1, %r2}, [%rd1]` has the shape `{ # , # } , [ # ]` where `#` is an operand.
+pub mod shape {
+    /// An operand.
+    pub const OPERAND: u8 = b'#';
+    /// An operand that is an address without brackets, `array[3]`.
+    pub const INDEXED: u8 = b'x';
+    /// Between operands.
+    pub const COMMA: u8 = b',';
+    /// Between the results of a pair, `d|p`.
+    pub const PIPE: u8 = b'|';
+    /// Opens a vector.
+    pub const BRACE_OPEN: u8 = b'{';
+    /// Closes a vector.
+    pub const BRACE_CLOSE: u8 = b'}';
+    /// Opens an address.
+    pub const BRACKET_OPEN: u8 = b'[';
+    /// Closes an address.
+    pub const BRACKET_CLOSE: u8 = b']';
+    /// Opens a call's parameter list.
+    pub const PAREN_OPEN: u8 = b'(';
+    /// Closes a call's parameter list.
+    pub const PAREN_CLOSE: u8 = b')';
+    /// Operands follow one another as text chunks: a statement that is copied through.
+    pub const VERBATIM: u8 = b'"';
+}
+
+/// What an operand is to its instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Role {
+    /// Read.
+    Use,
+    /// Written.
+    Def,
+    /// Read and written: accumulators, tied operands, everything an unknown instruction names.
+    DefUse,
+    /// Part of an address: read.
+    Address,
+    /// A branch target.
+    Target,
+    /// A function, table, texture or other name.
+    Name,
+}
+
+bitflags! {
+    /// What an operand slot accepts beside registers of its type.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+    pub struct Accepts: u8 {
+        /// A literal.
+        const IMMEDIATE = 1 << 0;
+        /// The sink `_`.
+        const SINK = 1 << 1;
+        /// A vector in braces.
+        const VECTOR = 1 << 2;
+        /// The sink as an element of a vector.
+        const SINK_ELEMENT = 1 << 3;
+        /// A negated predicate.
+        const NEGATION = 1 << 4;
+        /// A component selector.
+        const SELECTOR = 1 << 5;
+        /// A minus sign.
+        const MINUS = 1 << 6;
+        /// A symbol's address.
+        const SYMBOL = 1 << 7;
+    }
+}
+
+/// What a form says about one operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// What the operand is to the instruction.
+    pub role: Role,
+    /// What else the slot accepts.
+    pub accepts: Accepts,
+    /// The type it works on; none where the table leaves it unchecked.
+    pub ty: Option<PtxType>,
+    /// Whether the operand is an element of a brace vector.
+    pub in_vector: bool,
+}
+
+bitflags! {
+    /// Facts about a form that are no effects.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+    pub struct FormFlags: u8 {
+        /// The table's signature fits the operands. Where it does not, the instruction is kept and pinned.
+        const MODELLED = 1 << 0;
+        /// `.uni`: a promise that the branch or call is uniform.
+        const UNIFORM = 1 << 1;
+        /// Plain `f32` arithmetic flushes denormals: the module's target is `sm_1x`.
+        const FLUSHES = 1 << 2;
+        /// Has a slot that is written.
+        const DEFINES = 1 << 3;
+    }
+}
+
+/// An interned form.
+#[derive(Clone, Copy, Debug)]
+pub struct Form {
+    /// Root opcode: row of [`crate::opcodes::Opcodes::roots`].
+    pub root: u16,
+    /// What executing it does beside writing results.
+    pub effects: Effects,
+    /// Facts.
+    pub flags: FormFlags,
+    /// The state space that the mnemonic names.
+    pub space: StateSpace,
+    /// The type suffixes, in textual order; at most four matter.
+    pub types: [Option<PtxType>; 4],
+    /// Vector length of the mnemonic (`.v2`, `.v4`, `.v8`), else 1.
+    pub lanes: u8,
+    /// Bytes of the mnemonic in the form table's text.
+    pub mnemonic: Span,
+    /// Bytes of the shape in the form table's shape pool.
+    pub shape: Span,
+    /// One slot an operand, the guard excluded, in the form table's slot pool.
+    pub slots: Span,
+}

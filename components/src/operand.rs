@@ -1,0 +1,522 @@
+//! Operands: eight bytes each.
+//!
+//! ```text
+//! word       31   definition
+//!            28-30 tag: 1 register, 2 immediate, 3 literal, 4 block, 5 predicate or constant reference
+//!            27   names a virtual register (tag 1, and tag 5 where it is a predicate)
+//!            24-26 sub-kind, its meaning by tag
+//!            0-23 id
+//! modifiers  29-31 what the payload is: nothing, offset, wide offset, selector
+//!            28   a definition that also reads the old value
+//!            0-27 payload            (a whole i32 or f32 where the tag is 2)
+//! ```
+//!
+//! Brackets, braces and commas are no operands: they are the *shape* of the instruction's form, so `[%rd1+16]` is
+//! one register operand with an offset, and `{%f1, %f2}` is two operands.
+
+use crate::ids::{BlockId, Id, LiteralId, NameId, TableId, VRegId};
+use bytemuck::{Pod, Zeroable};
+
+/// Largest id that fits an operand word. A function that uses more registers, names or literals is an error.
+pub const OPERAND_ID_MAX: usize = (1 << 24) - 1;
+
+const DEFINITION: u32 = 1 << 31;
+const VREG: u32 = 1 << 27;
+const SUB_SHIFT: u32 = 24;
+const SUB_MASK: u32 = 7 << SUB_SHIFT;
+const TAG_SHIFT: u32 = 28;
+const TAG_MASK: u32 = 7 << TAG_SHIFT;
+const ID_MASK: u32 = (1 << 24) - 1;
+
+const TAG_REG: u32 = 1;
+const TAG_IMM: u32 = 2;
+const TAG_LITERAL: u32 = 3;
+const TAG_BLOCK: u32 = 4;
+const TAG_REF: u32 = 5;
+
+const SUB_MINUS: u32 = 1;
+const SUB_F32: u32 = 1;
+const SUB_PRED: u32 = 0;
+const SUB_NOT_PRED: u32 = 1;
+const SUB_SYMBOL: u32 = 2;
+const SUB_SPECIAL: u32 = 3;
+const SUB_SINK: u32 = 4;
+const SUB_TABLE: u32 = 5;
+const SUB_TEXT: u32 = 6;
+
+const KIND_SHIFT: u32 = 29;
+const KIND_OFFSET: u32 = 1;
+const KIND_OFFSET_WIDE: u32 = 2;
+const KIND_SELECTOR: u32 = 3;
+const ALSO_READ: u32 = 1 << 28;
+const PAYLOAD_MASK: u32 = (1 << 28) - 1;
+
+/// One operand of an instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Pod, Zeroable, Default)]
+#[repr(C)]
+pub struct Operand {
+    word: u32,
+    modifiers: u32,
+}
+
+/// What an operand is, unpacked for code that wants to match on it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum OperandKind {
+    /// A register that is no predicate; `minus` is the sign that `vmad` allows in front.
+    Register {
+        /// The register.
+        vreg: VRegId,
+        /// Whether a minus sign stands in front.
+        minus: bool,
+    },
+    /// A predicate register, perhaps negated.
+    Predicate {
+        /// The register.
+        vreg: VRegId,
+        /// Whether `!` stands in front.
+        negated: bool,
+    },
+    /// An integer literal.
+    Int(i32),
+    /// An `f32` literal, by its bits.
+    F32(u32),
+    /// A literal of the literal pool.
+    Literal(LiteralId),
+    /// A branch target.
+    Block(BlockId),
+    /// A variable, parameter or function by name.
+    Symbol(NameId),
+    /// A special register: row of [`crate::special_registers::SPECIAL_REGISTERS`].
+    Special(u32),
+    /// The sink `_`.
+    Sink,
+    /// A jump table, call-target list or prototype of this function.
+    Table(TableId),
+    /// Text copied through: a span in the literal pool.
+    Text(LiteralId),
+}
+
+impl Operand {
+    const fn pack(tag: u32, sub: u32, id: u32, extra: u32) -> Self {
+        Self { word: tag << TAG_SHIFT | sub << SUB_SHIFT | id | extra, modifiers: 0 }
+    }
+
+    fn id_bits(index: usize) -> u32 {
+        debug_assert!(index <= OPERAND_ID_MAX);
+        index as u32 & ID_MASK
+    }
+
+    /// A register operand that is read.
+    #[inline]
+    #[must_use]
+    pub fn register(vreg: VRegId) -> Self {
+        Self::pack(TAG_REG, 0, Self::id_bits(vreg.index()), VREG)
+    }
+
+    /// A predicate operand that is read.
+    #[inline]
+    #[must_use]
+    pub fn predicate(vreg: VRegId, negated: bool) -> Self {
+        let sub = if negated { SUB_NOT_PRED } else { SUB_PRED };
+        Self::pack(TAG_REF, sub, Self::id_bits(vreg.index()), VREG)
+    }
+
+    /// An integer literal that fits 32 bits.
+    #[inline]
+    #[must_use]
+    pub fn int(value: i32) -> Self {
+        Self { word: TAG_IMM << TAG_SHIFT, modifiers: value as u32 }
+    }
+
+    /// An `f32` literal.
+    #[inline]
+    #[must_use]
+    pub fn f32_bits(bits: u32) -> Self {
+        Self { word: TAG_IMM << TAG_SHIFT | SUB_F32 << SUB_SHIFT, modifiers: bits }
+    }
+
+    /// A literal of the literal pool.
+    #[inline]
+    #[must_use]
+    pub fn literal(literal: LiteralId) -> Self {
+        Self::pack(TAG_LITERAL, 0, Self::id_bits(literal.index()), 0)
+    }
+
+    /// A branch target.
+    #[inline]
+    #[must_use]
+    pub fn block(block: BlockId) -> Self {
+        Self::pack(TAG_BLOCK, 0, Self::id_bits(block.index()), 0)
+    }
+
+    /// A variable, parameter or function by name.
+    #[inline]
+    #[must_use]
+    pub fn symbol(name: NameId) -> Self {
+        Self::pack(TAG_REF, SUB_SYMBOL, Self::id_bits(name.index()), 0)
+    }
+
+    /// A special register by its row in the special-register table.
+    #[inline]
+    #[must_use]
+    pub fn special(row: usize) -> Self {
+        Self::pack(TAG_REF, SUB_SPECIAL, Self::id_bits(row), 0)
+    }
+
+    /// The sink `_`.
+    #[inline]
+    #[must_use]
+    pub const fn sink() -> Self {
+        Self::pack(TAG_REF, SUB_SINK, 0, 0)
+    }
+
+    /// A jump table, call-target list or prototype.
+    #[inline]
+    #[must_use]
+    pub fn table(table: TableId) -> Self {
+        Self::pack(TAG_REF, SUB_TABLE, Self::id_bits(table.index()), 0)
+    }
+
+    /// Text that is copied through.
+    #[inline]
+    #[must_use]
+    pub fn text(literal: LiteralId) -> Self {
+        Self::pack(TAG_REF, SUB_TEXT, Self::id_bits(literal.index()), 0)
+    }
+
+    fn with_payload(self, kind: u32, payload: u32) -> Self {
+        debug_assert!(payload <= PAYLOAD_MASK);
+        let kept = self.modifiers & ALSO_READ;
+        Self { word: self.word, modifiers: kind << KIND_SHIFT | kept | payload }
+    }
+
+    /// With a byte offset behind it, if the offset fits 28 bits; otherwise it belongs into the literal pool and
+    /// [`Operand::with_wide_offset`].
+    #[inline]
+    #[must_use]
+    pub fn with_offset(self, offset: i64) -> Option<Self> {
+        let fits = (-(1 << 27)..1 << 27).contains(&offset);
+        fits.then(|| {
+            if offset == 0 { self } else { self.with_payload(KIND_OFFSET, offset as u32 & PAYLOAD_MASK) }
+        })
+    }
+
+    /// With a byte offset that stands in the literal pool.
+    #[inline]
+    #[must_use]
+    pub fn with_wide_offset(self, literal: LiteralId) -> Self {
+        self.with_payload(KIND_OFFSET_WIDE, Self::id_bits(literal.index()))
+    }
+
+    /// With a component or lane selector (`.x`, `.h0`, `.b3210`).
+    #[inline]
+    #[must_use]
+    pub fn with_selector(self, selector: Selector) -> Self {
+        self.with_payload(KIND_SELECTOR, selector.0)
+    }
+
+    /// With a minus sign in front.
+    #[inline]
+    #[must_use]
+    pub fn with_minus(self) -> Self {
+        debug_assert!(self.tag() == TAG_REG);
+        Self { word: self.word | SUB_MINUS << SUB_SHIFT, ..self }
+    }
+
+    /// As a definition; `also_read` where the old value is an input as well (accumulators, unknown instructions).
+    #[inline]
+    #[must_use]
+    pub fn as_definition(self, also_read: bool) -> Self {
+        let modifiers = if also_read { self.modifiers | ALSO_READ } else { self.modifiers };
+        Self { word: self.word | DEFINITION, modifiers }
+    }
+
+    /// The same operand for another register of the same class.
+    #[inline]
+    #[must_use]
+    pub fn with_vreg(self, vreg: VRegId) -> Self {
+        debug_assert!(self.vreg().is_some());
+        Self { word: self.word & !ID_MASK | Self::id_bits(vreg.index()), ..self }
+    }
+
+    /// The same operand for another branch target.
+    #[inline]
+    #[must_use]
+    pub fn with_block(self, block: BlockId) -> Self {
+        debug_assert!(self.tag() == TAG_BLOCK);
+        Self { word: self.word & !ID_MASK | Self::id_bits(block.index()), ..self }
+    }
+
+    #[inline]
+    const fn tag(self) -> u32 {
+        (self.word & TAG_MASK) >> TAG_SHIFT
+    }
+
+    #[inline]
+    const fn sub(self) -> u32 {
+        (self.word & SUB_MASK) >> SUB_SHIFT
+    }
+
+    /// The packed word, for hashing and dumps.
+    #[inline]
+    #[must_use]
+    pub const fn word(self) -> u32 {
+        self.word
+    }
+
+    /// The packed modifiers, for hashing and dumps.
+    #[inline]
+    #[must_use]
+    pub const fn modifiers(self) -> u32 {
+        self.modifiers
+    }
+
+    /// The register that the operand names: predicate or not, read or written.
+    #[inline]
+    #[must_use]
+    pub fn vreg(self) -> Option<VRegId> {
+        (self.word & VREG != 0).then_some(VRegId(self.word & ID_MASK))
+    }
+
+    /// Whether the operand is written.
+    #[inline]
+    #[must_use]
+    pub const fn is_definition(self) -> bool {
+        self.word & DEFINITION != 0
+    }
+
+    /// Whether the operand is read; a definition is when the old value flows in.
+    #[inline]
+    #[must_use]
+    pub const fn is_use(self) -> bool {
+        self.word & DEFINITION == 0 || (self.modifiers & ALSO_READ != 0 && self.tag() != TAG_IMM)
+    }
+
+    /// Whether a written operand keeps part of its old value: one component of a vector register, a selected lane,
+    /// or a tied accumulator.
+    #[inline]
+    #[must_use]
+    pub fn is_partial(self) -> bool {
+        self.is_use() || self.selector().is_some()
+    }
+
+    /// The branch target, if it is one.
+    #[inline]
+    #[must_use]
+    pub fn as_block(self) -> Option<BlockId> {
+        (self.tag() == TAG_BLOCK).then_some(BlockId(self.word & ID_MASK))
+    }
+
+    /// The jump table, if it is one.
+    #[inline]
+    #[must_use]
+    pub fn as_table(self) -> Option<TableId> {
+        (self.tag() == TAG_REF && self.sub() == SUB_TABLE).then_some(TableId(self.word & ID_MASK))
+    }
+
+    /// Whether an offset or a selector stands behind.
+    #[inline]
+    #[must_use]
+    pub const fn has_payload(self) -> bool {
+        self.tag() != TAG_IMM && self.modifiers >> KIND_SHIFT != 0
+    }
+
+    /// The payload as a byte offset, if it is one that fits the operand.
+    #[inline]
+    #[must_use]
+    pub fn offset(self) -> Option<i32> {
+        let is_offset = self.tag() != TAG_IMM && self.modifiers >> KIND_SHIFT == KIND_OFFSET;
+        is_offset.then_some((self.modifiers << 4) as i32 >> 4)
+    }
+
+    /// The literal that holds a wide offset, if there is one.
+    #[inline]
+    #[must_use]
+    pub fn wide_offset(self) -> Option<LiteralId> {
+        let is_wide = self.tag() != TAG_IMM && self.modifiers >> KIND_SHIFT == KIND_OFFSET_WIDE;
+        is_wide.then_some(LiteralId(self.modifiers & PAYLOAD_MASK))
+    }
+
+    /// The component or lane selector, if there is one.
+    #[inline]
+    #[must_use]
+    pub fn selector(self) -> Option<Selector> {
+        let is_selector = self.tag() != TAG_IMM && self.modifiers >> KIND_SHIFT == KIND_SELECTOR;
+        is_selector.then_some(Selector(self.modifiers & PAYLOAD_MASK))
+    }
+
+    /// What the operand is.
+    ///
+    /// # Panics
+    /// On a word that no constructor makes.
+    #[must_use]
+    pub fn kind(self) -> OperandKind {
+        let id = self.word & ID_MASK;
+        match (self.tag(), self.sub()) {
+            (TAG_REG, sub) => OperandKind::Register { vreg: VRegId(id), minus: sub & SUB_MINUS != 0 },
+            (TAG_IMM, SUB_F32) => OperandKind::F32(self.modifiers),
+            (TAG_IMM, _) => OperandKind::Int(self.modifiers as i32),
+            (TAG_LITERAL, _) => OperandKind::Literal(LiteralId(id)),
+            (TAG_BLOCK, _) => OperandKind::Block(BlockId(id)),
+            (TAG_REF, SUB_PRED) => OperandKind::Predicate { vreg: VRegId(id), negated: false },
+            (TAG_REF, SUB_NOT_PRED) => OperandKind::Predicate { vreg: VRegId(id), negated: true },
+            (TAG_REF, SUB_SYMBOL) => OperandKind::Symbol(NameId(id)),
+            (TAG_REF, SUB_SPECIAL) => OperandKind::Special(id),
+            (TAG_REF, SUB_SINK) => OperandKind::Sink,
+            (TAG_REF, SUB_TABLE) => OperandKind::Table(TableId(id)),
+            (TAG_REF, SUB_TEXT) => OperandKind::Text(LiteralId(id)),
+            _ => panic!("operand word {:#010x} has no meaning", self.word),
+        }
+    }
+}
+
+impl std::fmt::Debug for Operand {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.is_definition() {
+            f.write_str(if self.is_use() { "~" } else { "=" })?;
+        }
+        write!(f, "{:?}", self.kind())?;
+        if let Some(offset) = self.offset() {
+            write!(f, "{offset:+}")?;
+        }
+        if let Some(selector) = self.selector() {
+            write!(f, ".{}", selector.text())?;
+        }
+        Ok(())
+    }
+}
+
+/// A component or lane selector of up to five letters and digits, packed in base 37.
+///
+/// Base 37 because that is enough for `[a-z0-9]` and "no character", and five of them fit the 28-bit payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Selector(u32);
+
+impl Selector {
+    const LENGTH_MAX: usize = 5;
+
+    /// Packs `text` (without its dot), if it is a selector at all.
+    #[must_use]
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        if text.is_empty() || text.len() > Self::LENGTH_MAX {
+            return None;
+        }
+        let mut packed = 0;
+        for &byte in text.iter().rev() {
+            let digit = match byte {
+                b'a'..=b'z' => byte - b'a' + 1,
+                b'0'..=b'9' => byte - b'0' + 27,
+                _ => return None,
+            };
+            packed = packed * 37 + u32::from(digit);
+        }
+        Some(Self(packed))
+    }
+
+    /// The text without its dot.
+    #[must_use]
+    pub fn text(self) -> String {
+        let mut rest = self.0;
+        let mut text = String::new();
+        while rest != 0 {
+            let digit = (rest % 37) as u8;
+            text.push(char::from(if digit <= 26 { b'a' + digit - 1 } else { b'0' + digit - 27 }));
+            rest /= 37;
+        }
+        text
+    }
+}
+
+/// A literal or text span that does not fit an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Literal {
+    /// The value's bits; for text, the byte offset in the module.
+    pub bits: u64,
+    /// Length of a text in bytes, otherwise 0.
+    pub length: u32,
+    kind: u32,
+}
+
+/// What a [`Literal`] holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LiteralKind {
+    /// A signed 64-bit integer.
+    Signed,
+    /// An integer above the signed range.
+    Unsigned,
+    /// A double, by its bits.
+    F64,
+    /// Text of the module, by offset and length.
+    Text,
+}
+
+impl Literal {
+    /// A literal with the given bits.
+    #[must_use]
+    pub fn new(kind: LiteralKind, bits: u64) -> Self {
+        debug_assert!(kind != LiteralKind::Text);
+        Self { bits, length: 0, kind: kind as u32 }
+    }
+
+    /// Text of the module: `length` bytes from byte `offset`.
+    #[must_use]
+    pub fn text(offset: u32, length: u32) -> Self {
+        Self { bits: u64::from(offset), length, kind: LiteralKind::Text as u32 }
+    }
+
+    /// What the literal holds.
+    #[must_use]
+    pub fn kind(&self) -> LiteralKind {
+        match self.kind {
+            0 => LiteralKind::Signed,
+            1 => LiteralKind::Unsigned,
+            2 => LiteralKind::F64,
+            _ => LiteralKind::Text,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_keep_their_sign_and_their_register() {
+        for offset in [-(1 << 27), -16, 0, 1, (1 << 27) - 1] {
+            let operand = Operand::register(VRegId(77)).with_offset(offset).unwrap();
+            assert_eq!(i64::from(operand.offset().unwrap_or(0)), offset);
+            assert_eq!(operand.vreg(), Some(VRegId(77)));
+        }
+        assert_eq!(Operand::register(VRegId(0)).with_offset(1 << 27), None);
+    }
+
+    #[test]
+    fn immediates_are_never_taken_for_payloads() {
+        for value in [i32::MIN, -1, 0, 1 << 28, 3 << 29, i32::MAX] {
+            let operand = Operand::int(value);
+            assert_eq!(operand.kind(), OperandKind::Int(value));
+            assert_eq!((operand.offset(), operand.wide_offset(), operand.selector()), (None, None, None));
+            assert!(operand.is_use());
+        }
+    }
+
+    #[test]
+    fn definitions_say_whether_the_old_value_flows_in() {
+        let plain = Operand::register(VRegId(3)).as_definition(false);
+        assert!(plain.is_definition() && !plain.is_use() && !plain.is_partial());
+        let tied = Operand::register(VRegId(3)).as_definition(true);
+        assert!(tied.is_definition() && tied.is_use() && tied.is_partial());
+        let lane = Operand::register(VRegId(3)).with_selector(Selector::parse(b"x").unwrap());
+        assert!(lane.as_definition(false).is_partial());
+    }
+
+    #[test]
+    fn selectors_round_trip() {
+        for text in ["x", "h1", "b3", "b3210", "b7654", "a9z0b"] {
+            assert_eq!(Selector::parse(text.as_bytes()).unwrap().text(), text);
+        }
+        assert_eq!(Selector::parse(b"toolong"), None);
+        assert_eq!(Selector::parse(b""), None);
+    }
+}

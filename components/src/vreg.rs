@@ -1,0 +1,93 @@
+//! Virtual-register rows.
+
+use crate::ids::NameId;
+use crate::types::{PackedType, PtxType, RegClass};
+use bevy_ecs::component::Component;
+use bitflags::bitflags;
+use bytemuck::{Pod, Zeroable};
+
+bitflags! {
+    /// Facts about a virtual register.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Pod, Zeroable)]
+    #[repr(transparent)]
+    pub struct VRegFlags: u16 {
+        /// Declared in the function's header: its declaration is not written again.
+        const FORMAL = 1 << 0;
+        /// An input of the function (`.reg` formal).
+        const INPUT = 1 << 1;
+        /// A result of the function (`.reg` return parameter): live at every return.
+        const OUTPUT = 1 << 2;
+        /// Declared at module scope: live at calls, returns and exits.
+        const MODULE = 1 << 3;
+        /// Named by an asynchronous or unknown instruction: never copied, split or removed.
+        const PINNED = 1 << 4;
+        /// The carry register of the function, which PTX does not name.
+        const CARRY = 1 << 5;
+        /// Holds a value before its first definition.
+        const INITIALISED = 1 << 6;
+        /// May change between two reads.
+        const VOLATILE = 1 << 7;
+        /// Head of an interference chain.
+        const INTERFERENCE_CHAIN = 1 << 8;
+        /// Its chain's set is no subset of its own.
+        const NON_SUBSET = 1 << 9;
+        /// Was split.
+        const WAS_SPLIT = 1 << 10;
+        /// To be split.
+        const NEEDS_SPLIT = 1 << 11;
+        /// Was propagated.
+        const PROPAGATED = 1 << 12;
+        /// Qualified by a predicate.
+        const PREDICATE_QUALIFIED = 1 << 13;
+        /// Opcode rewriting is pending (+245).
+        const REWRITE = 1 << 14;
+    }
+}
+
+/// Class, type and facts of a register.
+#[derive(Component, Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct VRegHead {
+    class: u16,
+    /// Declared type and vector length.
+    pub ty: PackedType,
+    /// Facts.
+    pub flags: VRegFlags,
+    padding: u16,
+}
+
+impl VRegHead {
+    /// A register declared with type `ty`.
+    #[must_use]
+    pub fn new(ty: PackedType, flags: VRegFlags) -> Self {
+        let class = if ty.element() == PtxType::Pred { RegClass::P } else { RegClass::R };
+        Self { class: class as u16, ty, flags, padding: 0 }
+    }
+
+    /// Register class.
+    #[must_use]
+    pub const fn class(&self) -> RegClass {
+        match self.class {
+            0 => RegClass::R,
+            1 => RegClass::Ur,
+            2 => RegClass::P,
+            3 => RegClass::Up,
+            _ => RegClass::B,
+        }
+    }
+}
+
+/// How a register is spelled: `%rd` and 17, or a name without a number.
+#[derive(Component, Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct VRegName {
+    /// The name, or the prefix of a declared range.
+    pub prefix: NameId,
+    /// Number within the range, or [`VRegName::WHOLE`].
+    pub number: u32,
+}
+
+impl VRegName {
+    /// The prefix is the whole name.
+    pub const WHOLE: u32 = u32::MAX;
+}

@@ -1,0 +1,111 @@
+//! Edges: what each block's control-flow instructions and its end lead to.
+
+use crate::tables::CodeTables;
+use ptxopt_components::anchor::Table;
+use ptxopt_components::block::{BlockEdges, BlockFlags, BlockHead};
+use ptxopt_components::code_object::CodeSpans;
+use ptxopt_components::ids::{BlockId, Id, Span};
+use ptxopt_components::instruction::{InstHead, InstOperands, Marks};
+use ptxopt_components::operand::Operand;
+
+/// What an edge walk needs of a function.
+#[derive(Clone, Copy)]
+pub struct EdgeSource<'a> {
+    /// Instruction heads of the function.
+    pub heads: &'a [InstHead],
+    /// Instruction operands of the function.
+    pub operands: &'a [InstOperands],
+    /// The operand pool.
+    pub pool: &'a [Operand],
+    /// Tables of the function.
+    pub tables: &'a [Table],
+    /// The target pool.
+    pub targets: &'a [BlockId],
+}
+
+impl EdgeSource<'_> {
+    /// Calls `edge` for each successor of the block `insts`, in order; says whether control runs off its end.
+    ///
+    /// What follows an unguarded branch, return, exit or trap in the block is never reached.
+    pub fn successors(&self, insts: Span, mut edge: impl FnMut(BlockId)) -> bool {
+        for inst in insts.range() {
+            let head = &self.heads[inst];
+            if !head.marks.contains(Marks::CONTROL) || !head.is_live() {
+                continue;
+            }
+            for operand in self.operands[inst].get(head.operand_count, self.pool) {
+                if let Some(block) = operand.as_block() {
+                    edge(block);
+                } else if let Some(table) = operand.as_table() {
+                    self.targets[self.tables[table.index()].targets.range()]
+                        .iter()
+                        .copied()
+                        .for_each(&mut edge);
+                }
+            }
+            if !head.opcode.is_guarded() {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// Builds successor and predecessor lists of the function `spans` from its instructions.
+///
+/// Parallel edges are kept. The fall-through successor comes last.
+pub fn connect(tables: &mut CodeTables, spans: &CodeSpans) {
+    let CodeTables { inst_heads, inst_operands, block_heads, block_edges, pools, .. } = tables;
+    let heads = &inst_heads[spans.insts.range()];
+    let operands = &inst_operands[spans.insts.range()];
+    let source = EdgeSource {
+        heads,
+        operands,
+        pool: &pools.operands,
+        tables: &pools.tables[spans.tables.range()],
+        targets: &pools.targets,
+    };
+    let (blocks, edges) = (&block_heads[spans.blocks.range()], &mut block_edges[spans.blocks.range()]);
+    connect_blocks(source, blocks, edges, &mut pools.edges);
+}
+
+/// As [`connect`], over plain slices: appends to `pool` and points `edges` at it. Dead blocks have no edges.
+pub fn connect_blocks(
+    source: EdgeSource<'_>,
+    blocks: &[BlockHead],
+    edges: &mut [BlockEdges],
+    pool: &mut Vec<BlockId>,
+) {
+    let count = blocks.len();
+    for row in edges.iter_mut() {
+        *row = BlockEdges::default();
+    }
+    for (block, head) in blocks.iter().enumerate() {
+        if head.flags.contains(BlockFlags::DEAD) {
+            continue;
+        }
+        let first = pool.len();
+        let runs_off = source.successors(head.insts, |target| pool.push(target));
+        if runs_off && block + 1 < count {
+            pool.push(BlockId::new(block + 1));
+        }
+        edges[block].succs = Span::between(first, pool.len());
+        for target in &pool[first..] {
+            edges[target.index()].preds.count += 1;
+        }
+    }
+    let mut next = pool.len() as u32;
+    for row in edges.iter_mut() {
+        row.preds.first = next;
+        next += std::mem::take(&mut row.preds.count);
+    }
+    pool.resize(next as usize, BlockId(0));
+    for block in 0..count {
+        for at in edges[block].succs.range() {
+            let preds = &mut edges[pool[at].index()].preds;
+            let slot = preds.end();
+            preds.count += 1;
+            pool[slot] = BlockId::new(block);
+        }
+    }
+}

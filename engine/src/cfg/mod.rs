@@ -1,0 +1,3 @@
+//! Control flow: edges from instructions, and reverse postorder.
+
+pub mod build;

@@ -1,0 +1,160 @@
+//! The doors to the columns of a shard.
+//!
+//! Phases never see entities: each parameter here gives the columns of one archetype as slices, cut at the rows in
+//! use. A system's parameters are exactly what it reads and writes. Change ticks are bypassed; epochs serve instead.
+
+use crate::facts::CodeFacts;
+use crate::tables::Pools;
+use crate::view::CodeView;
+use bevy_ecs::change_detection::ContiguousMut;
+use bevy_ecs::prelude::*;
+use bevy_ecs::system::SystemParam;
+use ptxopt_components::block::{BlockEdges, BlockHead, BlockLabel, BlockOrder};
+use ptxopt_components::code_object::{CodeSpans, CodeState, CodeText};
+use ptxopt_components::instruction::{InstHead, InstOperands, InstPlace};
+use ptxopt_components::vreg::{VRegHead, VRegName};
+
+/// Rows in use of each archetype. Rows above belong to the pool.
+#[derive(Resource, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LiveRows {
+    /// Code objects.
+    pub codes: usize,
+    /// Blocks.
+    pub blocks: usize,
+    /// Instructions.
+    pub insts: usize,
+    /// Virtual registers.
+    pub vregs: usize,
+}
+
+/// The pools of the batch as a resource.
+#[derive(Resource, Default)]
+pub struct PoolsResource(pub Pools);
+
+/// Declares a reading and a writing parameter for one archetype: struct names, the field of [`LiveRows`], and the
+/// columns, those that never change after loading behind the semicolon. Expands to two `SystemParam`s.
+macro_rules! columns {
+    ($(#[$doc:meta])* $read:ident, $write:ident, $live:ident, $($column:ident: $ty:ty),+ ; $($kept:ident: $kept_ty:ty),*) => {
+        $(#[$doc])*
+        #[derive(SystemParam)]
+        pub struct $read<'w, 's> {
+            rows: Query<'w, 's, ($(&'static $ty,)+ $(&'static $kept_ty,)*)>,
+            live: Res<'w, LiveRows>,
+        }
+
+        impl $read<'_, '_> {
+            /// All columns, cut at the rows in use.
+            #[must_use]
+            pub fn columns(&self) -> ($(&[$ty],)+ $(&[$kept_ty],)*) {
+                let live = self.live.$live;
+                match self.rows.contiguous_iter().ok().and_then(|mut rows| rows.next()) {
+                    Some(($($column,)+ $($kept,)*)) => ($(&$column[..live],)+ $(&$kept[..live],)*),
+                    None => {
+                        assert_eq!(live, 0, "rows in use without a table");
+                        ($(<&[$ty]>::default(),)+ $(<&[$kept_ty]>::default(),)*)
+                    }
+                }
+            }
+        }
+
+        $(#[$doc])*
+        ///
+        /// To be written.
+        #[derive(SystemParam)]
+        pub struct $write<'w, 's> {
+            rows: Query<'w, 's, ($(&'static mut $ty,)+ $(&'static mut $kept_ty,)*)>,
+            live: Res<'w, LiveRows>,
+        }
+
+        impl $write<'_, '_> {
+            /// All columns, cut at the rows in use.
+            #[must_use]
+            pub fn columns(&mut self) -> ($(&mut [$ty],)+ $(&[$kept_ty],)*) {
+                let live = self.live.$live;
+                match self.rows.contiguous_iter_mut().ok().and_then(|mut rows| rows.next()) {
+                    Some(($($column,)+ $($kept,)*)) => (
+                        $(&mut ContiguousMut::bypass_change_detection_split($column).0[..live],)+
+                        $(&ContiguousMut::bypass_change_detection_split($kept).0[..live],)*
+                    ),
+                    None => {
+                        assert_eq!(live, 0, "rows in use without a table");
+                        ($(<&mut [$ty]>::default(),)+ $(<&[$kept_ty]>::default(),)*)
+                    }
+                }
+            }
+
+            /// All columns, cut at the rows in use, those too that only loading writes.
+            pub(crate) fn columns_to_load(&mut self) -> ($(&mut [$ty],)+ $(&mut [$kept_ty],)*) {
+                let live = self.live.$live;
+                match self.rows.contiguous_iter_mut().ok().and_then(|mut rows| rows.next()) {
+                    Some(($($column,)+ $($kept,)*)) => (
+                        $(&mut ContiguousMut::bypass_change_detection_split($column).0[..live],)+
+                        $(&mut ContiguousMut::bypass_change_detection_split($kept).0[..live],)*
+                    ),
+                    None => {
+                        assert_eq!(live, 0, "rows in use without a table");
+                        ($(<&mut [$ty]>::default(),)+ $(<&mut [$kept_ty]>::default(),)*)
+                    }
+                }
+            }
+        }
+    };
+}
+
+columns! {
+    /// Code objects.
+    CodeObjects, CodeObjectsMut, codes, states: CodeState, facts: CodeFacts; spans: CodeSpans, texts: CodeText
+}
+columns! {
+    /// Blocks.
+    Blocks, BlocksMut, blocks, heads: BlockHead, edges: BlockEdges, orders: BlockOrder; labels: BlockLabel
+}
+columns! {
+    /// Instructions.
+    Insts, InstsMut, insts, heads: InstHead, operands: InstOperands; places: InstPlace
+}
+columns! {
+    /// Virtual registers.
+    VRegs, VRegsMut, vregs, heads: VRegHead; names: VRegName
+}
+
+/// Everything, to be read: what analyses, verifiers and dumps take.
+#[derive(SystemParam)]
+pub struct Code<'w, 's> {
+    codes: CodeObjects<'w, 's>,
+    blocks: Blocks<'w, 's>,
+    insts: Insts<'w, 's>,
+    vregs: VRegs<'w, 's>,
+    pools: Res<'w, PoolsResource>,
+}
+
+impl Code<'_, '_> {
+    /// The facts that hold, by function.
+    pub(crate) fn facts(&self) -> &[CodeFacts] {
+        self.codes.columns().1
+    }
+
+    /// Every column of the batch.
+    #[must_use]
+    pub fn view(&self) -> CodeView<'_> {
+        let (code_states, _, code_spans, code_texts) = self.codes.columns();
+        let (block_heads, block_edges, block_orders, block_labels) = self.blocks.columns();
+        let (inst_heads, inst_operands, inst_places) = self.insts.columns();
+        let (vreg_heads, vreg_names) = self.vregs.columns();
+        CodeView {
+            code_spans,
+            code_states,
+            code_texts,
+            block_heads,
+            block_edges,
+            block_orders,
+            block_labels,
+            inst_heads,
+            inst_operands,
+            inst_places,
+            vreg_heads,
+            vreg_names,
+            pools: &self.pools.0,
+        }
+    }
+}

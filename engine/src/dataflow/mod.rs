@@ -1,0 +1,3 @@
+//! Dataflow: the solvers that phases and facts share.
+
+pub mod liveness;

@@ -1,0 +1,197 @@
+//! The narrow interface through which phases change code.
+//!
+//! Deleting and rewriting an instruction happens in place: counted, remarked on, and only if the bisect limit allows.
+//! What moves rows (splitting a block, inserting an instruction, sweeping) is recorded in the [`EditLog`] and applied
+//! by [`crate::commit`] when the phase has ended.
+
+use crate::columns::{BlocksMut, CodeObjectsMut, InstsMut, PoolsResource, VRegs};
+use crate::facts::Fact;
+use crate::fuel::Fuel;
+use crate::log::{Remark, RemarkKind, Remarks, StepLog};
+use crate::view::CodeView;
+use bevy_ecs::prelude::*;
+use bevy_ecs::system::SystemParam;
+use ptxopt_components::block::BlockFlags;
+use ptxopt_components::code_object::CodeFlags;
+use ptxopt_components::ids::{BlockId, CodeId, Id, InstId};
+use ptxopt_components::instruction::{InstHead, InstPlace, Marks};
+use ptxopt_components::operand::Operand;
+
+/// An instruction to be inserted.
+#[derive(Clone, Debug)]
+pub struct Insertion {
+    /// The function.
+    pub code: CodeId,
+    /// The instruction before which it goes; one past the last of a block puts it at the block's end.
+    pub before: InstId,
+    /// The block it joins.
+    pub block: BlockId,
+    /// Its row; block and operand count are filled in.
+    pub head: InstHead,
+    /// Its operands, the guard last.
+    pub operands: Vec<Operand>,
+    /// Its place in the text: that of the instruction it belongs to.
+    pub place: InstPlace,
+}
+
+/// Edits that wait for the commit at the end of the phase.
+#[derive(Resource, Default)]
+pub struct EditLog {
+    /// A new block starts behind each of these instructions. Sorted by function and instruction.
+    pub splits: Vec<(CodeId, InstId)>,
+    /// Instructions to insert, in any order; those before one instruction keep their order.
+    pub insertions: Vec<Insertion>,
+    /// Whether tombstones and dead blocks are to be swept.
+    pub sweep: bool,
+    /// Whether edges are to be built again.
+    pub reconnect: bool,
+}
+
+impl EditLog {
+    /// Whether rows have to move.
+    #[must_use]
+    pub fn moves_rows(&self) -> bool {
+        self.sweep || !self.splits.is_empty() || !self.insertions.is_empty()
+    }
+
+    /// Forgets all edits.
+    pub fn clear(&mut self) {
+        self.splits.clear();
+        self.insertions.clear();
+        self.sweep = false;
+        self.reconnect = false;
+    }
+}
+
+/// Changes instructions in place and records the other edits.
+#[derive(SystemParam)]
+pub struct Editor<'w, 's> {
+    codes: CodeObjectsMut<'w, 's>,
+    blocks: BlocksMut<'w, 's>,
+    insts: InstsMut<'w, 's>,
+    vregs: VRegs<'w, 's>,
+    pools: Res<'w, PoolsResource>,
+    fuel: ResMut<'w, Fuel>,
+    remarks: ResMut<'w, Remarks>,
+    /// What the running step did.
+    pub log: ResMut<'w, StepLog>,
+    /// Edits that wait for the commit.
+    pub edits: ResMut<'w, EditLog>,
+}
+
+impl Editor<'_, '_> {
+    /// Every column of the batch, to be read.
+    #[must_use]
+    pub fn view(&mut self) -> CodeView<'_> {
+        let (code_states, _, code_spans, code_texts) = self.codes.columns();
+        let (block_heads, block_edges, block_orders, block_labels) = self.blocks.columns();
+        let (inst_heads, inst_operands, inst_places) = self.insts.columns();
+        let (vreg_heads, vreg_names) = self.vregs.columns();
+        CodeView {
+            code_spans,
+            code_states,
+            code_texts,
+            block_heads,
+            block_edges,
+            block_orders,
+            block_labels,
+            inst_heads,
+            inst_operands,
+            inst_places,
+            vreg_heads,
+            vreg_names,
+            pools: &self.pools.0,
+        }
+    }
+
+    /// Number of functions.
+    #[must_use]
+    pub fn code_count(&mut self) -> usize {
+        self.codes.columns().0.len()
+    }
+
+    /// Deletes `insts` of a function as far as the bisect limit allows; says how many.
+    pub fn delete(&mut self, code: CodeId, insts: &[InstId], reason: &'static str) -> usize {
+        let (states, _, spans, _) = self.codes.columns();
+        let (heads, _, places) = self.insts.columns();
+        let first = spans[code.index()].insts.first as usize;
+        let mut deleted = 0;
+        for inst in insts {
+            let row = first + inst.index();
+            if !heads[row].is_live() {
+                continue;
+            }
+            if !self.fuel.take() {
+                break;
+            }
+            heads[row].marks |= Marks::TOMBSTONE;
+            deleted += 1;
+            let (step, offset) = (self.log.step, places[row].offset);
+            self.remarks.push(Remark { kind: RemarkKind::Passed, step, code, offset, reason });
+        }
+        if deleted > 0 {
+            let state = &mut states[code.index()];
+            state.inst_epoch += 1;
+            state.flags |= CodeFlags::HAS_TOMBSTONES;
+        }
+        deleted
+    }
+
+    /// Deletes unreachable blocks with everything in them, if the bisect limit allows; says whether.
+    ///
+    /// All of a function's count as one change, since they may branch to one another. Their edges are gone after the
+    /// commit.
+    pub fn delete_blocks(&mut self, code: CodeId, blocks: &[BlockId], reason: &'static str) -> bool {
+        if blocks.is_empty() || !self.fuel.take() {
+            return false;
+        }
+        let (states, _, spans, texts) = self.codes.columns();
+        let (block_heads, ..) = self.blocks.columns();
+        let (heads, ..) = self.insts.columns();
+        let span = spans[code.index()];
+        for block in blocks {
+            let row = &mut block_heads[span.blocks.first as usize + block.index()];
+            row.flags |= BlockFlags::DEAD;
+            for inst in row.insts.range() {
+                heads[span.insts.first as usize + inst].marks |= Marks::TOMBSTONE;
+            }
+        }
+        let state = &mut states[code.index()];
+        state.inst_epoch += 1;
+        state.cfg_epoch += 1;
+        state.flags |= CodeFlags::HAS_TOMBSTONES;
+        self.edits.reconnect = true;
+        let (step, offset) = (self.log.step, texts[code.index()].body.first);
+        self.remarks.push(Remark { kind: RemarkKind::Passed, step, code, offset, reason });
+        true
+    }
+
+    /// Starts a new block behind `inst`.
+    pub fn split_after(&mut self, code: CodeId, inst: InstId) {
+        self.edits.splits.push((code, inst));
+    }
+
+    /// Says why a change was not made.
+    pub fn missed(&mut self, code: CodeId, offset: u32, reason: &'static str) {
+        let step = self.log.step;
+        self.remarks.push(Remark { kind: RemarkKind::Missed, step, code, offset, reason });
+    }
+
+    /// Whether `fact` holds for a function.
+    #[must_use]
+    pub fn fact_holds(&mut self, code: CodeId, fact: Fact) -> bool {
+        let (states, facts, ..) = self.codes.columns();
+        facts[code.index()].holds(fact, &states[code.index()])
+    }
+
+    /// Notes that `fact` was computed for a function as it is now.
+    pub fn fact_computed(&mut self, code: CodeId, fact: Fact) {
+        let (states, facts, ..) = self.codes.columns();
+        facts[code.index()].computed(fact, &states[code.index()]);
+    }
+
+    /// Sets and clears state bits of a function.
+    pub fn set_flags(&mut self, code: CodeId, flags: CodeFlags, on: bool) {
+        self.codes.columns().0[code.index()].flags.set(flags, on);
+    }
+}

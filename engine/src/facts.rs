@@ -1,0 +1,81 @@
+//! Facts and their epochs.
+//!
+//! A fact remembers the epochs of its function at which it was computed. The runner computes a stale one before the
+//! phase that needs it and leaves a fresh one alone, so asking for a fact that holds costs a comparison.
+
+use bevy_ecs::component::Component;
+use ptxopt_components::code_object::CodeState;
+
+/// Something that phases compute once and others use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Fact {
+    /// Ranks, dominators, natural loops and their flags on blocks.
+    ControlFlow,
+    /// Live-in and live-out sets of blocks.
+    Liveness,
+    /// Nothing is dead: no instruction, no cycle, no block.
+    NoDeadCode,
+}
+
+impl Fact {
+    /// Every fact.
+    pub const ALL: [Self; 3] = [Self::ControlFlow, Self::Liveness, Self::NoDeadCode];
+
+    /// Whether the fact says something about instructions, and not only about blocks and edges.
+    const fn follows_instructions(self) -> bool {
+        matches!(self, Self::Liveness | Self::NoDeadCode)
+    }
+}
+
+/// Epochs at which a fact was computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Computed {
+    inst_epoch: u32,
+    cfg_epoch: u32,
+}
+
+/// The facts of a function.
+#[derive(Component, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CodeFacts {
+    computed: [Computed; Fact::ALL.len()],
+}
+
+impl CodeFacts {
+    /// Whether `fact` still holds for a function in `state`.
+    #[must_use]
+    pub fn holds(&self, fact: Fact, state: &CodeState) -> bool {
+        let computed = self.computed[fact as usize];
+        computed.cfg_epoch == state.cfg_epoch
+            && (!fact.follows_instructions() || computed.inst_epoch == state.inst_epoch)
+    }
+
+    /// Notes that `fact` was computed for a function in `state`.
+    pub fn computed(&mut self, fact: Fact, state: &CodeState) {
+        self.computed[fact as usize] = Computed { inst_epoch: state.inst_epoch, cfg_epoch: state.cfg_epoch };
+    }
+
+    /// Notes that `fact` no longer holds.
+    pub fn forget(&mut self, fact: Fact) {
+        self.computed[fact as usize] = Computed::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fact_holds_until_its_epoch_passes() {
+        let mut state = CodeState { inst_epoch: 1, cfg_epoch: 1, ..CodeState::default() };
+        let mut facts = CodeFacts::default();
+        assert!(!facts.holds(Fact::ControlFlow, &state));
+        facts.computed(Fact::ControlFlow, &state);
+        facts.computed(Fact::Liveness, &state);
+        state.inst_epoch += 1;
+        assert!(facts.holds(Fact::ControlFlow, &state), "deleting an instruction moves no edge");
+        assert!(!facts.holds(Fact::Liveness, &state));
+        state.cfg_epoch += 1;
+        assert!(!facts.holds(Fact::ControlFlow, &state));
+    }
+}

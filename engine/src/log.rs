@@ -1,0 +1,130 @@
+//! What a run says about itself: remarks, times, counts, violations, dumps.
+
+use bevy_ecs::resource::Resource;
+use ptxopt_components::ids::CodeId;
+use std::time::Instant;
+
+/// What a remark tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RemarkKind {
+    /// A change was made.
+    Passed,
+    /// A change was possible and not made.
+    Missed,
+    /// Something was found out.
+    Analysis,
+}
+
+/// One remark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// What it tells.
+    pub kind: RemarkKind,
+    /// Index of the step that made it.
+    pub step: usize,
+    /// The function.
+    pub code: CodeId,
+    /// Byte offset in the module of the instruction it is about.
+    pub offset: u32,
+    /// What was done, or why not.
+    pub reason: &'static str,
+}
+
+/// The remarks of a batch, when they are wanted.
+#[derive(Resource, Default)]
+pub struct Remarks {
+    /// Whether remarks are kept.
+    pub wanted: bool,
+    /// What was remarked.
+    pub all: Vec<Remark>,
+}
+
+impl Remarks {
+    /// Keeps a remark, if any are wanted.
+    #[inline]
+    pub fn push(&mut self, remark: Remark) {
+        if self.wanted {
+            self.all.push(remark);
+        }
+    }
+}
+
+/// What one step did, summed over batches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StepStats {
+    /// Wall time in nanoseconds, facts it needed and checks after it included.
+    pub ns: u64,
+    /// Changes made.
+    pub changes: u64,
+    /// Facts computed for it, in functions.
+    pub facts_computed: u64,
+    /// Times a named limit kept it from working on a function.
+    pub limits_hit: u64,
+}
+
+/// The step that is running, and what the steps did.
+#[derive(Resource)]
+pub struct StepLog {
+    /// Index of the running step.
+    pub step: usize,
+    /// By step.
+    pub stats: Vec<StepStats>,
+    /// When the running step began.
+    pub(crate) began: Instant,
+    /// When the batch began.
+    pub(crate) batch_began: Instant,
+    /// Changes made before the running step.
+    pub(crate) changes_before: u64,
+}
+
+impl StepLog {
+    /// A log for `step_count` steps.
+    #[must_use]
+    pub fn new(step_count: usize) -> Self {
+        let now = Instant::now();
+        Self {
+            step: 0,
+            stats: vec![StepStats::default(); step_count],
+            began: now,
+            batch_began: now,
+            changes_before: 0,
+        }
+    }
+
+    /// The stats of the running step.
+    pub fn current(&mut self) -> &mut StepStats {
+        &mut self.stats[self.step]
+    }
+}
+
+/// What verifiers found after the running step.
+#[derive(Resource, Default)]
+pub struct Violations {
+    /// Function, check, and what is wrong.
+    pub all: Vec<(CodeId, &'static str, String)>,
+}
+
+/// Why a function is emitted as it came in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// The function.
+    pub code: CodeId,
+    /// The cause; equal causes have equal texts.
+    pub reason: String,
+}
+
+/// The functions of the batch that are left as they came in.
+#[derive(Resource, Default)]
+pub struct LeftFunctions {
+    /// In the order found.
+    pub all: Vec<Left>,
+}
+
+/// Text written by dump steps.
+#[derive(Resource, Default)]
+pub struct Dumps {
+    /// The module's text; empty unless a dump is wanted.
+    pub source: Vec<u8>,
+    /// What was dumped.
+    pub text: Vec<u8>,
+}

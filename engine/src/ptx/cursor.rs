@@ -1,0 +1,208 @@
+//! A place in PTX text, and the bytes' classes.
+
+use crate::diagnostics::{Diagnostic, Problem, shown_name};
+
+/// White space: blank, tab, line ends, and the NUL that some producers leave at the end.
+const BLANK: u8 = 1 << 0;
+/// May continue a name.
+const NAME: u8 = 1 << 1;
+/// May start a name.
+const NAME_START: u8 = 1 << 2;
+/// A decimal digit.
+const DIGIT: u8 = 1 << 3;
+/// May continue a mnemonic: a name with dots and double colons.
+const MNEMONIC: u8 = 1 << 4;
+
+const CLASS: [u8; 256] = {
+    let mut class = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        class[byte] = match byte as u8 {
+            b' ' | b'\t' | b'\r' | b'\n' | 0x0b | 0x0c | 0 => BLANK,
+            b'a'..=b'z' | b'A'..=b'Z' => NAME | NAME_START | MNEMONIC,
+            b'_' => NAME | NAME_START | MNEMONIC,
+            b'$' | b'%' => NAME | NAME_START,
+            b'0'..=b'9' => NAME | DIGIT | MNEMONIC,
+            b'.' | b':' => MNEMONIC,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    class
+};
+
+/// A place in PTX text. Reading past the end gives NUL bytes, so look-ahead needs no bounds.
+#[derive(Clone, Copy)]
+pub struct Cursor<'t> {
+    /// The text.
+    pub text: &'t [u8],
+    /// The place.
+    pub pos: usize,
+}
+
+impl<'t> Cursor<'t> {
+    /// The start of `text[pos..]`.
+    #[must_use]
+    pub fn new(text: &'t [u8], pos: usize) -> Self {
+        Self { text, pos }
+    }
+
+    /// The byte at the place.
+    #[inline(always)]
+    #[must_use]
+    pub fn peek(&self) -> u8 {
+        self.peek_at(0)
+    }
+
+    /// The byte `ahead` bytes further on.
+    #[inline(always)]
+    #[must_use]
+    pub fn peek_at(&self, ahead: usize) -> u8 {
+        self.text.get(self.pos + ahead).copied().unwrap_or(0)
+    }
+
+    /// Whether the text ends here.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_at_end(&self) -> bool {
+        self.pos >= self.text.len()
+    }
+
+    /// Whether `byte` may start a name.
+    #[inline(always)]
+    #[must_use]
+    pub fn starts_name(byte: u8) -> bool {
+        CLASS[byte as usize] & NAME_START != 0
+    }
+
+    /// Whether `byte` may continue a name.
+    #[inline(always)]
+    #[must_use]
+    pub fn continues_name(byte: u8) -> bool {
+        CLASS[byte as usize] & NAME != 0
+    }
+
+    /// Whether `byte` is a decimal digit.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_digit(byte: u8) -> bool {
+        CLASS[byte as usize] & DIGIT != 0
+    }
+
+    #[inline(always)]
+    fn skip_class(&mut self, class: u8) {
+        while let Some(&byte) = self.text.get(self.pos)
+            && CLASS[byte as usize] & class != 0
+        {
+            self.pos += 1;
+        }
+    }
+
+    /// Skips blanks, comments and line directives (`# 1 "file"`).
+    ///
+    /// # Errors
+    /// A block comment that does not end.
+    #[inline(always)]
+    pub fn skip_blank(&mut self) -> Result<(), Diagnostic> {
+        self.skip_class(BLANK);
+        if matches!(self.peek(), b'/' | b'#') { self.skip_comments() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn skip_comments(&mut self) -> Result<(), Diagnostic> {
+        loop {
+            match (self.peek(), self.peek_at(1)) {
+                (b'#', _) | (b'/', b'/') => self.skip_line(),
+                (b'/', b'*') => {
+                    let body = &self.text[self.pos + 2..];
+                    let Some(end) = memchr::memmem::find(body, b"*/") else {
+                        return Err(Diagnostic::new(self.pos, 2, Problem::UnterminatedComment));
+                    };
+                    self.pos += 2 + end + 2;
+                }
+                _ => return Ok(()),
+            }
+            self.skip_class(BLANK);
+        }
+    }
+
+    /// Moves to the end of the line.
+    pub fn skip_line(&mut self) {
+        self.pos = memchr::memchr(b'\n', &self.text[self.pos..]).map_or(self.text.len(), |at| self.pos + at);
+    }
+
+    /// Moves past the string that starts here.
+    ///
+    /// # Errors
+    /// A string that does not end.
+    pub fn skip_string(&mut self) -> Result<(), Diagnostic> {
+        debug_assert_eq!(self.peek(), b'"');
+        let open = self.pos;
+        self.pos += 1;
+        loop {
+            match memchr::memchr2(b'"', b'\\', &self.text[self.pos..]) {
+                Some(at) if self.text[self.pos + at] == b'"' => {
+                    self.pos += at + 1;
+                    return Ok(());
+                }
+                Some(at) if self.pos + at + 2 <= self.text.len() => self.pos += at + 2,
+                _ => return Err(Diagnostic::new(open, 1, Problem::UnterminatedString)),
+            }
+        }
+    }
+
+    /// Moves past the name that starts here and gives where it started.
+    #[inline(always)]
+    pub fn name(&mut self) -> usize {
+        let first = self.pos;
+        self.skip_class(NAME);
+        first
+    }
+
+    /// Moves past the mnemonic that starts here.
+    #[inline(always)]
+    pub fn skip_mnemonic(&mut self) {
+        self.skip_class(MNEMONIC);
+    }
+
+    /// Moves past decimal digits.
+    pub fn skip_digits(&mut self) {
+        self.skip_class(DIGIT);
+    }
+
+    /// Moves past `byte`, if it stands here.
+    #[inline(always)]
+    pub fn eat(&mut self, byte: u8) -> bool {
+        let found = self.peek() == byte && !self.is_at_end();
+        self.pos += usize::from(found);
+        found
+    }
+
+    /// Moves past blanks and then `byte`.
+    ///
+    /// # Errors
+    /// Another byte stands there; `expected` says what was wanted.
+    pub fn expect(&mut self, byte: u8, expected: &'static str) -> Result<(), Diagnostic> {
+        self.skip_blank()?;
+        if self.eat(byte) { Ok(()) } else { Err(self.unexpected(expected)) }
+    }
+
+    /// The error that the byte here is not `expected`.
+    #[cold]
+    #[must_use]
+    pub fn unexpected(&self, expected: &'static str) -> Diagnostic {
+        Diagnostic::new(
+            self.pos,
+            1,
+            Problem::Unexpected { found: self.text.get(self.pos).copied(), expected },
+        )
+    }
+
+    /// The error that the name from `first` up to here has, as `problem` says it.
+    #[cold]
+    #[must_use]
+    pub fn wrong_name(&self, first: usize, problem: impl Fn(String) -> Problem) -> Diagnostic {
+        let name = &self.text[first..self.pos];
+        Diagnostic::new(first, name.len().max(1), problem(shown_name(name)))
+    }
+}

@@ -1,0 +1,370 @@
+//! The PTX reader: bytes to rows in one pass.
+//!
+//! No syntax tree stands between. A whole mnemonic is looked up once as a byte slice; a register of a declared range
+//! resolves by prefix and number without hashing; operands go straight into their packed form. Scopes are flattened
+//! while reading. What a function's labels mean is settled when its last brace closes, and its blocks are built then.
+//!
+//! An instruction whose root is unknown, or whose operands fit no signature, is kept whole and pinned: every register
+//! that it names is read and written.
+
+mod labels;
+mod literal;
+mod operand;
+mod scopes;
+mod statement;
+
+use super::cursor::Cursor;
+use super::scan::{FunctionText, Module};
+use crate::cfg::build::connect;
+use crate::diagnostics::{Diagnostic, Problem, shown_name};
+use crate::forms::FormTable;
+use crate::tables::CodeTables;
+use labels::{Labels, Place};
+use ptxopt_components::anchor::{AnchorKind, TableKind};
+use ptxopt_components::block::{BlockEdges, BlockHead, BlockLabel, BlockOrder};
+use ptxopt_components::code_object::{CodeFlags, CodeSpans, CodeState, CodeText};
+use ptxopt_components::ids::{BlockId, Id, Maybe, Span, VRegId};
+use ptxopt_components::instruction::{InstHead, Marks};
+use ptxopt_components::operand::Operand;
+use ptxopt_components::vreg::VRegFlags;
+use scopes::{Binding, Scopes};
+
+/// Memory that the reader uses again for each batch.
+#[derive(Default)]
+pub struct ReaderScratch {
+    scopes: Scopes,
+    labels: Labels,
+    operands: Vec<Operand>,
+    shape: Vec<u8>,
+    nesting: Vec<u8>,
+    block_of_label_count: Vec<BlockId>,
+    is_table_named: Vec<bool>,
+}
+
+/// Row and pool lengths when the function started.
+#[derive(Clone, Copy, Default)]
+struct First {
+    inst: usize,
+    block: usize,
+    vreg: usize,
+    anchor: usize,
+    decl: usize,
+    table: usize,
+}
+
+/// Reads functions of one module into the tables of a batch.
+pub struct Reader<'t, 'a> {
+    module: &'a Module<'t>,
+    forms: &'a mut FormTable,
+    out: &'a mut CodeTables,
+    cursor: Cursor<'t>,
+    first: First,
+    carry: Option<VRegId>,
+    /// The statement at hand holds something that only copying its text keeps.
+    wants_verbatim: bool,
+    /// The statement at hand has a branch table among its operands.
+    names_branch_table: bool,
+    /// The function holds something that rows cannot say: it keeps its text.
+    is_left: bool,
+    scopes: &'a mut Scopes,
+    labels: &'a mut Labels,
+    operands: &'a mut Vec<Operand>,
+    shape: &'a mut Vec<u8>,
+    nesting: &'a mut Vec<u8>,
+    block_of_label_count: &'a mut Vec<BlockId>,
+    /// By table of the function, as far as it reaches: whether an operand names it.
+    is_table_named: &'a mut Vec<bool>,
+}
+
+/// Reads `functions` of `module` into `out`, which is cleared first.
+///
+/// # Errors
+/// The first thing in their text that no assembler would take.
+pub fn read(
+    module: &Module<'_>,
+    functions: &[FunctionText],
+    forms: &mut FormTable,
+    scratch: &mut ReaderScratch,
+    out: &mut CodeTables,
+) -> Result<(), Diagnostic> {
+    out.clear();
+    scratch.scopes.start_batch();
+    let ReaderScratch { scopes, labels, operands, shape, nesting, block_of_label_count, is_table_named } =
+        scratch;
+    nesting.clear();
+    let cursor = Cursor::new(module.text, 0);
+    let first = First::default();
+    let mut reader = Reader {
+        module,
+        forms,
+        out,
+        cursor,
+        first,
+        carry: None,
+        wants_verbatim: false,
+        names_branch_table: false,
+        is_left: false,
+        scopes,
+        labels,
+        operands,
+        shape,
+        nesting,
+        block_of_label_count,
+        is_table_named,
+    };
+    functions.iter().try_for_each(|function| reader.function(function))
+}
+
+impl Reader<'_, '_> {
+    /// Open scopes inside a body: the module's registers, the formals, and the body itself.
+    const BODY_DEPTH: usize = 3;
+
+    fn function(&mut self, function: &FunctionText) -> Result<(), Diagnostic> {
+        self.first = First {
+            inst: self.out.inst_heads.len(),
+            block: self.out.block_heads.len(),
+            vreg: self.out.vreg_heads.len(),
+            anchor: self.out.pools.anchors.len(),
+            decl: self.out.pools.decls.len(),
+            table: self.out.pools.tables.len(),
+        };
+        self.carry = None;
+        self.is_left = false;
+        self.labels.clear();
+        self.is_table_named.clear();
+        self.scopes.start_function();
+        self.cursor.pos = function.header.first as usize;
+        self.open_scope();
+        for declaration in &self.module.registers {
+            self.cursor.pos = declaration.first as usize;
+            self.registers(VRegFlags::MODULE | VRegFlags::FORMAL | VRegFlags::INITIALISED)?;
+        }
+        self.cursor.pos = function.header.first as usize;
+        self.open_scope();
+        self.cursor.pos = function.header.first as usize;
+        self.formals(function)?;
+        self.cursor.pos = function.body.first as usize;
+        self.body()?;
+        if let Some((name, offset)) = self.labels.unresolved() {
+            let text = self.out.pools.names.bytes(self.cursor.text, name);
+            return Err(Diagnostic::new(
+                offset as usize,
+                text.len(),
+                Problem::UndefinedLabel(shown_name(text)),
+            ));
+        }
+        self.finish(function);
+        Ok(())
+    }
+
+    /// The parameter lists of the header: the first before the name holds results, the one behind it arguments.
+    fn formals(&mut self, function: &FunctionText) -> Result<(), Diagnostic> {
+        let end = function.header.end();
+        let mut name_seen = false;
+        let mut depth = 0usize;
+        while self.cursor.pos < end {
+            self.cursor.skip_blank()?;
+            let first = self.cursor.pos;
+            match self.cursor.peek() {
+                b'(' => depth += 1,
+                b')' => depth = depth.saturating_sub(1),
+                b'"' => {
+                    self.cursor.skip_string()?;
+                    continue;
+                }
+                b'.' => {
+                    self.cursor.pos += 1;
+                    let word = self.cursor.name();
+                    if depth > 0 && &self.cursor.text[word..self.cursor.pos] == b"reg" {
+                        let role = if name_seen {
+                            VRegFlags::INPUT | VRegFlags::INITIALISED
+                        } else {
+                            VRegFlags::OUTPUT
+                        };
+                        self.register_formal(VRegFlags::FORMAL | role)?;
+                    }
+                    continue;
+                }
+                byte if Cursor::continues_name(byte) => {
+                    self.cursor.name();
+                    name_seen |= first == function.name.first as usize;
+                    let is_name = Cursor::starts_name(byte);
+                    if depth > 0 && is_name {
+                        let name = self.out.pools.names.intern(self.cursor.text, first, self.cursor.pos);
+                        if !self.scopes.is_bound_here(name) {
+                            self.must_rename(name, first, self.cursor.pos);
+                            self.scopes.bind(name, Binding::Symbol(name));
+                        }
+                    }
+                    continue;
+                }
+                _ => {}
+            }
+            self.cursor.pos += 1;
+        }
+        Ok(())
+    }
+
+    /// `.reg .u32 name` in a header, from behind `.reg`.
+    fn register_formal(&mut self, flags: VRegFlags) -> Result<(), Diagnostic> {
+        self.cursor.skip_blank()?;
+        let ty = ptxopt_components::types::PackedType::new(self.ptx_type()?, 1);
+        self.cursor.skip_blank()?;
+        if !Cursor::starts_name(self.cursor.peek()) {
+            return Err(self.cursor.unexpected("a register name"));
+        }
+        let first = self.cursor.name();
+        let end = self.cursor.pos;
+        self.declare_single(first, end, ty, flags)?;
+        // A result must have a row even if the body never names it: it is live at every return.
+        self.register_of_single((self.scopes.singles.len() - 1) as u32)?;
+        Ok(())
+    }
+
+    /// Settles labels, blocks and edges, and appends the function's row.
+    fn finish(&mut self, function: &FunctionText) {
+        self.forget_unnamed_tables();
+        self.number_blocks();
+        self.place_in_blocks();
+        self.resolve_references();
+        self.drop_needless_labels();
+        let out = &mut *self.out;
+        let spans = CodeSpans {
+            insts: Span::between(self.first.inst, out.inst_heads.len()),
+            blocks: Span::between(self.first.block, out.block_heads.len()),
+            vregs: Span::between(self.first.vreg, out.vreg_heads.len()),
+            anchors: Span::between(self.first.anchor, out.pools.anchors.len()),
+            decls: Span::between(self.first.decl, out.pools.decls.len()),
+            tables: Span::between(self.first.table, out.pools.tables.len()),
+        };
+        connect(out, &spans);
+        let blocks_in = spans.blocks.count + self.controls_in_mid_block();
+        let out = &mut *self.out;
+        out.code_spans.push(spans);
+        let mut flags = CodeFlags::SELECTED;
+        flags.set(CodeFlags::ENTRY, function.is_entry);
+        flags.set(
+            CodeFlags::LEFT,
+            self.is_left || !self.fresh_names_are_unique() || self.captures_a_loose_word(),
+        );
+        let out = &mut *self.out;
+        out.code_states.push(CodeState { flags, inst_epoch: 1, cfg_epoch: 1, progress: 0 });
+        out.code_texts.push(CodeText {
+            header: function.header,
+            body: function.body,
+            name: function.name,
+            insts_in: spans.insts.count,
+            blocks_in,
+        });
+    }
+
+    /// Control-flow instructions with another instruction behind them in their block: where phase 6 will split. A
+    /// block that ends at control flow is what people count, before and after.
+    fn controls_in_mid_block(&self) -> u32 {
+        let heads = &self.out.inst_heads[self.first.inst..];
+        let is_followed =
+            |pair: &&[InstHead]| pair[0].marks.contains(Marks::CONTROL) && pair[0].block == pair[1].block;
+        heads.windows(2).filter(is_followed).count() as u32
+    }
+
+    /// A branch table that no instruction names is not written, so what only it names is no target.
+    fn forget_unnamed_tables(&mut self) {
+        let is_named = |index: usize| self.is_table_named.get(index).copied().unwrap_or(false);
+        let tables = self.out.pools.tables[self.first.table..].iter().enumerate();
+        let forgotten: Vec<Span> = tables
+            .filter(|&(index, table)| table.kind == TableKind::Branch && !is_named(index))
+            .map(|(_, table)| table.targets)
+            .collect();
+        if !forgotten.is_empty() {
+            self.labels.forget_targets(|target| {
+                let next = forgotten.partition_point(|span| span.first <= target);
+                next > 0 && (target as usize) < forgotten[next - 1].end()
+            });
+        }
+    }
+
+    /// Makes the block rows: the entry, and one for each label that a branch or table names. A label right before
+    /// another leads an empty block, so that a block that was emptied reads back as what it was.
+    ///
+    /// The entry has no predecessor: where its first instruction is a target, an empty entry stands before it.
+    fn number_blocks(&mut self) {
+        let out = &mut *self.out;
+        let push = |out: &mut CodeTables, inst: usize, label: BlockLabel| {
+            out.block_heads.push(BlockHead { insts: Span::between(inst, inst), ..BlockHead::default() });
+            out.block_edges.push(BlockEdges::default());
+            out.block_orders.push(BlockOrder::default());
+            out.block_labels.push(label);
+        };
+        let offset = out.inst_places.get(self.first.inst).map_or(0, |place| place.offset);
+        push(out, 0, BlockLabel { name: Maybe::NONE, offset });
+        self.block_of_label_count.clear();
+        self.block_of_label_count.push(BlockId(0));
+        let mut current = BlockId(0);
+        for label in &self.labels.all {
+            if label.is_target {
+                current = BlockId::new(out.block_heads.len() - self.first.block);
+                let block = BlockLabel { name: Maybe::some(label.written), offset: label.offset };
+                push(out, label.inst as usize, block);
+            }
+            self.block_of_label_count.push(current);
+        }
+    }
+
+    /// Replaces "labels seen so far" by the block, on instructions and anchors, and sizes the blocks.
+    fn place_in_blocks(&mut self) {
+        let blocks = &mut self.out.block_heads[self.first.block..];
+        for head in &mut self.out.inst_heads[self.first.inst..] {
+            head.block = self.block_of_label_count[head.block.index()];
+            blocks[head.block.index()].insts.count += 1;
+        }
+        for anchor in &mut self.out.pools.anchors[self.first.anchor..] {
+            anchor.block = self.block_of_label_count[anchor.block.index()];
+        }
+    }
+
+    fn resolve_references(&mut self) {
+        let out = &mut *self.out;
+        for reference in &self.labels.resolved {
+            // The count just behind the label is the first at which its own block is current.
+            let block = self.block_of_label_count[reference.label as usize + 1];
+            match reference.place {
+                Place::Operand { inst, slot } => {
+                    let row = self.first.inst + inst as usize;
+                    let count = out.inst_heads[row].operand_count;
+                    let operands = out.inst_operands[row].get_mut(count, &mut out.pools.operands);
+                    operands[slot as usize] = operands[slot as usize].with_block(block);
+                }
+                Place::Table { target } => out.pools.targets[target as usize] = block,
+            }
+        }
+    }
+
+    /// Removes the anchors of labels that are written as their block's label anyway.
+    fn drop_needless_labels(&mut self) {
+        let (text, first) = (self.cursor.text, self.first);
+        let out = &mut *self.out;
+        let (names, labels) = (&out.pools.names, &out.block_labels[first.block..]);
+        let is_block_label = |block: BlockId, label: Span| {
+            let name = labels[block.index()].name.get();
+            name.is_some_and(|name| names.bytes(text, name) == &text[label.range()])
+        };
+        let mut kept = first.anchor;
+        for at in first.anchor..out.pools.anchors.len() {
+            let anchor = out.pools.anchors[at];
+            // The anchor was pushed before its label was counted, so it lies in the block before.
+            let own = BlockId(anchor.block.0 + 1);
+            let next = (own.index() < labels.len()).then_some(own);
+            let is_needless = anchor.kind == AnchorKind::DebugLabel
+                && (is_block_label(anchor.block, anchor.text)
+                    || next.is_some_and(|block| is_block_label(block, anchor.text)));
+            if !is_needless {
+                out.pools.anchors[kept] = anchor;
+                kept += 1;
+            }
+        }
+        out.pools.anchors.truncate(kept);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,429 @@
+//! Operands of an instruction: pushed one by one, with their punctuation as the instruction's shape.
+
+use super::Reader;
+use super::scopes::Binding;
+use crate::diagnostics::{Diagnostic, Problem};
+use crate::forms::Operands;
+use crate::ptx::cursor::Cursor;
+use ptxopt_components::anchor::TableKind;
+use ptxopt_components::form::shape;
+use ptxopt_components::ids::{NameId, VRegId};
+use ptxopt_components::operand::{LiteralKind, OPERAND_ID_MAX, Operand, Selector};
+use ptxopt_components::special_registers;
+use ptxopt_components::types::{PtxType, RegClass};
+
+/// Operands of one instruction, `wgmma` with its 128 accumulators included.
+const OPERANDS_MAX: usize = 4096;
+
+impl Reader<'_, '_> {
+    /// Reads operands and punctuation up to the semicolon, which is left standing.
+    pub(super) fn operands(&mut self, how: Operands) -> Result<(), Diagnostic> {
+        self.operands.clear();
+        self.shape.clear();
+        let mut wants_operand = true;
+        loop {
+            self.cursor.skip_blank()?;
+            let byte = self.cursor.peek();
+            match byte {
+                b';' if wants_operand && !self.shape.is_empty() => {
+                    return Err(self.cursor.unexpected("an operand"));
+                }
+                b';' => break,
+                b',' if wants_operand => return Err(self.cursor.unexpected("an operand")),
+                b',' => {
+                    self.punctuation(shape::COMMA);
+                    wants_operand = true;
+                }
+                b'[' | b'{' if wants_operand => {
+                    self.nesting.push(byte);
+                    self.punctuation(byte);
+                    wants_operand = true;
+                }
+                b']' | b'}' => {
+                    self.close(byte)?;
+                    wants_operand = false;
+                }
+                b'(' if how == Operands::Call && wants_operand => {
+                    self.nesting.push(byte);
+                    self.punctuation(shape::PAREN_OPEN);
+                    wants_operand = true;
+                }
+                b')' if how == Operands::Call => {
+                    self.close(byte)?;
+                    wants_operand = false;
+                }
+                b'|' => {
+                    self.punctuation(shape::PIPE);
+                    wants_operand = true;
+                }
+                _ if !wants_operand => return Err(self.cursor.unexpected("`,` or `;`")),
+                _ => {
+                    if self.operands.len() >= OPERANDS_MAX {
+                        return Err(Diagnostic::new(self.cursor.pos, 1, Problem::TooMany("operands")));
+                    }
+                    self.shape.push(shape::OPERAND);
+                    let is_target = how == Operands::Branch && self.operands.is_empty();
+                    let operand = if is_target { self.target()? } else { self.operand()? };
+                    self.operands.push(operand);
+                    wants_operand = false;
+                }
+            }
+        }
+        match self.nesting.pop() {
+            Some(open) => {
+                self.nesting.clear();
+                Err(self.cursor.unexpected(closing(open).1))
+            }
+            None => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn punctuation(&mut self, code: u8) {
+        self.shape.push(code);
+        self.cursor.pos += 1;
+    }
+
+    fn close(&mut self, byte: u8) -> Result<(), Diagnostic> {
+        match self.nesting.pop() {
+            Some(open) if closing(open).0 == byte => {
+                self.punctuation(byte);
+                Ok(())
+            }
+            Some(open) => Err(self.cursor.unexpected(closing(open).1)),
+            None => Err(self.cursor.unexpected("`,` or `;`")),
+        }
+    }
+
+    /// A branch target: known at the latest when its scope closes.
+    fn target(&mut self) -> Result<Operand, Diagnostic> {
+        if !Cursor::starts_name(self.cursor.peek()) {
+            return Err(self.cursor.unexpected("a label"));
+        }
+        let first = self.cursor.name();
+        let name = self.out.pools.names.intern(self.cursor.text, first, self.cursor.pos);
+        let inst = (self.out.inst_heads.len() - self.first.inst) as u32;
+        self.labels.refer_from_operand(name, first as u32, inst, self.operands.len() as u16);
+        Ok(Operand::block(ptxopt_components::ids::BlockId(0)))
+    }
+
+    /// One operand without its punctuation.
+    #[inline]
+    fn operand(&mut self) -> Result<Operand, Diagnostic> {
+        let byte = self.cursor.peek();
+        if Cursor::starts_name(byte) {
+            return self.named_operand();
+        }
+        match byte {
+            b'!' => {
+                let mut behind = self.cursor;
+                behind.pos += 1;
+                behind.skip_blank()?;
+                if !Cursor::starts_name(behind.peek()) {
+                    return self.literal_operand();
+                }
+                self.cursor = behind;
+                self.predicate(true)
+            }
+            b'-' if Cursor::starts_name(self.cursor.peek_at(1)) && self.cursor.peek_at(1) != b'W' => {
+                self.cursor.pos += 1;
+                let first = self.cursor.pos;
+                let operand = self.named_operand()?;
+                let is_register = operand.vreg().is_some_and(|vreg| self.class_of(vreg) == RegClass::R);
+                if is_register { Ok(operand.with_minus()) } else { Err(self.undefined(first)) }
+            }
+            _ => self.literal_operand(),
+        }
+    }
+
+    /// A predicate register, as a guard or behind `!`.
+    pub(super) fn predicate(&mut self, negated: bool) -> Result<Operand, Diagnostic> {
+        if !Cursor::starts_name(self.cursor.peek()) {
+            return Err(self.cursor.unexpected("a predicate register"));
+        }
+        let first = self.cursor.name();
+        match self.register_at(first, self.cursor.pos)? {
+            Some(vreg) if self.class_of(vreg) == RegClass::P => Ok(Operand::predicate(vreg, negated)),
+            _ => Err(self.undefined(first)),
+        }
+    }
+
+    /// The register spelled at `first..end`, ranged or single.
+    fn register_at(&mut self, first: usize, end: usize) -> Result<Option<VRegId>, Diagnostic> {
+        if let Some(vreg) = self.ranged_register(first, end)? {
+            return Ok(Some(vreg));
+        }
+        let name = self.out.pools.names.intern(self.cursor.text, first, end);
+        match self.scopes.binding(name) {
+            Binding::Register(index) => self.register_of_single(index).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn class_of(&self, vreg: VRegId) -> RegClass {
+        self.out.vreg_heads[self.first.vreg + vreg.0 as usize].class()
+    }
+
+    #[inline]
+    fn register_operand(&mut self, vreg: VRegId) -> Operand {
+        match self.class_of(vreg) {
+            RegClass::P => Operand::predicate(vreg, false),
+            _ => Operand::register(vreg),
+        }
+    }
+
+    /// An operand that starts with a name: register, symbol, special register, sink; selector and offset behind it.
+    #[inline]
+    fn named_operand(&mut self) -> Result<Operand, Diagnostic> {
+        let first = self.cursor.name();
+        let end = self.cursor.pos;
+        let operand = match self.ranged_register(first, end)? {
+            Some(vreg) => self.register_operand(vreg),
+            None => self.operand_called(first, end)?,
+        };
+        let operand = if self.cursor.peek() == b'.' { self.selector(operand)? } else { operand };
+        // `[%rd1+8]`, `[%rd1 + 8]`, `var+8`
+        match self.cursor.peek() {
+            b'+' | b'-' => self.offset_behind(operand),
+            b' ' | b'\t' => {
+                let mut behind = self.cursor;
+                behind.skip_blank()?;
+                match behind.peek() {
+                    b'+' | b'-' => self.offset_behind(operand),
+                    b'[' => self.indexed(operand, first),
+                    _ => Ok(operand),
+                }
+            }
+            b'[' => self.indexed(operand, first),
+            _ => Ok(operand),
+        }
+    }
+
+    /// What the name at `first..end` is, when it is no register of a range.
+    fn operand_called(&mut self, first: usize, end: usize) -> Result<Operand, Diagnostic> {
+        let text = self.cursor.text;
+        if &text[first..end] == b"_" {
+            return Ok(Operand::sink());
+        }
+        let name = self.out.pools.names.intern(text, first, end);
+        if name.0 as usize > OPERAND_ID_MAX {
+            return Err(Diagnostic::new(first, end - first, Problem::TooMany("names")));
+        }
+        match self.scopes.binding(name) {
+            Binding::Register(index) => {
+                let vreg = self.register_of_single(index)?;
+                Ok(self.register_operand(vreg))
+            }
+            Binding::Symbol(written) => {
+                // A later declaration of this name must not be hoisted above its use.
+                self.scopes.mark_written(written);
+                Ok(Operand::symbol(written))
+            }
+            Binding::Special(row) => Ok(Operand::special(row as usize)),
+            Binding::Table(index) => {
+                self.name_table(index as usize);
+                Ok(Operand::table(ptxopt_components::ids::TableId(index)))
+            }
+            Binding::Unbound => self.bind_of_module(name, first),
+        }
+    }
+
+    #[cold]
+    fn name_table(&mut self, index: usize) {
+        self.names_branch_table |= self.out.pools.tables[self.first.table + index].kind == TableKind::Branch;
+        if self.is_table_named.len() <= index {
+            self.is_table_named.resize(index + 1, false);
+        }
+        self.is_table_named[index] = true;
+    }
+
+    /// A name that the body does not declare: something of the module, or a special register.
+    #[cold]
+    fn bind_of_module(&mut self, name: NameId, first: usize) -> Result<Operand, Diagnostic> {
+        let bytes = &self.cursor.text[first..self.cursor.pos];
+        if bytes == b"WARP_SZ" {
+            self.cursor.pos = first;
+            return self.literal_operand();
+        }
+        if self.module.mentions(bytes) {
+            self.scopes.mark_written(name);
+            self.scopes.bind_for_batch(name, Binding::Symbol(name));
+            return Ok(Operand::symbol(name));
+        }
+        match special_registers::find(bytes.strip_prefix(b"%").unwrap_or(bytes)) {
+            Some(row) => {
+                self.scopes.bind_for_batch(name, Binding::Special(row as u32));
+                Ok(Operand::special(row))
+            }
+            None => Err(self.undefined(first)),
+        }
+    }
+
+    /// The error that the name from `first` up to here means nothing.
+    #[cold]
+    pub(super) fn undefined(&self, first: usize) -> Diagnostic {
+        self.cursor.wrong_name(first, Problem::UndefinedName)
+    }
+
+    /// `.x`, `.h0`, `.b3210` behind an operand.
+    fn selector(&mut self, operand: Operand) -> Result<Operand, Diagnostic> {
+        self.cursor.pos += 1;
+        let first = self.cursor.name();
+        match Selector::parse(&self.cursor.text[first..self.cursor.pos]) {
+            Some(selector) => Ok(operand.with_selector(selector)),
+            None => Err(Diagnostic::new(
+                first,
+                (self.cursor.pos - first).max(1),
+                Problem::Unexpected { found: self.cursor.text.get(first).copied(), expected: "a selector" },
+            )),
+        }
+    }
+
+    /// `+16`, `-16`, `+-16` behind a register or symbol; the offset may be an expression.
+    #[inline]
+    fn offset_behind(&mut self, operand: Operand) -> Result<Operand, Diagnostic> {
+        self.cursor.skip_blank()?;
+        let is_negative = self.cursor.peek() == b'-';
+        self.cursor.pos += 1;
+        self.cursor.skip_blank()?;
+        let offset = self.offset()?;
+        let offset = if is_negative { offset.wrapping_neg() } else { offset };
+        self.with_offset(operand, offset)
+    }
+
+    fn with_offset(&mut self, operand: Operand, offset: i64) -> Result<Operand, Diagnostic> {
+        match operand.with_offset(offset) {
+            Some(operand) => Ok(operand),
+            None => Ok(operand.with_wide_offset(self.new_literal(LiteralKind::Signed, offset as u64)?)),
+        }
+    }
+
+    /// `array[3]` is kept as text: what the index scales by is the assembler's knowledge.
+    #[cold]
+    fn indexed(&mut self, operand: Operand, first: usize) -> Result<Operand, Diagnostic> {
+        if operand.vreg().is_some() {
+            self.cursor.skip_blank()?;
+            return Err(self.cursor.unexpected("`,` or `;`"));
+        }
+        // Copied text cannot follow a new name.
+        let mut name = Cursor::new(self.cursor.text, first);
+        name.name();
+        self.is_left |= self.is_renamed(first, name.pos);
+        let close = memchr::memchr2(b']', b';', &self.cursor.text[self.cursor.pos..]);
+        match close.map(|at| self.cursor.pos + at) {
+            // A register as an index: the whole statement is copied, so that the register can keep a row.
+            Some(at)
+                if self.cursor.text[self.cursor.pos..at].iter().any(|&byte| Cursor::starts_name(byte)) =>
+            {
+                self.wants_verbatim = true;
+                Err(self.cursor.unexpected("a constant index"))
+            }
+            Some(at) if self.cursor.text[at] == b']' => {
+                self.cursor.pos = at + 1;
+                self.shape.pop();
+                self.shape.push(shape::INDEXED);
+                Ok(Operand::text(self.new_text(first, self.cursor.pos)?))
+            }
+            _ => Err(self.cursor.unexpected("`]`")),
+        }
+    }
+
+    /// Takes the statement from `first` as text between the registers that it names. The cursor moves to the
+    /// semicolon.
+    pub(super) fn verbatim_operands(&mut self, first: usize) -> Result<(), Diagnostic> {
+        self.operands.clear();
+        self.shape.clear();
+        self.nesting.clear();
+        self.shape.push(shape::VERBATIM);
+        self.cursor.pos = first;
+        let mut chunk = first;
+        let mut depth = 0usize;
+        loop {
+            match self.cursor.peek() {
+                b';' if depth == 0 => break,
+                b';' => return Err(self.cursor.unexpected("`}`")),
+                b'{' => {
+                    depth += 1;
+                    self.cursor.pos += 1;
+                }
+                // A brace that opened before the statement closes a scope, perhaps the body.
+                b'}' if depth == 0 => return Err(self.cursor.unexpected("`;`")),
+                b'}' => {
+                    depth -= 1;
+                    self.cursor.pos += 1;
+                }
+                b'"' => self.cursor.skip_string()?,
+                // A semicolon in a comment ends no statement.
+                b'/' if matches!(self.cursor.peek_at(1), b'/' | b'*') => self.cursor.skip_blank()?,
+                b'#' => self.cursor.skip_blank()?,
+                _ if self.cursor.is_at_end() => return Err(self.cursor.unexpected("`;`")),
+                byte if Cursor::starts_name(byte) => {
+                    let name = self.cursor.name();
+                    let end = self.cursor.pos;
+                    self.is_left |= self.is_renamed(name, end);
+                    if let Some(vreg) = self.register_at(name, end)? {
+                        self.push_chunk(chunk, name)?;
+                        let operand = self.register_operand(vreg);
+                        self.shape.push(shape::OPERAND);
+                        self.operands.push(operand);
+                        chunk = end;
+                    } else {
+                        let word = self.out.pools.names.intern(self.cursor.text, name, end);
+                        if self.scopes.binding(word) == Binding::Unbound {
+                            self.scopes.note_loose_word(word);
+                        }
+                    }
+                }
+                byte if Cursor::is_digit(byte) || byte == b'.' => {
+                    self.cursor.pos += 1;
+                    self.cursor.skip_mnemonic();
+                }
+                _ => self.cursor.pos += 1,
+            }
+        }
+        self.push_chunk(chunk, self.cursor.pos)
+    }
+
+    /// Whether the variable or table at `first..end` is written under another name, which copied text cannot follow.
+    pub(super) fn is_renamed(&mut self, first: usize, end: usize) -> bool {
+        let name = self.out.pools.names.intern(self.cursor.text, first, end);
+        match self.scopes.binding(name) {
+            Binding::Symbol(written) => written != name,
+            // A branch table is written before the branch that names it, and copied text has none.
+            Binding::Table(index) => {
+                let table = &self.out.pools.tables[self.first.table + index as usize];
+                table.kind == TableKind::Branch || table.name != name
+            }
+            _ => false,
+        }
+    }
+
+    fn push_chunk(&mut self, first: usize, end: usize) -> Result<(), Diagnostic> {
+        if first < end {
+            let text = self.new_text(first, end)?;
+            self.shape.push(shape::OPERAND);
+            self.operands.push(Operand::text(text));
+        }
+        Ok(())
+    }
+
+    /// The type spelled at the dot here, `.b32`.
+    pub(super) fn ptx_type(&mut self) -> Result<PtxType, Diagnostic> {
+        if self.cursor.peek() != b'.' {
+            return Err(self.cursor.unexpected("a type such as `.b32`"));
+        }
+        self.cursor.pos += 1;
+        let first = self.cursor.name();
+        let name = &self.cursor.text[first..self.cursor.pos];
+        PtxType::parse(name).ok_or_else(|| self.cursor.wrong_name(first, Problem::UnknownType))
+    }
+}
+
+/// What closes an opening bracket, and its name in messages.
+fn closing(open: u8) -> (u8, &'static str) {
+    match open {
+        b'[' => (b']', "`]`"),
+        b'{' => (b'}', "`}`"),
+        _ => (b')', "`)`"),
+    }
+}

@@ -1,0 +1,226 @@
+//! The reader against small bodies, mostly by what the writer makes of them.
+
+use super::*;
+use crate::forms::FormTable;
+use crate::ptx::writer::{WriterScratch, assemble, write_function};
+use crate::tables::CodeTables;
+
+/// Reads and writes a whole module.
+fn rewrite(text: &str) -> Result<String, Diagnostic> {
+    let module = Module::scan(text.as_bytes())?;
+    let (mut forms, mut scratch, mut tables) =
+        (FormTable::default(), ReaderScratch::default(), CodeTables::default());
+    read(&module, &module.functions, &mut forms, &mut scratch, &mut tables)?;
+    let mut writer = WriterScratch::default();
+    let functions: Vec<Vec<u8>> = tables
+        .view()
+        .functions()
+        .map(|function| {
+            let mut out = Vec::new();
+            write_function(&function, &forms, module.text, &mut writer, &mut out);
+            out
+        })
+        .collect();
+    let mut out = Vec::new();
+    assemble(&module, functions.iter().map(Vec::as_slice), &mut out);
+    Ok(String::from_utf8(out).unwrap())
+}
+
+/// The body that the writer makes of `body`, after checking that a second round changes nothing.
+fn body(body: &str) -> String {
+    let head = ".version 8.0\n.target sm_90\n.address_size 64\n.global .u32 g;\n.func f(.param .u32 a);\n.entry k(.param .u64 p)\n";
+    let once = rewrite(&format!("{head}{{{body}}}")).unwrap_or_else(|d| panic!("{d:?}"));
+    let twice = rewrite(&once).unwrap_or_else(|d| panic!("{d:?} in\n{once}"));
+    assert_eq!(once, twice, "writing is not stable");
+    once.strip_prefix(head).unwrap().to_owned()
+}
+
+fn problem(body: &str) -> Problem {
+    let text = format!(".version 8.0\n.target sm_90\n.entry k(.param .u64 p) {{{body}}}");
+    match rewrite(&text) {
+        Err(diagnostic) => diagnostic.problem,
+        Ok(out) => panic!("accepted as\n{out}"),
+    }
+}
+
+#[test]
+fn a_plain_kernel_comes_back() {
+    let text = body(
+        ".reg .b32 %r<3>; .reg .b64 %rd<2>; ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; \
+                     add.s32 %r2, %r1, -5; st.global.u32 [%rd1+4], %r2; ret;",
+    );
+    assert_eq!(
+        text,
+        "{\n\t.reg .b32 %r<3>;\n\t.reg .b64 %rd<2>;\n\tld.param.u64 %rd1, [p];\n\tmov.u32 %r1, %tid.x;\n\
+         \tadd.s32 %r2, %r1, -5;\n\tst.global.u32 [%rd1+4], %r2;\n\tret;\n}"
+    );
+}
+
+#[test]
+fn inner_scopes_shadow_and_repeat() {
+    let text = body(
+        ".reg .u32 x; mov.u32 x, 1; { .reg .u32 x; mov.u32 x, 2; L: bra L; } \
+                     { .reg .u32 x; mov.u32 x, 3; L: bra L; } st.global.u32 [g], x; ret;",
+    );
+    assert!(text.contains("mov.u32 x, 1;"), "{text}");
+    assert!(text.contains("mov.u32 x__u32_0, 2;"), "{text}");
+    assert!(text.contains("mov.u32 x__u32_1, 3;"), "{text}");
+    assert!(text.contains("L:\n\tbra L;") && text.contains("L__1:\n\tbra L__1;"), "{text}");
+    assert!(text.contains("st.global.u32 [g], x;"), "{text}");
+}
+
+#[test]
+fn a_branch_leaves_its_scope_when_the_label_is_outside() {
+    let text = body("{ bra DONE; } DONE: ret;");
+    assert_eq!(text, "{\n\tbra DONE;\nDONE:\n\tret;\n}");
+}
+
+#[test]
+fn call_sequences_share_their_parameters() {
+    let call = "{ .param .b32 param0; st.param.b32 [param0], 1; call.uni f, (param0); }";
+    let text = body(&format!("{call}{call} ret;"));
+    assert_eq!(text.matches(".param .b32 param0;").count(), 1, "{text}");
+    assert_eq!(text.matches("call.uni f, (param0);").count(), 2, "{text}");
+}
+
+#[test]
+fn vectors_sinks_pairs_and_guards_keep_their_shape() {
+    let text = body(
+        ".reg .b32 %r<9>; .reg .pred %p<3>; .reg .b64 %rd<2>; \
+                     ld.global.v4.b32 {%r1,_,_,%r2}, [%rd1+-16]; setp.lt.s32 %p1|%p2, %r1, %r2; \
+                     @!%p1 shfl.sync.down.b32 %r3|%p2, %r1, 1, 31, -1; mov.b64 {%r4,%r5}, %rd1; \
+                     vadd.u32.u32.u32 %r6, %r1.h0, %r2.b3; ret;",
+    );
+    for line in [
+        "ld.global.v4.b32 {%r1, _, _, %r2}, [%rd1+-16];",
+        "setp.lt.s32 %p1|%p2, %r1, %r2;",
+        "@!%p1 shfl.sync.down.b32 %r3|%p2, %r1, 1, 31, -1;",
+        "mov.b64 {%r4, %r5}, %rd1;",
+        "vadd.u32.u32.u32 %r6, %r1.h0, %r2.b3;",
+    ] {
+        assert!(text.contains(line), "{line} in\n{text}");
+    }
+}
+
+#[test]
+fn every_spelling_of_a_number_keeps_its_value() {
+    let text = body(
+        ".reg .b64 %rd<2>; .reg .f32 %f<2>; .reg .f64 %fd<2>; mov.u64 %rd1, 0xFFFFFFFFFFFFFFFF; \
+                     mov.u64 %rd1, 0b101; mov.u64 %rd1, 017; mov.u64 %rd1, 4294967296; mov.u64 %rd1, 7U; \
+                     mov.f32 %f1, 0f3F800000; mov.f64 %fd1, 0d3FF0000000000000; mov.f64 %fd1, 1.5e0; \
+                     mov.u64 %rd1, (1 << 4) + 3 * 2; mov.u64 %rd1, (3 > 2) ? 5 : 6; mov.u64 %rd1, ~0; ret;",
+    );
+    for value in [
+        "0xFFFFFFFFFFFFFFFF",
+        "5",
+        "15",
+        "4294967296",
+        "7",
+        "0f3F800000",
+        "0d3FF0000000000000",
+        "0d3FF8000000000000",
+        "22",
+        "5",
+        "-1",
+    ] {
+        assert!(
+            text.contains(&format!(" %rd1, {value};")) || text.contains(&format!("1, {value};")),
+            "{value}"
+        );
+    }
+}
+
+#[test]
+fn wide_offsets_survive() {
+    let text = body(
+        ".reg .b64 %rd<2>; .reg .b32 %r<2>; ld.global.u32 %r1, [%rd1+4294967296]; \
+                     ld.global.u32 %r1, [g+8]; ld.global.u32 %r1, [4096]; ret;",
+    );
+    for address in ["[%rd1+4294967296]", "[g+8]", "[4096]"] {
+        assert!(text.contains(address), "{text}");
+    }
+}
+
+#[test]
+fn jump_tables_stand_before_their_branch() {
+    let text = body(".reg .b32 %r<2>; ts: .branchtargets A, B, A; brx.idx %r1, ts; A: ret; B: exit;");
+    assert!(text.contains("ts: .branchtargets A, B, A;\n\tbrx.idx %r1, ts;\nA:\n"), "{text}");
+}
+
+#[test]
+fn unknown_instructions_are_copied_with_their_registers() {
+    let text = body(".reg .b32 %r<3>; frob.new.v9 %r1 => <%r2, \"x;\">, 0x1F; frob2 %r1, %r2; ret;");
+    assert!(text.contains("\tfrob.new.v9 %r1 => <%r2, \"x;\">, 0x1F;\n"), "{text}");
+    assert!(text.contains("\tfrob2 %r1, %r2;\n"), "{text}");
+}
+
+#[test]
+fn a_range_of_twenty_million_costs_what_is_used_of_it() {
+    let text = body(".reg .b32 %r<20000000>; mov.u32 %r19999999, 1; mov.u32 %r0, %r19999999; ret;");
+    assert!(text.contains(".reg .b32 %r<20000000>;") && text.contains("mov.u32 %r0, %r19999999;"), "{text}");
+}
+
+#[test]
+fn prefixes_may_end_in_a_digit() {
+    let text = body(".reg .b32 %p1<5>; .reg .b32 %q<2>; mov.u32 %p14, 1; mov.u32 %q1, %p10; ret;");
+    assert!(text.contains(".reg .b32 %p1<5>;") && text.contains("mov.u32 %q1, %p10;"), "{text}");
+}
+
+#[test]
+fn lines_and_pragmas_stay_where_they_were() {
+    let text = body(
+        ".reg .b32 %r<2>; .loc 1 10 5\n mov.u32 %r1, 1; \
+                     .loc 1 3 2, function_name $L__info_string0, inlined_at 1 10 5\n L: .pragma \"nounroll\"; bra L;",
+    );
+    assert_eq!(
+        text,
+        "{\n\t.reg .b32 %r<2>;\n\t.loc 1 10 5\n\tmov.u32 %r1, 1;\n\
+         \t.loc 1 3 2, function_name $L__info_string0, inlined_at 1 10 5\nL:\n\t.pragma \"nounroll\";\n\tbra L;\n}"
+    );
+}
+
+#[test]
+fn labels_stay_for_branches_and_debug_sections_only() {
+    let text = rewrite(
+        ".version 8.0\n.target sm_90\n.entry k() { unused: named: ret; }\n.section .debug_x { .b32 named\n }",
+    )
+    .unwrap();
+    assert!(text.contains("{\nnamed:\n\tret;\n}"), "{text}");
+}
+
+#[test]
+fn carry_chains_share_a_register_that_has_no_name() {
+    let text = body(".reg .b32 %r<4>; add.cc.u32 %r1, %r2, %r3; addc.u32 %r1, %r2, %r3; ret;");
+    assert!(text.contains("\tadd.cc.u32 %r1, %r2, %r3;\n\taddc.u32 %r1, %r2, %r3;\n"), "{text}");
+    assert!(!text.contains("CC.CF"), "{text}");
+}
+
+#[test]
+fn register_parameters_are_not_declared_again() {
+    let text = rewrite(
+        ".version 3.0\n.target sm_20\n.func (.reg .u32 rv) f (.reg .u32 a) { add.u32 rv, a, 1; ret; }",
+    )
+    .unwrap();
+    assert!(text.contains("{\n\tadd.u32 rv, a, 1;\n\tret;\n}"), "{text}");
+}
+
+#[test]
+fn what_no_assembler_takes_is_refused() {
+    assert_eq!(problem("mov.u32 %r1, 5;"), Problem::UndefinedName("%r1".into()));
+    assert_eq!(problem("bra NOWHERE;"), Problem::UndefinedLabel("NOWHERE".into()));
+    assert_eq!(problem("{ IN: ret; } bra IN;"), Problem::UndefinedLabel("IN".into()));
+    assert_eq!(problem("L: L: ret;"), Problem::DuplicateName("L".into()));
+    assert_eq!(problem(".reg .u32 x; .reg .s32 x;"), Problem::DuplicateName("x".into()));
+    assert_eq!(problem(".reg .u33 x;"), Problem::UnknownType("u33".into()));
+    assert_eq!(problem(".reg .u32 x; mov.u32 x, 0xGG;"), Problem::MalformedNumber);
+    assert_eq!(problem(".reg .u32 x; mov.u32 x, 99999999999999999999;"), Problem::MalformedNumber);
+    assert_eq!(problem(".reg .u32 x; mov.u32 x, 1/0;"), Problem::MalformedExpression);
+    let expected = |body: &str, expected: &str| match problem(body) {
+        Problem::Unexpected { expected: wanted, .. } => assert_eq!(wanted, expected, "{body}"),
+        other => panic!("{other:?}"),
+    };
+    expected(".reg .u32 x; mov.u32 x x;", "`,` or `;`");
+    expected(".reg .u32 x; ld.global.u32 x, [x;", "`]`");
+    expected(".reg .u32 x; mov.u32 x, ;", "an operand");
+    expected("=;", "a statement");
+}

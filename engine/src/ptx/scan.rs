@@ -1,0 +1,540 @@
+//! The first look at a module: what is declared at module level, and where its function bodies are.
+//!
+//! Runs at memory speed over the bodies, which it only brackets, so that they can be read on every core; takes the
+//! text between them apart far enough to know each name that a body may use.
+
+use super::cursor::Cursor;
+use crate::diagnostics::{Diagnostic, Problem};
+use crate::forms::Dialect;
+use ahash::AHashSet;
+use ptxopt_components::ids::Span;
+
+/// A function with a body.
+#[derive(Clone, Copy, Debug)]
+pub struct FunctionText {
+    /// From its first directive up to the brace.
+    pub header: Span,
+    /// Its name.
+    pub name: Span,
+    /// Its body, both braces included.
+    pub body: Span,
+    /// Whether it is an `.entry`.
+    pub is_entry: bool,
+    /// Number of semicolons in the body: no instruction is without one.
+    pub inst_count_max: usize,
+}
+
+/// A module's text, taken apart.
+pub struct Module<'t> {
+    /// The whole text.
+    pub text: &'t [u8],
+    /// What `.target` says about the meaning of instructions.
+    pub dialect: Dialect,
+    /// `.version`, as major and minor number.
+    pub version: (u32, u32),
+    /// Bytes of the `.target` line's operands.
+    pub target: Span,
+    /// Whether `.target` names `debug`.
+    pub is_debug: bool,
+    /// Functions with bodies, in textual order.
+    pub functions: Vec<FunctionText>,
+    /// Module-scope `.reg` declarations: from behind `.reg` up to the semicolon.
+    pub registers: Vec<Span>,
+    /// Every word of the module-level text: variables, functions, and the labels that debug sections name.
+    names: AHashSet<&'t [u8]>,
+    /// Words that stand for a family, `word<count>`: `word0`, `word1`, ...
+    families: AHashSet<&'t [u8]>,
+    /// Every word that ends in digits, without them.
+    stems: AHashSet<&'t [u8]>,
+}
+
+impl<'t> Module<'t> {
+    /// Whether the module-level text holds `name` as a word, or as a member of a family.
+    #[inline]
+    #[must_use]
+    pub fn mentions(&self, name: &[u8]) -> bool {
+        self.names.contains(name) || (!self.families.is_empty() && self.is_of_family(name))
+    }
+
+    /// Whether the module-level text holds a word that is `prefix` and a number.
+    #[must_use]
+    pub fn mentions_member(&self, prefix: &[u8]) -> bool {
+        self.stems.contains(prefix)
+    }
+
+    #[cold]
+    fn is_of_family(&self, name: &[u8]) -> bool {
+        let digits = name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+        (name.len() - digits..name.len()).any(|split| self.families.contains(&name[..split]))
+    }
+
+    /// Takes `text` apart.
+    ///
+    /// # Errors
+    /// Text that is no PTX module, or whose braces, strings or comments do not close.
+    pub fn scan(text: &'t [u8]) -> Result<Self, Diagnostic> {
+        if text.len() >= i32::MAX as usize {
+            return Err(Diagnostic::new(0, 1, Problem::ModuleTooLarge));
+        }
+        let module = Self {
+            text,
+            dialect: Dialect::default(),
+            version: (0, 0),
+            target: Span::default(),
+            is_debug: false,
+            functions: Vec::new(),
+            registers: Vec::new(),
+            names: AHashSet::new(),
+            families: AHashSet::new(),
+            stems: AHashSet::new(),
+        };
+        let mut scanner = Scanner { cursor: Cursor::new(text, 0), module };
+        scanner.module_level()?;
+        let mut module = scanner.module;
+        let stem = |word: &&'t [u8]| {
+            let digits = word.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+            (digits > 0).then(|| &word[..word.len() - digits])
+        };
+        module.stems = module.names.iter().filter_map(stem).collect();
+        Ok(module)
+    }
+}
+
+struct Scanner<'t> {
+    cursor: Cursor<'t>,
+    module: Module<'t>,
+}
+
+impl<'t> Scanner<'t> {
+    fn module_level(&mut self) -> Result<(), Diagnostic> {
+        let mut version_seen = false;
+        loop {
+            self.cursor.skip_blank()?;
+            if self.cursor.is_at_end() {
+                let no_version = || Diagnostic::new(0, 1, Problem::NoVersion);
+                return if version_seen { Ok(()) } else { Err(no_version()) };
+            }
+            let first = self.cursor.pos;
+            match self.cursor.peek() {
+                b'.' => {}
+                // `@@DWARF` lines of old producers.
+                b'@' if self.cursor.peek_at(1) == b'@' => {
+                    self.words_to_line_end();
+                    continue;
+                }
+                b';' => {
+                    self.cursor.pos += 1;
+                    continue;
+                }
+                _ if !version_seen => return Err(Diagnostic::new(first, 1, Problem::NoVersion)),
+                _ => return Err(self.cursor.unexpected("a directive")),
+            }
+            let directive = self.directive();
+            if !version_seen && directive != b"version" {
+                return Err(Diagnostic::new(first, directive.len() + 1, Problem::NoVersion));
+            }
+            match directive {
+                b"version" => {
+                    version_seen = true;
+                    self.version()?;
+                }
+                b"target" => self.target()?,
+                b"address_size" => self.skip_number()?,
+                b"file" => self.file()?,
+                b"loc" => self.words_to_line_end(),
+                b"section" => self.section()?,
+                _ => self.declaration(first, directive).map_err(|error| blame(error, first, directive))?,
+            }
+        }
+    }
+
+    /// The word behind the dot here.
+    fn directive(&mut self) -> &'t [u8] {
+        self.cursor.pos += 1;
+        let first = self.cursor.name();
+        &self.cursor.text[first..self.cursor.pos]
+    }
+
+    fn skip_number(&mut self) -> Result<(), Diagnostic> {
+        self.cursor.skip_blank()?;
+        if !Cursor::is_digit(self.cursor.peek()) {
+            return Err(self.cursor.unexpected("a number"));
+        }
+        self.cursor.name();
+        Ok(())
+    }
+
+    fn number(&mut self) -> Result<u32, Diagnostic> {
+        let first = self.cursor.pos;
+        self.cursor.skip_digits();
+        let digits = &self.cursor.text[first..self.cursor.pos];
+        std::str::from_utf8(digits)
+            .ok()
+            .and_then(|digits| digits.parse().ok())
+            .ok_or_else(|| Diagnostic::new(first, digits.len().max(1), Problem::MalformedNumber))
+    }
+
+    fn version(&mut self) -> Result<(), Diagnostic> {
+        self.cursor.skip_blank()?;
+        let major = self.number()?;
+        self.cursor.expect(b'.', "`.` and a minor version")?;
+        self.module.version = (major, self.number()?);
+        Ok(())
+    }
+
+    /// `.target a, b, c`: a list without a semicolon.
+    fn target(&mut self) -> Result<(), Diagnostic> {
+        self.cursor.skip_blank()?;
+        let first = self.cursor.pos;
+        loop {
+            self.cursor.skip_blank()?;
+            let word_first = self.cursor.name();
+            let word = &self.cursor.text[word_first..self.cursor.pos];
+            match word {
+                b"" => return Err(self.cursor.unexpected("a target such as `sm_90`")),
+                b"debug" => self.module.is_debug = true,
+                [b's', b'm', b'_', b'1', digit] if digit.is_ascii_digit() => {
+                    self.module.dialect.flushes = true
+                }
+                _ => {}
+            }
+            let end = self.cursor.pos;
+            self.cursor.skip_blank()?;
+            if !self.cursor.eat(b',') {
+                self.module.target = Span::between(first, end);
+                return Ok(());
+            }
+        }
+    }
+
+    /// `.file n "name" [, time, size]`.
+    fn file(&mut self) -> Result<(), Diagnostic> {
+        self.skip_number()?;
+        self.cursor.skip_blank()?;
+        if self.cursor.peek() != b'"' {
+            return Err(self.cursor.unexpected("a file name"));
+        }
+        self.cursor.skip_string()?;
+        let mut behind = self.cursor;
+        behind.skip_blank()?;
+        while behind.eat(b',') {
+            behind.skip_blank()?;
+            behind.name();
+            self.cursor = behind;
+            behind.skip_blank()?;
+        }
+        Ok(())
+    }
+
+    fn section(&mut self) -> Result<(), Diagnostic> {
+        self.cursor.skip_blank()?;
+        while self.cursor.peek() != b'{' {
+            if self.cursor.is_at_end() {
+                return Err(self.cursor.unexpected("`{`"));
+            }
+            self.word()?;
+        }
+        let open = self.cursor.pos;
+        self.cursor.pos += 1;
+        self.cursor.skip_blank()?;
+        while !self.cursor.eat(b'}') {
+            if self.cursor.is_at_end() {
+                return Err(Diagnostic::new(open, 1, Problem::UnclosedBrace));
+            }
+            self.word()?;
+        }
+        Ok(())
+    }
+
+    /// Moves past one word, number, string or punctuation byte and the blanks behind it; remembers words.
+    fn word(&mut self) -> Result<(), Diagnostic> {
+        match self.cursor.peek() {
+            b'"' => self.cursor.skip_string()?,
+            byte if Cursor::starts_name(byte) => {
+                let first = self.cursor.name();
+                let word = &self.cursor.text[first..self.cursor.pos];
+                self.module.names.insert(word);
+                self.cursor.skip_blank()?;
+                if self.cursor.peek() == b'<' {
+                    self.module.families.insert(word);
+                }
+            }
+            byte if Cursor::is_digit(byte) || byte == b'.' => {
+                self.cursor.pos += 1;
+                self.cursor.name();
+            }
+            _ => self.cursor.pos += 1,
+        }
+        self.cursor.skip_blank()
+    }
+
+    fn words_to_line_end(&mut self) {
+        let first = self.cursor.pos;
+        self.cursor.skip_line();
+        let line = &self.cursor.text[first..self.cursor.pos];
+        self.module.names.extend(line.split(|&byte| !Cursor::continues_name(byte)));
+    }
+
+    /// A variable, a prototype or a function; `first` is where its first directive stands.
+    fn declaration(&mut self, first: usize, mut directive: &'t [u8]) -> Result<(), Diagnostic> {
+        loop {
+            match directive {
+                b"entry" | b"func" => return self.function(first, directive == b"entry"),
+                b"visible" | b"extern" | b"weak" | b"common" => {}
+                _ => return self.variable(directive),
+            }
+            self.cursor.skip_blank()?;
+            if self.cursor.peek() == b'.' {
+                directive = self.directive();
+            } else {
+                return Err(self.cursor.unexpected("a directive"));
+            }
+        }
+    }
+
+    /// Anything that ends with a semicolon outside braces.
+    fn variable(&mut self, directive: &[u8]) -> Result<(), Diagnostic> {
+        let first = self.cursor.pos;
+        let mut open = Vec::new();
+        loop {
+            self.cursor.skip_blank()?;
+            match self.cursor.peek() {
+                b';' if open.is_empty() => break,
+                b'{' => {
+                    open.push(self.cursor.pos);
+                    self.cursor.pos += 1;
+                }
+                b'}' => {
+                    if open.pop().is_none() {
+                        return Err(self.cursor.unexpected("`;`"));
+                    }
+                    self.cursor.pos += 1;
+                }
+                _ if self.cursor.is_at_end() => {
+                    return Err(match open.pop() {
+                        Some(at) => Diagnostic::new(at, 1, Problem::UnclosedBrace),
+                        None => self.cursor.unexpected("`;`"),
+                    });
+                }
+                _ => self.word()?,
+            }
+        }
+        if directive == b"reg" {
+            self.module.registers.push(Span::between(first, self.cursor.pos));
+        }
+        self.cursor.pos += 1;
+        Ok(())
+    }
+
+    /// A prototype or function, from behind `.entry` or `.func`.
+    fn function(&mut self, first: usize, is_entry: bool) -> Result<(), Diagnostic> {
+        let mut name = Span::default();
+        loop {
+            self.cursor.skip_blank()?;
+            match self.cursor.peek() {
+                b';' => {
+                    self.cursor.pos += 1;
+                    return Ok(());
+                }
+                b'{' => break,
+                b'(' => self.parentheses()?,
+                b'.' => {
+                    if self.directive() == b"pragma" {
+                        self.pragma()?;
+                    }
+                }
+                byte if Cursor::starts_name(byte) => {
+                    let at = self.cursor.name();
+                    self.module.names.insert(&self.cursor.text[at..self.cursor.pos]);
+                    if name.is_empty() {
+                        name = Span::between(at, self.cursor.pos);
+                    }
+                }
+                _ if self.cursor.is_at_end() => return Err(self.cursor.unexpected("`{` or `;`")),
+                _ => self.cursor.pos += 1,
+            }
+        }
+        if name.is_empty() {
+            return Err(self.cursor.unexpected("the function's name"));
+        }
+        let header = Span::between(first, self.cursor.pos);
+        let open = self.cursor.pos;
+        self.cursor.pos = body_end(self.cursor.text, open)?;
+        let body = Span::between(open, self.cursor.pos);
+        let inst_count_max = memchr::memchr_iter(b';', &self.cursor.text[body.range()]).count();
+        self.module.functions.push(FunctionText { header, name, body, is_entry, inst_count_max });
+        Ok(())
+    }
+
+    /// The strings of a `.pragma` in a header, up to and with its semicolon.
+    fn pragma(&mut self) -> Result<(), Diagnostic> {
+        loop {
+            self.cursor.skip_blank()?;
+            match self.cursor.peek() {
+                b'"' => self.cursor.skip_string()?,
+                b',' => self.cursor.pos += 1,
+                _ => return self.cursor.expect(b';', "`;`"),
+            }
+        }
+    }
+
+    /// A parenthesised list of a header; its names are the function's own.
+    fn parentheses(&mut self) -> Result<(), Diagnostic> {
+        let mut depth = 0usize;
+        loop {
+            self.cursor.skip_blank()?;
+            match self.cursor.peek() {
+                b'(' => depth += 1,
+                b')' => depth -= 1,
+                b'{' | b'}' | b';' => return Err(self.cursor.unexpected("`)`")),
+                _ if self.cursor.is_at_end() => return Err(self.cursor.unexpected("`)`")),
+                _ => {}
+            }
+            self.cursor.pos += 1;
+            if depth == 0 {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Words that may start a declaration.
+const DECLARATIONS: &[&[u8]] = &[
+    b"alias",
+    b"align",
+    b"attribute",
+    b"common",
+    b"const",
+    b"entry",
+    b"extern",
+    b"func",
+    b"global",
+    b"local",
+    b"param",
+    b"pragma",
+    b"reg",
+    b"shared",
+    b"surf",
+    b"tex",
+    b"visible",
+    b"weak",
+];
+
+/// What is wrong with a declaration that does not end: its directive, where that is none. One that the ISA gains
+/// one day is copied through as long as it ends with a semicolon.
+fn blame(error: Diagnostic, first: usize, directive: &[u8]) -> Diagnostic {
+    if DECLARATIONS.contains(&directive) {
+        return error;
+    }
+    let problem = Problem::Unexpected { found: directive.first().copied(), expected: "a directive of PTX" };
+    Diagnostic::new(first, directive.len() + 1, problem)
+}
+
+/// One past the brace that closes the one at `open`.
+///
+/// Looks at 32 bytes at a time for one that matters; the compiler turns the test into vector compares.
+fn body_end(text: &[u8], open: usize) -> Result<usize, Diagnostic> {
+    const STRIDE: usize = 32;
+    let matters = |byte: u8| matches!(byte, b'{' | b'}' | b'"' | b'/');
+    let mut depth = 0usize;
+    let mut pos = open;
+    while pos < text.len() {
+        if let Some(stride) = text[pos..].first_chunk::<STRIDE>()
+            && !stride.iter().fold(false, |any, &byte| any | matters(byte))
+        {
+            pos += STRIDE;
+            continue;
+        }
+        let Some(ahead) = text[pos..].iter().position(|&byte| matters(byte)) else { break };
+        pos += ahead;
+        match text[pos] {
+            b'{' => depth += 1,
+            b'}' => {
+                depth -= 1;
+                if depth == 0 {
+                    return Ok(pos + 1);
+                }
+            }
+            b'"' => {
+                let mut cursor = Cursor::new(text, pos);
+                cursor.skip_string()?;
+                pos = cursor.pos;
+                continue;
+            }
+            _ if matches!(text.get(pos + 1), Some(b'/' | b'*')) => {
+                let mut cursor = Cursor::new(text, pos);
+                cursor.skip_blank()?;
+                pos = cursor.pos;
+                continue;
+            }
+            _ => {}
+        }
+        pos += 1;
+    }
+    Err(Diagnostic::new(open, 1, Problem::UnclosedBrace))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = ".version 8.0\n.target sm_90, debug\n.address_size 64\n";
+
+    fn bodies(text: &str) -> Vec<String> {
+        let module = Module::scan(text.as_bytes()).unwrap();
+        module.functions.iter().map(|f| text[f.body.range()].to_owned()).collect()
+    }
+
+    #[test]
+    fn bodies_end_at_their_own_brace() {
+        let tricky = "{ // }\n /* } */ { ret; } .pragma \"}\\\"}\"; mov.b64 {a,b}, c; }";
+        let text = format!("{HEAD}.visible .entry k(.param .u64 a)\n{tricky}\n.func f {{ ret; }}");
+        assert_eq!(bodies(&text), [tricky, "{ ret; }"]);
+    }
+
+    #[test]
+    fn pragmas_in_a_header_end_no_prototype() {
+        let text = format!(
+            "{HEAD}.entry k() .maxntid 128, 1, 1 .pragma \"a;b\", \"c\"; {{ ret; }}\n.func p (.reg .u32 a);"
+        );
+        assert_eq!(bodies(&text), ["{ ret; }"]);
+    }
+
+    #[test]
+    fn targets_and_versions_are_read() {
+        let module = Module::scan(HEAD.as_bytes()).unwrap();
+        assert_eq!(module.version, (8, 0));
+        assert!(module.is_debug && !module.dialect.flushes);
+        let old = Module::scan(b".version 1.4\n.target sm_13, map_f64_to_f32\n").unwrap();
+        assert!(old.dialect.flushes && !old.is_debug);
+    }
+
+    #[test]
+    fn words_of_sections_and_variables_are_remembered() {
+        let text = format!(
+            "{HEAD}.global .u32 g[2] = {{ 1, other }};\n.section .debug_info {{ .b32 $L__tmp1-$L__x\n }}"
+        );
+        let module = Module::scan(text.as_bytes()).unwrap();
+        for name in ["g", "other", "$L__tmp1", "$L__x"] {
+            assert!(module.mentions(name.as_bytes()), "{name}");
+        }
+        assert!(!module.mentions(b"$L__tmp2"));
+    }
+
+    #[test]
+    fn each_way_of_not_ending_is_an_error() {
+        let problem = |tail: &str| match Module::scan(format!("{HEAD}{tail}").as_bytes()) {
+            Err(diagnostic) => diagnostic.problem,
+            Ok(_) => panic!("accepted"),
+        };
+        assert_eq!(problem(".entry k() { ret;"), Problem::UnclosedBrace);
+        assert_eq!(problem(".entry k() { /* "), Problem::UnterminatedComment);
+        assert_eq!(problem(".entry k() { .pragma \"x"), Problem::UnterminatedString);
+        assert_eq!(problem(".global .u32 g = { 1"), Problem::UnclosedBrace);
+        assert!(matches!(problem(".global .u32 g"), Problem::Unexpected { found: None, .. }));
+        assert!(matches!(problem(".entry k("), Problem::Unexpected { found: None, .. }));
+        assert!(matches!(problem("stray"), Problem::Unexpected { found: Some(b's'), .. }));
+        assert_eq!(Module::scan(b"\x7fELF").err().unwrap().problem, Problem::NoVersion);
+        assert_eq!(Module::scan(b"").err().unwrap().problem, Problem::NoVersion);
+    }
+}

@@ -1,0 +1,330 @@
+//! The PTX writer: rows to text.
+//!
+//! The text outside function bodies is the module's own, byte for byte. A body is written from its rows: variables
+//! and tables first, then registers (only those that are used, sorted, so that equal rows give equal bytes), then
+//! blocks with their labels, instructions and anchors.
+
+use super::scan::Module;
+use crate::forms::FormTable;
+use crate::view::FunctionView;
+use ptxopt_components::anchor::{Anchor, AnchorKind, TableKind};
+use ptxopt_components::code_object::CodeFlags;
+use ptxopt_components::form::shape;
+use ptxopt_components::ids::{Id, InstId, LiteralId, Span, VRegId};
+use ptxopt_components::instruction::Marks;
+use ptxopt_components::operand::{LiteralKind, Operand, OperandKind};
+use ptxopt_components::special_registers::SPECIAL_REGISTERS;
+use ptxopt_components::types::PackedType;
+use ptxopt_components::vreg::{VRegFlags, VRegName};
+
+/// Memory that the writer uses again for each function.
+#[derive(Default)]
+pub struct WriterScratch {
+    code: Vec<u8>,
+    /// By register of the function: whether the text names it.
+    is_used: Vec<bool>,
+    /// By table of the function: whether it was written.
+    is_written: Vec<bool>,
+}
+
+/// Puts a module together: its own text, with each function replaced. `functions[i]` is the text of
+/// `module.functions[i]`, header included.
+pub fn assemble<'a>(module: &Module<'_>, functions: impl Iterator<Item = &'a [u8]>, out: &mut Vec<u8>) {
+    let mut copied = 0;
+    for (place, text) in module.functions.iter().zip(functions) {
+        out.extend_from_slice(&module.text[copied..place.header.first as usize]);
+        out.extend_from_slice(text);
+        copied = place.body.end();
+    }
+    out.extend_from_slice(&module.text[copied..]);
+}
+
+/// Appends the text of a function, header included, to `out`; `text` is its module's text.
+pub fn write_function(
+    function: &FunctionView<'_>,
+    forms: &FormTable,
+    text: &[u8],
+    scratch: &mut WriterScratch,
+    out: &mut Vec<u8>,
+) {
+    let place = function.text;
+    if function.state.flags.contains(CodeFlags::LEFT) {
+        out.extend_from_slice(&text[place.header.first as usize..place.body.end()]);
+        return;
+    }
+    let WriterScratch { code, is_used, is_written } = scratch;
+    is_written.clear();
+    is_written.resize(function.tables.len(), false);
+    code.clear();
+    is_used.clear();
+    is_used.resize(function.vregs.len(), false);
+    let mut writer = Writer { function, forms, text, is_used, is_written, out: code };
+    writer.code();
+    out.extend_from_slice(text[place.header.range()].trim_ascii_end());
+    out.extend_from_slice(b"\n{\n");
+    write_variables(function, text, out);
+    write_registers(function, text, is_used, out);
+    out.extend_from_slice(code);
+    out.push(b'}');
+}
+
+fn write_variables(function: &FunctionView<'_>, text: &[u8], out: &mut Vec<u8>) {
+    let names = &function.pools.names;
+    for decl in function.decls {
+        out.push(b'\t');
+        out.extend_from_slice(text[decl.directives.range()].trim_ascii_end());
+        out.push(b' ');
+        out.extend_from_slice(names.bytes(text, decl.name));
+        out.extend_from_slice(text[decl.rest.range()].trim_ascii_end());
+        out.extend_from_slice(b";\n");
+    }
+    for table in function.tables.iter().filter(|table| table.kind != TableKind::Branch) {
+        out.push(b'\t');
+        out.extend_from_slice(names.bytes(text, table.name));
+        out.extend_from_slice(b": ");
+        out.extend_from_slice(text[table.text.range()].trim_ascii_end());
+        out.extend_from_slice(b";\n");
+    }
+}
+
+/// Declares the registers that the text names: ranges by prefix, then single names; both sorted by type and bytes.
+fn write_registers(function: &FunctionView<'_>, text: &[u8], is_used: &[bool], out: &mut Vec<u8>) {
+    let mut ranges: Vec<(PackedType, VRegName)> = Vec::new();
+    let mut singles: Vec<(PackedType, VRegName)> = Vec::new();
+    for vreg in function.vreg_ids().filter(|vreg| is_used[vreg.index()]) {
+        let (head, name) = (function.vregs[vreg.index()], function.vreg_names[vreg.index()]);
+        if head.flags.intersects(VRegFlags::FORMAL | VRegFlags::CARRY) {
+            continue;
+        }
+        if name.number == VRegName::WHOLE {
+            singles.push((head.ty, name));
+        } else if let Some((_, range)) = ranges.iter_mut().find(|(_, range)| range.prefix == name.prefix) {
+            range.number = range.number.max(name.number);
+        } else {
+            ranges.push((head.ty, name));
+        }
+    }
+    let names = &function.pools.names;
+    let key =
+        |(ty, name): &(PackedType, VRegName)| (ty.element() as u8, ty.lanes, names.bytes(text, name.prefix));
+    ranges.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
+    singles.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
+    for (ty, name) in ranges.iter().chain(&singles) {
+        out.extend_from_slice(b"\t.reg ");
+        if ty.lanes > 1 {
+            out.extend_from_slice(b".v");
+            number(i64::from(ty.lanes), out);
+            out.push(b' ');
+        }
+        out.push(b'.');
+        out.extend_from_slice(ty.element().name().as_bytes());
+        out.push(b' ');
+        out.extend_from_slice(names.bytes(text, name.prefix));
+        if name.number != VRegName::WHOLE {
+            out.push(b'<');
+            number(i64::from(name.number) + 1, out);
+            out.push(b'>');
+        }
+        out.extend_from_slice(b";\n");
+    }
+}
+
+#[inline]
+fn number(value: i64, out: &mut Vec<u8>) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+fn hex(bits: u64, digits: usize, out: &mut Vec<u8>) {
+    out.extend((0..digits).rev().map(|digit| b"0123456789ABCDEF"[(bits >> (4 * digit) & 0xf) as usize]));
+}
+
+struct Writer<'a> {
+    function: &'a FunctionView<'a>,
+    forms: &'a FormTable,
+    text: &'a [u8],
+    is_used: &'a mut [bool],
+    is_written: &'a mut [bool],
+    out: &'a mut Vec<u8>,
+}
+
+impl Writer<'_> {
+    fn code(&mut self) {
+        let mut anchors = self.function.anchors.iter().peekable();
+        for block in self.function.block_ids() {
+            self.label(block.index());
+            for inst in self.function.insts_of(block) {
+                while let Some(anchor) = anchors.next_if(|a| a.block <= block && a.before <= inst) {
+                    self.anchor(anchor);
+                }
+                self.instruction(inst);
+            }
+            while let Some(anchor) = anchors.next_if(|a| a.block <= block) {
+                self.anchor(anchor);
+            }
+        }
+    }
+
+    fn label(&mut self, block: usize) {
+        if let Some(name) = self.function.labels[block].name.get() {
+            self.out.extend_from_slice(self.function.pools.names.bytes(self.text, name));
+            self.out.extend_from_slice(b":\n");
+        }
+    }
+
+    fn anchor(&mut self, anchor: &Anchor) {
+        let is_deleted =
+            |inst: InstId| self.function.heads.get(inst.index()).is_some_and(|head| !head.is_live());
+        if anchor.kind == AnchorKind::InstPragma && is_deleted(anchor.before) {
+            return;
+        }
+        if anchor.kind != AnchorKind::DebugLabel {
+            self.out.push(b'\t');
+        }
+        self.out.extend_from_slice(&self.text[anchor.text.range()]);
+        self.out.extend_from_slice(if anchor.kind == AnchorKind::DebugLabel { b":\n" } else { b"\n" });
+    }
+
+    /// A branch table stands right before the first instruction that names it.
+    fn branch_tables(&mut self, operands: &[Operand]) {
+        for id in operands.iter().filter_map(|operand| operand.as_table()) {
+            let table = self.function.tables[id.index()];
+            if table.kind != TableKind::Branch || std::mem::replace(&mut self.is_written[id.index()], true) {
+                continue;
+            }
+            let names = &self.function.pools.names;
+            self.out.extend_from_slice(names.bytes(self.text, table.name));
+            self.out.extend_from_slice(b": .branchtargets ");
+            for (position, target) in self.function.pools.targets[table.targets.range()].iter().enumerate() {
+                self.out.extend_from_slice(if position == 0 { b"" } else { b", " });
+                self.block_name(target.index());
+            }
+            self.out.extend_from_slice(b";\n");
+        }
+    }
+
+    fn block_name(&mut self, block: usize) {
+        let name = self.function.labels[block].name.get().expect("every branch target has a label");
+        self.out.extend_from_slice(self.function.pools.names.bytes(self.text, name));
+    }
+
+    #[inline]
+    fn instruction(&mut self, inst: InstId) {
+        let head = self.function.heads[inst.index()];
+        let operands = self.function.operands_of(inst);
+        if head.marks.contains(Marks::CONTROL) {
+            self.branch_tables(operands);
+        }
+        self.out.push(b'\t');
+        if head.opcode.is_guarded() {
+            self.out.push(b'@');
+            self.operand(operands[operands.len() - 1]);
+            self.out.push(b' ');
+        }
+        self.out.extend_from_slice(self.forms.mnemonic_text(head.form));
+        let codes = self.forms.shape(head.form);
+        if !codes.is_empty() && codes[0] != shape::VERBATIM {
+            self.out.push(b' ');
+        }
+        let mut operands = operands.iter();
+        for &code in codes {
+            match code {
+                shape::OPERAND | shape::INDEXED => {
+                    if let Some(&operand) = operands.next() {
+                        self.operand(operand);
+                    }
+                }
+                shape::COMMA => self.out.extend_from_slice(b", "),
+                shape::VERBATIM => {}
+                code => self.out.push(code),
+            }
+        }
+        self.out.extend_from_slice(b";\n");
+    }
+
+    #[inline]
+    fn register(&mut self, vreg: VRegId) {
+        self.is_used[vreg.index()] = true;
+        let name = self.function.vreg_names[vreg.index()];
+        self.out.extend_from_slice(self.function.pools.names.bytes(self.text, name.prefix));
+        if name.number != VRegName::WHOLE {
+            number(i64::from(name.number), self.out);
+        }
+    }
+
+    #[inline]
+    fn operand(&mut self, operand: Operand) {
+        match operand.kind() {
+            OperandKind::Register { vreg, minus } => {
+                if minus {
+                    self.out.push(b'-');
+                }
+                self.register(vreg);
+            }
+            OperandKind::Predicate { vreg, negated } => {
+                if negated {
+                    self.out.push(b'!');
+                }
+                self.register(vreg);
+            }
+            OperandKind::Int(value) => {
+                number(i64::from(value), self.out);
+                return;
+            }
+            OperandKind::F32(bits) => {
+                self.out.extend_from_slice(b"0f");
+                hex(u64::from(bits), 8, self.out);
+                return;
+            }
+            OperandKind::Literal(literal) => self.literal(literal),
+            OperandKind::Block(block) => self.block_name(block.index()),
+            OperandKind::Symbol(name) => {
+                self.out.extend_from_slice(self.function.pools.names.bytes(self.text, name));
+            }
+            OperandKind::Special(row) => {
+                self.out.push(b'%');
+                self.out.extend_from_slice(SPECIAL_REGISTERS[row as usize].name.as_bytes());
+            }
+            OperandKind::Sink => self.out.push(b'_'),
+            OperandKind::Table(table) => {
+                let name = self.function.tables[table.index()].name;
+                self.out.extend_from_slice(self.function.pools.names.bytes(self.text, name));
+            }
+            OperandKind::Text(literal) => self.literal(literal),
+        }
+        if operand.has_payload() {
+            self.payload(operand);
+        }
+    }
+
+    fn payload(&mut self, operand: Operand) {
+        if let Some(offset) = operand.offset() {
+            self.out.push(b'+');
+            number(i64::from(offset), self.out);
+        } else if let Some(literal) = operand.wide_offset() {
+            self.out.push(b'+');
+            self.literal(literal);
+        } else if let Some(selector) = operand.selector() {
+            self.out.push(b'.');
+            self.out.extend_from_slice(selector.text().as_bytes());
+        }
+    }
+
+    fn literal(&mut self, literal: LiteralId) {
+        let literal = self.function.pools.literals[literal.index()];
+        match literal.kind() {
+            LiteralKind::Signed => number(literal.bits as i64, self.out),
+            LiteralKind::Unsigned => {
+                self.out.extend_from_slice(b"0x");
+                hex(literal.bits, 16, self.out);
+            }
+            LiteralKind::F64 => {
+                self.out.extend_from_slice(b"0d");
+                hex(literal.bits, 16, self.out);
+            }
+            LiteralKind::Text => {
+                let span = Span { first: literal.bits as u32, count: literal.length };
+                self.out.extend_from_slice(&self.text[span.range()]);
+            }
+        }
+    }
+}

@@ -1,0 +1,489 @@
+//! A shard: one World and one Schedule, owned by one worker, made once and used for batch after batch.
+//!
+//! Rows are entities that are spawned to grow the pool and never despawned; loading a batch overwrites the columns of
+//! rows `0..live` in place. Whatever goes wrong inside costs the batch its shard and nothing else: the caller throws
+//! it away and tries the functions one by one.
+
+use crate::columns::{BlocksMut, Code, CodeObjectsMut, InstsMut, LiveRows, PoolsResource, VRegsMut};
+use crate::commit::{CommitScratch, commit};
+use crate::diagnostics::Diagnostic;
+use crate::edits::EditLog;
+use crate::facts::CodeFacts;
+use crate::fingerprint::Fingerprint;
+use crate::forms::FormTable;
+use crate::fuel::Fuel;
+use crate::guard::guarded;
+use crate::log::{Dumps, Left, LeftFunctions, Remark, Remarks, StepLog, StepStats, Violations};
+use crate::phase::{Limits, Plan, Slot, Stage, Verify};
+use crate::ptx::reader::{ReaderScratch, read};
+use crate::ptx::scan::{FunctionText, Module};
+use crate::ptx::writer::{WriterScratch, write_function};
+use crate::tables::CodeTables;
+use bevy_ecs::prelude::*;
+use bevy_ecs::schedule::{LogLevel, ScheduleBuildSettings, ScheduleLabel, SingleThreadedExecutor};
+use bevy_ecs::system::SystemState;
+use ptxopt_components::block::{BlockEdges, BlockFlags, BlockHead, BlockLabel, BlockOrder};
+use ptxopt_components::code_object::{CodeFlags, CodeSpans, CodeState, CodeText};
+use ptxopt_components::ids::{CodeId, Id, NameId};
+use ptxopt_components::instruction::{InstHead, InstOperands, InstPlace};
+use ptxopt_components::types::{PackedType, PtxType};
+use ptxopt_components::vreg::{VRegFlags, VRegHead, VRegName};
+use rustix::time::{ClockId, clock_gettime};
+use std::time::{Duration, Instant};
+
+/// Bytes that the tables take for one instruction at the peak, columns of a commit included; what the memory limit
+/// is compared with before a function is loaded into the World.
+const TABLE_BYTES_PER_INST: u64 = 400;
+
+#[derive(ScheduleLabel, Clone, Debug, PartialEq, Eq, Hash)]
+struct Pipeline;
+
+/// What became of one function.
+#[derive(Clone, Debug)]
+pub struct FunctionOutput {
+    /// Its text, header included: a range of [`BatchOutput::text`].
+    pub text: std::ops::Range<usize>,
+    /// Why it is left as it came in, if it is.
+    pub left: Option<String>,
+    /// Instructions as read.
+    pub insts_in: usize,
+    /// Instructions as written.
+    pub insts_out: usize,
+    /// Blocks as read.
+    pub blocks_in: usize,
+    /// Blocks as written.
+    pub blocks_out: usize,
+    /// Its fingerprint as read, when remarks or a filter ask for it.
+    pub fingerprint: Option<u64>,
+}
+
+/// What became of a batch.
+#[derive(Clone, Debug, Default)]
+pub struct BatchOutput {
+    /// The functions' texts, one behind the other.
+    pub text: Vec<u8>,
+    /// The functions.
+    pub functions: Vec<FunctionOutput>,
+    /// By step of the plan.
+    pub steps: Vec<StepStats>,
+    /// Remarks, when they are wanted.
+    pub remarks: Vec<Remark>,
+    /// Dumps of the plan's dump steps.
+    pub dumps: Vec<u8>,
+    /// CPU time of reading.
+    pub read: Duration,
+    /// CPU time of the phases.
+    pub phases: Duration,
+    /// CPU time of writing.
+    pub write: Duration,
+}
+
+/// Why a batch has no output.
+#[derive(Clone, Debug)]
+pub enum BatchError {
+    /// Its text is wrong.
+    Diagnostic(Diagnostic),
+    /// A phase failed: the message of its panic. The shard must not be used again.
+    Failed(String),
+}
+
+/// A World, its Schedule, and the memory around them.
+pub struct Shard {
+    world: World,
+    schedule: Schedule,
+    limits: Limits,
+    step_count: usize,
+    wants_dumps: bool,
+    wants_fingerprints: bool,
+    /// Only functions with this fingerprint are worked on.
+    selected: Option<u64>,
+    /// By function of the batch, when they are wanted.
+    fingerprints: Vec<u64>,
+    columns: SystemState<ColumnsMut<'static, 'static>>,
+    code: SystemState<Code<'static, 'static>>,
+    staging: CodeTables,
+    reader: ReaderScratch,
+    writer: WriterScratch,
+}
+
+type ColumnsMut<'w, 's> = (CodeObjectsMut<'w, 's>, BlocksMut<'w, 's>, InstsMut<'w, 's>, VRegsMut<'w, 's>);
+
+/// CPU time of the calling thread.
+fn cpu_time() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+}
+
+impl Shard {
+    /// A shard that runs `plan`, which must have passed [`Plan::check`].
+    ///
+    /// # Panics
+    /// When two systems of one step have no order between them: a bug in the plan's phases.
+    #[must_use]
+    pub fn new(plan: &Plan) -> Self {
+        let mut world = World::new();
+        world.init_resource::<LiveRows>();
+        world.init_resource::<PoolsResource>();
+        world.init_resource::<FormTable>();
+        world.init_resource::<EditLog>();
+        world.init_resource::<Violations>();
+        world.init_resource::<LeftFunctions>();
+        world.init_resource::<Dumps>();
+        world.insert_resource(Remarks { wanted: plan.remarks, all: Vec::new() });
+        world.insert_resource(StepLog::new(plan.steps.len()));
+        world.insert_resource(Fuel::new(plan.fuel));
+        world.insert_resource(LimitsResource(plan.limits));
+        let mut schedule = build_schedule(plan, &mut world);
+        schedule.initialize(&mut world).expect("a checked plan has a schedule");
+        let columns = SystemState::new(&mut world);
+        let code = SystemState::new(&mut world);
+        Self {
+            world,
+            schedule,
+            limits: plan.limits,
+            step_count: plan.steps.len(),
+            wants_dumps: plan.steps.iter().any(|step| step.dump),
+            wants_fingerprints: plan.remarks || plan.fingerprint.is_some(),
+            selected: plan.fingerprint,
+            fingerprints: Vec::new(),
+            columns,
+            code,
+            staging: CodeTables::default(),
+            reader: ReaderScratch::default(),
+            writer: WriterScratch::default(),
+        }
+    }
+
+    /// Reads, optimizes and writes `functions` of `module`.
+    ///
+    /// # Errors
+    /// Text that no assembler takes, or a phase that failed; after the latter the shard must be thrown away.
+    pub fn run(
+        &mut self,
+        module: &Module<'_>,
+        functions: &[FunctionText],
+    ) -> Result<BatchOutput, BatchError> {
+        let start = cpu_time();
+        self.read(module, functions).map_err(BatchError::Diagnostic)?;
+        let loaded = cpu_time();
+        if self.step_count > 0 {
+            guarded(|| self.schedule.run(&mut self.world)).map_err(BatchError::Failed)?;
+        }
+        let ran = cpu_time();
+        let mut output = self.write(module);
+        output.write = cpu_time() - ran;
+        output.phases = ran - loaded;
+        output.read = loaded - start;
+        Ok(output)
+    }
+
+    /// Number of changes made since the shard was made.
+    #[must_use]
+    pub fn fuel_taken(&self) -> u64 {
+        self.world.resource::<Fuel>().taken()
+    }
+
+    /// Rows that the pool holds: what a giant function leaves behind.
+    #[must_use]
+    pub fn pool_rows(&mut self) -> usize {
+        self.world.entities().len() as usize
+    }
+
+    fn read(&mut self, module: &Module<'_>, functions: &[FunctionText]) -> Result<(), Diagnostic> {
+        let Self { world, staging, reader, .. } = self;
+        // The pools come back from the World, so that their memory is used again.
+        std::mem::swap(&mut staging.pools, &mut world.resource_mut::<PoolsResource>().0);
+        read(module, functions, &mut world.resource_mut::<FormTable>(), reader, staging)?;
+        self.prepare(module);
+        load(&mut self.world, &mut self.columns, &mut self.staging);
+        Ok(())
+    }
+
+    /// Clears what the batch before left, and decides which functions the phases skip.
+    fn prepare(&mut self, module: &Module<'_>) {
+        let Self { world, staging, .. } = self;
+        staging.code_facts.clear();
+        staging.code_facts.resize(staging.code_spans.len(), CodeFacts::default());
+        world.resource_mut::<Violations>().all.clear();
+        world.resource_mut::<Remarks>().all.clear();
+        world.resource_mut::<EditLog>().clear();
+        *world.resource_mut::<StepLog>() = StepLog::new(self.step_count);
+        if self.wants_dumps {
+            let mut dumps = world.resource_mut::<Dumps>();
+            dumps.text.clear();
+            if dumps.source != module.text {
+                dumps.source = module.text.to_vec();
+            }
+        }
+        let mut left = Vec::new();
+        for (code, state) in staging.code_states.iter_mut().enumerate() {
+            let reason = if state.flags.contains(CodeFlags::LEFT) {
+                "holds text that the tables cannot say"
+            } else if u64::from(staging.code_texts[code].insts_in) * TABLE_BYTES_PER_INST > self.limits.memory
+            {
+                "memory limit"
+            } else {
+                continue;
+            };
+            state.flags |= CodeFlags::LEFT;
+            left.push(Left { code: CodeId::new(code), reason: reason.to_owned() });
+        }
+        world.resource_mut::<LeftFunctions>().all = left;
+        self.fingerprints.clear();
+        if self.wants_fingerprints {
+            let forms = world.resource::<FormTable>();
+            let functions = staging.view().functions();
+            self.fingerprints
+                .extend(functions.map(|function| Fingerprint::of(&function, forms, module.text)));
+        }
+        if let Some(selected) = self.selected {
+            for (state, &fingerprint) in staging.code_states.iter_mut().zip(&self.fingerprints) {
+                state.flags.set(CodeFlags::SELECTED, fingerprint == selected);
+            }
+        }
+    }
+
+    fn write(&mut self, module: &Module<'_>) -> BatchOutput {
+        let Self { world, code, writer, fingerprints, .. } = self;
+        let mut output = BatchOutput::default();
+        let code = code.get(world).expect("reading columns never conflicts");
+        let view = code.view();
+        let forms = world.resource::<FormTable>();
+        let left = &world.resource::<LeftFunctions>().all;
+        for function in view.functions() {
+            let first = output.text.len();
+            write_function(&function, forms, module.text, writer, &mut output.text);
+            let reason = left.iter().find(|left| left.code == function.code).map(|left| left.reason.clone());
+            let insts_in = function.text.insts_in as usize;
+            let blocks_in = function.text.blocks_in as usize;
+            let live_blocks = function.blocks.iter().filter(|block| !block.flags.contains(BlockFlags::DEAD));
+            output.functions.push(FunctionOutput {
+                text: first..output.text.len(),
+                insts_out: if reason.is_some() { insts_in } else { function.live_inst_count() },
+                blocks_out: if reason.is_some() { blocks_in } else { live_blocks.count() },
+                left: reason,
+                insts_in,
+                blocks_in,
+                fingerprint: fingerprints.get(function.code.index()).copied(),
+            });
+        }
+        output.steps.clone_from(&world.resource::<StepLog>().stats);
+        output.remarks.clone_from(&world.resource::<Remarks>().all);
+        output.dumps.clone_from(&world.resource::<Dumps>().text);
+        output
+    }
+}
+
+/// Copies the staged rows into the columns, growing the pool where it is too small, and moves the pools.
+fn load(world: &mut World, columns: &mut SystemState<ColumnsMut<'static, 'static>>, staged: &mut CodeTables) {
+    let live = LiveRows {
+        codes: staged.code_spans.len(),
+        blocks: staged.block_heads.len(),
+        insts: staged.inst_heads.len(),
+        vregs: staged.vreg_heads.len(),
+    };
+    grow_pool(world, live);
+    *world.resource_mut::<LiveRows>() = live;
+    std::mem::swap(&mut staged.pools, &mut world.resource_mut::<PoolsResource>().0);
+    let (mut codes, mut blocks, mut insts, mut vregs) =
+        columns.get_mut(world).expect("the four archetypes are disjoint");
+    let (states, facts, spans, texts) = codes.columns_to_load();
+    states.copy_from_slice(&staged.code_states);
+    facts.copy_from_slice(&staged.code_facts);
+    spans.copy_from_slice(&staged.code_spans);
+    texts.copy_from_slice(&staged.code_texts);
+    let (heads, edges, orders, labels) = blocks.columns_to_load();
+    heads.copy_from_slice(&staged.block_heads);
+    edges.copy_from_slice(&staged.block_edges);
+    orders.copy_from_slice(&staged.block_orders);
+    labels.copy_from_slice(&staged.block_labels);
+    let (heads, operands, places) = insts.columns_to_load();
+    heads.copy_from_slice(&staged.inst_heads);
+    operands.copy_from_slice(&staged.inst_operands);
+    places.copy_from_slice(&staged.inst_places);
+    let (heads, names) = vregs.columns_to_load();
+    heads.copy_from_slice(&staged.vreg_heads);
+    names.copy_from_slice(&staged.vreg_names);
+}
+
+/// Rows spawned so far, by archetype.
+#[derive(Resource, Default)]
+struct PoolRows(LiveRows);
+
+/// Spawns entities until every archetype has room for `live` rows and a quarter more.
+fn grow_pool(world: &mut World, live: LiveRows) {
+    world.init_resource::<PoolRows>();
+    let mut pool = world.resource::<PoolRows>().0;
+    let missing = |have: usize, want: usize| if have >= want { 0 } else { want + want / 4 + 64 - have };
+    let (codes, blocks) = (missing(pool.codes, live.codes), missing(pool.blocks, live.blocks));
+    let (insts, vregs) = (missing(pool.insts, live.insts), missing(pool.vregs, live.vregs));
+    if codes + blocks + insts + vregs == 0 {
+        return;
+    }
+    let code = (CodeSpans::default(), CodeState::default(), CodeText::default(), CodeFacts::default());
+    let block = (BlockHead::default(), BlockEdges::default(), BlockOrder::default(), BlockLabel::default());
+    let inst = (InstHead::default(), InstOperands::default(), InstPlace::default());
+    let vreg = (
+        VRegHead::new(PackedType::new(PtxType::B32, 1), VRegFlags::empty()),
+        VRegName { prefix: NameId(0), number: 0 },
+    );
+    world.spawn_batch(std::iter::repeat_n(code, codes)).for_each(drop);
+    world.spawn_batch(std::iter::repeat_n(block, blocks)).for_each(drop);
+    world.spawn_batch(std::iter::repeat_n(inst, insts)).for_each(drop);
+    world.spawn_batch(std::iter::repeat_n(vreg, vregs)).for_each(drop);
+    pool.codes += codes;
+    pool.blocks += blocks;
+    pool.insts += insts;
+    pool.vregs += vregs;
+    world.resource_mut::<PoolRows>().0 = pool;
+}
+
+/// The plan's limits as a resource.
+#[derive(Resource)]
+struct LimitsResource(Limits);
+
+fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
+    let mut schedule = Schedule::new(Pipeline);
+    schedule.set_executor(SingleThreadedExecutor::new());
+    schedule.set_build_settings(ScheduleBuildSettings {
+        ambiguity_detection: LogLevel::Error,
+        auto_insert_apply_deferred: false,
+        ..ScheduleBuildSettings::default()
+    });
+    let mut previous = None;
+    let mut follow = |schedule: &mut Schedule, stage: Stage| {
+        if let Some(previous) = previous.replace(stage) {
+            schedule.configure_sets(stage.after(previous));
+        }
+    };
+    for (index, step) in plan.steps.iter().enumerate() {
+        follow(&mut schedule, Stage::Begin(index));
+        schedule.add_systems(
+            (move |log: ResMut<StepLog>, fuel: Res<Fuel>| begin(log, fuel, index))
+                .in_set(Stage::Begin(index)),
+        );
+        for (position, &fact) in step.phase.needs.iter().enumerate() {
+            let stage = Stage::Facts(index, position);
+            follow(&mut schedule, stage);
+            let analysis = plan.analysis(fact).expect("a checked plan has every analysis");
+            (analysis.install)(&mut Slot { world, schedule: &mut schedule, stage });
+        }
+        follow(&mut schedule, Stage::Run(index));
+        (step.phase.install)(&mut Slot { world, schedule: &mut schedule, stage: Stage::Run(index) });
+        follow(&mut schedule, Stage::Commit(index));
+        schedule.add_systems(commit_edits.in_set(Stage::Commit(index)));
+        let mut check_set = None;
+        for (position, check) in plan.checks.iter().enumerate() {
+            let wanted = if step.verified { plan.verify.max(Verify::Fast) } else { plan.verify };
+            let needed = if check.is_full { Verify::Full } else { Verify::Fast };
+            if wanted < needed {
+                continue;
+            }
+            let stage = Stage::Facts(index, step.phase.needs.len() + position);
+            follow(&mut schedule, stage);
+            (check.install)(&mut Slot { world, schedule: &mut schedule, stage });
+            check_set = Some(stage);
+        }
+        if check_set.is_some() {
+            follow(&mut schedule, Stage::Check(index));
+            let name = step.name;
+            schedule.add_systems(
+                (move |codes: CodeObjectsMut,
+                       violations: ResMut<Violations>,
+                       left: ResMut<LeftFunctions>| {
+                    leave_violators(codes, violations, left, name);
+                })
+                .in_set(Stage::Check(index)),
+            );
+        }
+        follow(&mut schedule, Stage::End(index));
+        let (name, number, dump) = (step.name, step.number, step.dump);
+        schedule.add_systems(end.in_set(Stage::End(index)));
+        if dump {
+            let system = move |code: Code, forms: Res<FormTable>, dumps: ResMut<Dumps>| {
+                dump_code(code, forms, dumps, number, name);
+            };
+            follow(&mut schedule, Stage::Dump(index));
+            schedule.add_systems(system.in_set(Stage::Dump(index)));
+        }
+    }
+    schedule
+}
+
+fn begin(mut log: ResMut<StepLog>, fuel: Res<Fuel>, step: usize) {
+    log.step = step;
+    log.began = Instant::now();
+    log.changes_before = fuel.taken();
+    if step == 0 {
+        log.batch_began = log.began;
+    }
+}
+
+/// Applies recorded edits. An exclusive system, because the pool may have to grow.
+fn commit_edits(
+    world: &mut World,
+    code: &mut SystemState<Code>,
+    columns: &mut SystemState<ColumnsMut<'static, 'static>>,
+    mut scratch: Local<(CommitScratch, CodeTables)>,
+) {
+    let edits = world.resource::<EditLog>();
+    if !edits.moves_rows() && !edits.reconnect {
+        return;
+    }
+    let edits = std::mem::take(&mut *world.resource_mut::<EditLog>());
+    let pools = std::mem::take(&mut world.resource_mut::<PoolsResource>().0);
+    let (scratch, staged) = &mut *scratch;
+    {
+        let code = code.get(world).expect("reading columns never conflicts");
+        commit(code.view(), pools, &edits, scratch, staged);
+        staged.code_facts.clear();
+        staged.code_facts.extend_from_slice(code.facts());
+    }
+    load(world, columns, staged);
+    let mut log = edits;
+    log.clear();
+    *world.resource_mut::<EditLog>() = log;
+}
+
+/// Leaves the functions on which a verifier found something as they came in.
+fn leave_violators(
+    mut codes: CodeObjectsMut,
+    mut violations: ResMut<Violations>,
+    mut left: ResMut<LeftFunctions>,
+    step: &'static str,
+) {
+    for (code, check, what) in violations.all.drain(..) {
+        let state = &mut codes.columns().0[code.index()];
+        if !state.flags.contains(CodeFlags::LEFT) {
+            state.flags |= CodeFlags::LEFT;
+            left.all.push(Left { code, reason: format!("check {check} failed after {step}: {what}") });
+        }
+    }
+}
+
+/// Ends a step: statistics, and the limits that are looked at between steps.
+fn end(
+    mut log: ResMut<StepLog>,
+    fuel: Res<Fuel>,
+    limits: Res<LimitsResource>,
+    codes: crate::columns::CodeObjects,
+) {
+    let now = Instant::now();
+    let (ns, changes) = ((now - log.began).as_nanos() as u64, fuel.taken() - log.changes_before);
+    let stats = log.current();
+    stats.ns += ns;
+    stats.changes += changes;
+    let functions = codes.columns().0.len().max(1) as u64;
+    let spent = (now - log.batch_began).as_millis() as u64;
+    assert!(spent <= limits.0.time_ms.saturating_mul(functions), "time limit");
+}
+
+fn dump_code(code: Code, forms: Res<FormTable>, mut dumps: ResMut<Dumps>, number: u16, name: &'static str) {
+    let mut writer = WriterScratch::default();
+    let Dumps { source, text } = &mut *dumps;
+    for function in code.view().functions() {
+        text.extend_from_slice(format!("// after phase {number} {name}\n").as_bytes());
+        write_function(&function, &forms, source, &mut writer, text);
+        text.extend_from_slice(b"\n\n");
+    }
+}

@@ -1,0 +1,335 @@
+//! The plan of a batch: which file becomes which.
+//!
+//! A folder gives every `.ptx` file under it, in the order of their names, each at its place relative to the
+//! folder; a file that is named itself goes straight into the output folder. Everything that can be refused
+//! is refused here, before the first module runs.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use walkdir::{DirEntry, WalkDir};
+
+use crate::files;
+
+/// One module of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// The file to read.
+    pub input: PathBuf,
+    /// The file to write.
+    pub output: PathBuf,
+    /// Bytes of the input, as far as they are known.
+    pub size: u64,
+}
+
+/// The modules of a batch, and the places where no module could be looked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The modules, in the order of the inputs.
+    pub jobs: Vec<Job>,
+    /// Folders that could not be read, with the reason. Each counts as a failure; the batch goes on.
+    pub unreadable: Vec<(PathBuf, String)>,
+}
+
+impl Plan {
+    /// The jobs by size, largest first; those of one size in their order.
+    pub fn largest_first(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.jobs.len()).collect();
+        order.sort_by_key(|&index| std::cmp::Reverse(self.jobs[index].size));
+        order
+    }
+}
+
+/// Why a batch does not start.
+#[derive(Debug)]
+pub enum PlanError {
+    /// There is no such file or folder.
+    Missing(PathBuf, io::Error),
+    /// The folders hold no module.
+    NothingToDo,
+    /// Two inputs would become one output.
+    Collision {
+        /// The one input.
+        first: PathBuf,
+        /// The other.
+        second: PathBuf,
+        /// The output of both.
+        output: PathBuf,
+    },
+    /// An output's folder is another one's file.
+    FileAsFolder {
+        /// The output that needs the folder.
+        output: PathBuf,
+        /// The output that is the file.
+        file: PathBuf,
+    },
+    /// An output would be written over an input.
+    OverInput {
+        /// The output.
+        output: PathBuf,
+    },
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PlanError::Missing(path, error) => write!(f, "cannot open `{}`: {error}", path.display()),
+            PlanError::NothingToDo => f.write_str("found no `.ptx` file"),
+            PlanError::Collision { first, second, output } => write!(
+                f,
+                "`{}` and `{}` would both become `{}`",
+                first.display(),
+                second.display(),
+                output.display()
+            ),
+            PlanError::FileAsFolder { output, file } => write!(
+                f,
+                "`{}` needs a folder where the output `{}` would be",
+                output.display(),
+                file.display()
+            ),
+            PlanError::OverInput { output } => {
+                write!(f, "`{}` would be written over an input; choose another folder", output.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for PlanError {}
+
+/// Plans a batch of files and folders into the folder `out`. `report`, if there is one, is a file that the
+/// batch will write, too.
+pub fn plan(paths: &[PathBuf], out: &Path, report: Option<&Path>) -> Result<Plan, PlanError> {
+    let mut plan = Plan::default();
+    // An output folder inside an input folder holds what earlier runs wrote, not inputs.
+    let out_entry = files::entry(out).unwrap_or_else(|_| out.to_owned());
+    for path in paths {
+        let metadata = std::fs::metadata(path).map_err(|error| PlanError::Missing(path.clone(), error))?;
+        if metadata.is_dir() {
+            add_folder(path, out, &out_entry, &mut plan);
+        } else {
+            let name = path.file_name().map(Path::new).unwrap_or(path);
+            plan.jobs.push(Job { input: path.clone(), output: out.join(name), size: metadata.len() });
+        }
+    }
+    if plan.jobs.is_empty() && plan.unreadable.is_empty() {
+        return Err(PlanError::NothingToDo);
+    }
+    check(&mut plan, report)?;
+    Ok(plan)
+}
+
+fn add_folder(root: &Path, out: &Path, out_entry: &Path, plan: &mut Plan) {
+    let is_output = |entry: &DirEntry| {
+        entry.depth() > 0
+            && entry.file_type().is_dir()
+            && files::entry(entry.path()).is_ok_and(|path| path == out_entry)
+    };
+    let walk = WalkDir::new(root).follow_links(true).sort_by_file_name();
+    for entry in walk.into_iter().filter_entry(|entry| !is_output(entry)) {
+        match entry {
+            Ok(entry) if entry.file_type().is_file() && is_module(entry.path()) => {
+                let relative = entry.path().strip_prefix(root).expect("the walk starts at the root");
+                let size = entry.metadata().map_or(0, |metadata| metadata.len());
+                plan.jobs.push(Job { input: entry.path().to_owned(), output: out.join(relative), size });
+            }
+            Ok(_) => {}
+            Err(error) => {
+                let path = error.path().unwrap_or(root).to_owned();
+                plan.unreadable.push((path, error.to_string()));
+            }
+        }
+    }
+}
+
+fn is_module(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ptx"))
+}
+
+/// Refuses what would lose a file, and drops inputs that are named twice.
+fn check(plan: &mut Plan, report: Option<&Path>) -> Result<(), PlanError> {
+    let inputs: Vec<PathBuf> = plan.jobs.iter().map(|job| true_path(&job.input)).collect();
+    let outputs: Vec<PathBuf> = plan.jobs.iter().map(|job| true_path(&job.output)).collect();
+
+    let mut job_of_output: HashMap<&Path, usize> = HashMap::new();
+    let mut is_repeat = vec![false; plan.jobs.len()];
+    for (index, output) in outputs.iter().enumerate() {
+        let first = *job_of_output.entry(output).or_insert(index);
+        if first == index {
+            continue;
+        }
+        if inputs[first] != inputs[index] {
+            return Err(PlanError::Collision {
+                first: plan.jobs[first].input.clone(),
+                second: plan.jobs[index].input.clone(),
+                output: plan.jobs[index].output.clone(),
+            });
+        }
+        is_repeat[index] = true;
+    }
+    for (index, output) in outputs.iter().enumerate() {
+        let file = output.ancestors().skip(1).find_map(|folder| job_of_output.get(folder));
+        if let Some(&file) = file {
+            let file = plan.jobs[file].output.clone();
+            return Err(PlanError::FileAsFolder { output: plan.jobs[index].output.clone(), file });
+        }
+    }
+    check_inputs(plan, &inputs, &outputs, report)?;
+    let mut repeats = is_repeat.into_iter();
+    plan.jobs.retain(|_| !repeats.next().expect("one flag a job"));
+    Ok(())
+}
+
+fn check_inputs(
+    plan: &Plan,
+    inputs: &[PathBuf],
+    outputs: &[PathBuf],
+    report: Option<&Path>,
+) -> Result<(), PlanError> {
+    let inputs: HashSet<&PathBuf> = inputs.iter().collect();
+    if let Some(index) = outputs.iter().position(|output| inputs.contains(output)) {
+        return Err(PlanError::OverInput { output: plan.jobs[index].output.clone() });
+    }
+    let Some(report) = report else { return Ok(()) };
+    let report_path = true_path(report);
+    if inputs.contains(&report_path) {
+        return Err(PlanError::OverInput { output: report.to_owned() });
+    }
+    if let Some(index) = outputs.iter().position(|output| *output == report_path) {
+        let first = plan.jobs[index].input.clone();
+        return Err(PlanError::Collision { first, second: report.to_owned(), output: report.to_owned() });
+    }
+    Ok(())
+}
+
+/// The path by which files are told apart. One that cannot be resolved stands for itself: reading or writing
+/// it will fail and say why.
+fn true_path(path: &Path) -> PathBuf {
+    files::entry(path).unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    struct Tree {
+        folder: tempfile::TempDir,
+    }
+
+    impl Tree {
+        fn new(files: &[&str]) -> Tree {
+            let tree = Tree { folder: tempfile::tempdir().unwrap() };
+            for file in files {
+                let path = tree.path(file);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, file).unwrap();
+            }
+            tree
+        }
+
+        fn path(&self, relative: &str) -> PathBuf {
+            self.folder.path().join(relative)
+        }
+
+        fn plan(&self, paths: &[&str], out: &str) -> Result<Plan, PlanError> {
+            let paths: Vec<_> = paths.iter().map(|path| self.path(path)).collect();
+            plan(&paths, &self.path(out), None)
+        }
+
+        /// The jobs as `input > output`, relative to the tree.
+        fn jobs(&self, paths: &[&str], out: &str) -> Vec<String> {
+            let relative = |path: &Path| path.strip_prefix(self.folder.path()).unwrap().display().to_string();
+            let plan = self.plan(paths, out).unwrap();
+            plan.jobs
+                .iter()
+                .map(|job| format!("{} > {}", relative(&job.input), relative(&job.output)))
+                .collect()
+        }
+    }
+
+    #[test]
+    fn folders_keep_their_shape_in_the_order_of_names() {
+        let tree = Tree::new(&["in/b.ptx", "in/a/c.PTX", "in/a/d.cu", "one.txt"]);
+        assert_eq!(
+            tree.jobs(&["in", "one.txt"], "out"),
+            ["in/a/c.PTX > out/a/c.PTX", "in/b.ptx > out/b.ptx", "one.txt > out/one.txt"]
+        );
+    }
+
+    #[test]
+    fn two_inputs_of_one_output_are_refused() {
+        let tree = Tree::new(&["x/a.ptx", "y/a.ptx"]);
+        assert!(matches!(tree.plan(&["x", "y"], "out"), Err(PlanError::Collision { .. })));
+        assert!(matches!(tree.plan(&["x/a.ptx", "y/a.ptx"], "out"), Err(PlanError::Collision { .. })));
+    }
+
+    #[test]
+    fn one_input_named_twice_runs_once() {
+        let tree = Tree::new(&["x/a.ptx"]);
+        assert_eq!(tree.jobs(&["x", "x/a.ptx", "x/../x"], "out"), ["x/a.ptx > out/a.ptx"]);
+    }
+
+    #[test]
+    fn a_file_where_another_needs_a_folder_is_refused() {
+        let tree = Tree::new(&["x/a.ptx/b.ptx", "y/a.ptx"]);
+        assert!(matches!(tree.plan(&["x", "y"], "out"), Err(PlanError::FileAsFolder { .. })));
+    }
+
+    #[test]
+    fn inputs_are_not_written_over() {
+        let tree = Tree::new(&["in/a.ptx", "in/b/a.ptx"]);
+        assert!(matches!(tree.plan(&["in"], "in"), Err(PlanError::OverInput { .. })));
+        assert!(matches!(tree.plan(&["in/b/a.ptx", "in/a.ptx"], "in/b"), Err(PlanError::Collision { .. })));
+        assert!(matches!(tree.plan(&["in/b/a.ptx"], "in/b/../b"), Err(PlanError::OverInput { .. })));
+        let (paths, out) = ([tree.path("in")], tree.path("out"));
+        let over_input = plan(&paths, &out, Some(&tree.path("in/a.ptx")));
+        assert!(matches!(over_input, Err(PlanError::OverInput { .. })));
+        let over_output = plan(&paths, &out, Some(&tree.path("out/a.ptx")));
+        assert!(matches!(over_output, Err(PlanError::Collision { .. })));
+        assert!(plan(&paths, &out, Some(&tree.path("out/report.jsonl"))).is_ok());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_an_input_is_not_written_through() {
+        let tree = Tree::new(&["in/a.ptx", "out/other"]);
+        std::os::unix::fs::symlink(tree.path("in/a.ptx"), tree.path("out/a.ptx")).unwrap();
+        assert!(matches!(tree.plan(&["in"], "out"), Err(PlanError::OverInput { .. })));
+    }
+
+    #[test]
+    fn an_output_folder_inside_the_input_is_no_input() {
+        let tree = Tree::new(&["a.ptx", "out/a.ptx", "out/deep/b.ptx"]);
+        assert_eq!(tree.jobs(&["."], "out"), ["a.ptx > out/a.ptx"]);
+    }
+
+    #[test]
+    fn what_is_not_there_is_an_error() {
+        let tree = Tree::new(&["in/readme.md"]);
+        assert!(matches!(tree.plan(&["nowhere"], "out"), Err(PlanError::Missing(..))));
+        assert!(matches!(tree.plan(&["in"], "out"), Err(PlanError::NothingToDo)));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed_and_loops_reported() {
+        let tree = Tree::new(&["in/a.ptx", "far/b.ptx"]);
+        std::os::unix::fs::symlink(tree.path("far"), tree.path("in/near")).unwrap();
+        std::os::unix::fs::symlink(tree.path("in"), tree.path("in/self")).unwrap();
+        let plan = tree.plan(&["in"], "out").unwrap();
+        assert_eq!(plan.jobs.len(), 2);
+        assert_eq!(plan.unreadable.len(), 1, "{:?}", plan.unreadable);
+    }
+
+    #[test]
+    fn the_largest_module_goes_first() {
+        let tree = Tree::new(&["a.ptx", "b.ptx", "c.ptx"]);
+        fs::write(tree.path("b.ptx"), "much longer than its name").unwrap();
+        let plan = tree.plan(&["."], "out").unwrap();
+        assert_eq!(plan.largest_first(), [1, 0, 2]);
+    }
+}

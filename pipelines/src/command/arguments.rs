@@ -1,0 +1,280 @@
+//! The command line: what may be written on it, and the options that it means.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::names::Selection;
+use crate::options::{OptLevel, OptionError, Options, VerifyLevel};
+
+/// Long options that users of the assembler write with one dash, and what they stand for.
+const ALIASES: [(&str, &str); 1] = [("-no-bb-merge", "--dont-merge-basicblocks")];
+
+/// Replaces the one-dash aliases, which a parser of short options would take apart. What follows `--` is no
+/// option.
+pub fn long_forms(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
+    let options = arguments.iter_mut().skip(1).take_while(|argument| *argument != "--");
+    for argument in options {
+        if let Some((_, long)) = ALIASES.iter().find(|(alias, _)| *argument == *alias) {
+            *argument = OsString::from(long);
+        }
+    }
+    arguments
+}
+
+/// An open optimizer for PTX, the assembly language of NVIDIA GPUs
+#[derive(Debug, Parser)]
+#[command(name = "ptxopt", disable_version_flag = true)]
+pub struct Arguments {
+    /// Print the version; with any option, its fingerprint too: together they are a cache key
+    #[arg(short = 'V', long)]
+    pub version: bool,
+
+    /// The flags.
+    #[command(flatten)]
+    pub flags: Flags,
+
+    /// The subcommand.
+    #[command(subcommand)]
+    pub action: Option<Action>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Action {
+    /// Optimize one module
+    Opt(OptArguments),
+    /// Optimize files and folders into a folder of the same shape
+    Batch(BatchArguments),
+    /// List the phases, with what runs at the given level and options
+    Phases,
+    /// List the knobs, with their values and what acts in this release
+    Knobs,
+}
+
+/// One module.
+#[derive(Debug, Args)]
+pub struct OptArguments {
+    /// The PTX file to read; `-` is standard input
+    pub input: PathBuf,
+
+    /// The PTX file to write; `-` is standard output
+    #[arg(short, long)]
+    pub output: PathBuf,
+}
+
+/// Many modules.
+#[derive(Debug, Args)]
+pub struct BatchArguments {
+    /// PTX files, and folders whose `.ptx` files are taken
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+
+    /// The folder to write into
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+
+    /// Write a report here, one JSON object a module
+    #[arg(long, value_name = "FILE.jsonl")]
+    pub report: Option<PathBuf>,
+}
+
+/// Figures to print on standard error after the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Stat {
+    /// Time by stage
+    Time,
+    /// Memory at the peak
+    Memory,
+    /// Time and changes by phase
+    PhaseWise,
+}
+
+/// What the verifier looks at between phases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Verify {
+    /// Nothing
+    Off,
+    /// What costs less than the phases
+    Fast,
+    /// Everything
+    Full,
+}
+
+/// The options that every subcommand takes.
+#[derive(Clone, Debug, Default, PartialEq, Args)]
+pub struct Flags {
+    /// Optimization level, 0 to 3; 4 and 5 are 3 [default: 2]
+    #[arg(short = 'O', long, global = true, value_name = "N")]
+    opt_level: Option<OptLevel>,
+
+    /// Set a knob, by name or number; a bare name switches it on. May be repeated
+    #[arg(long, global = true, value_name = "NAME=VALUE", allow_hyphen_values = true)]
+    knob: Vec<String>,
+
+    /// Run these phases only, beside checks, analyses and sweeps
+    #[arg(long, global = true, value_name = "A+B")]
+    named_phases: Vec<String>,
+
+    /// Make the first N changes only, to find a guilty one
+    #[arg(long, global = true, value_name = "N")]
+    bisect: Option<u64>,
+
+    /// Verify between phases
+    #[arg(long, global = true, value_name = "LEVEL", ignore_case = true)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "fast")]
+    verify: Option<Verify>,
+
+    /// Change what one function may cost: `time=MILLISECONDS`, `memory=BYTES`, `growth=PERCENT`
+    #[arg(long, global = true, value_name = "NAME=VALUE")]
+    limit: Vec<String>,
+
+    /// Optimize modules with `.target ..., debug`, too
+    #[arg(long, global = true)]
+    force_debug: bool,
+
+    /// Never merge consecutive blocks; also written `-no-bb-merge`
+    #[arg(long = "dont-merge-basicblocks", global = true)]
+    dont_merge_blocks: bool,
+
+    /// Worker threads; 0 is one a core
+    #[arg(short = 'j', long, global = true, value_name = "N", default_value_t = 0)]
+    threads: usize,
+
+    /// Print figures on standard error at the end
+    #[arg(long, global = true, value_name = "WHAT", value_delimiter = ',', ignore_case = true)]
+    pub stat: Vec<Stat>,
+
+    /// Print remarks on standard error
+    #[arg(short, long, global = true)]
+    verbose: bool,
+}
+
+impl Flags {
+    /// Whether any flag is given.
+    pub fn are_given(&self) -> bool {
+        *self != Flags::default()
+    }
+
+    /// The options that the flags mean. A knob stands over the flag that says the same.
+    pub fn options(&self) -> Result<Options, OptionError> {
+        let mut options = Options {
+            level: self.opt_level.unwrap_or_default(),
+            threads: self.threads,
+            verify: self.verify.map_or(VerifyLevel::Off, Verify::level),
+            bisect: self.bisect,
+            force_debug: self.force_debug,
+            dont_merge_blocks: self.dont_merge_blocks,
+            remarks: self.verbose,
+            ..Options::default()
+        };
+        for list in &self.named_phases {
+            options.named_phases.extend(Selection::parse(list)?);
+        }
+        for limit in &self.limit {
+            options.set_limit(limit)?;
+        }
+        for knob in &self.knob {
+            options.set_knob(knob)?;
+        }
+        Ok(options)
+    }
+}
+
+impl Verify {
+    const fn level(self) -> VerifyLevel {
+        match self {
+            Verify::Off => VerifyLevel::Off,
+            Verify::Fast => VerifyLevel::Fast,
+            Verify::Full => VerifyLevel::Full,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parse(line: &str) -> Arguments {
+        let words = line.split(' ').map(OsString::from);
+        Arguments::try_parse_from(long_forms(words)).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn options(line: &str) -> Options {
+        parse(line).flags.options().unwrap()
+    }
+
+    #[test]
+    fn the_parser_is_well_formed() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn one_dash_aliases_become_long_options() {
+        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        assert_eq!(long_forms(words("p opt -no-bb-merge x")), words("p opt --dont-merge-basicblocks x"));
+        assert_eq!(long_forms(words("p opt -- -no-bb-merge")), words("p opt -- -no-bb-merge"));
+        assert_eq!(long_forms(words("-no-bb-merge opt")), words("-no-bb-merge opt"), "the program's name");
+        assert!(options("p opt x -o y -no-bb-merge").dont_merge_blocks);
+    }
+
+    #[test]
+    fn levels_are_written_as_on_the_assembler() {
+        for (line, level) in [
+            ("p opt x -o y", OptLevel::O2),
+            ("p opt x -o y -O0", OptLevel::O0),
+            ("p -O1 opt x -o y", OptLevel::O1),
+            ("p opt -O 3 x -o y", OptLevel::O3),
+            ("p opt x -o y --opt-level 5", OptLevel::O3),
+            ("p opt x -o y --opt-level=4", OptLevel::O3),
+            ("p opt x -o y -O3 --knob --opt-level=1", OptLevel::O1),
+        ] {
+            assert_eq!(options(line).level, level, "{line}");
+        }
+        assert!(Arguments::try_parse_from(["p", "phases", "-O6"]).is_err());
+    }
+
+    #[test]
+    fn verify_takes_its_level_after_an_equals_sign_only() {
+        assert_eq!(options("p opt --verify x -o y").verify, VerifyLevel::Fast);
+        assert_eq!(options("p opt --verify=FULL x -o y").verify, VerifyLevel::Full);
+        assert_eq!(options("p opt --verify=off x -o y").verify, VerifyLevel::Off);
+    }
+
+    #[test]
+    fn stat_is_a_list() {
+        let stat = parse("p --stat=time,MEMORY,phase-wise opt x -o y").flags.stat;
+        assert_eq!(stat, [Stat::Time, Stat::Memory, Stat::PhaseWise]);
+    }
+
+    #[test]
+    fn every_flag_reaches_its_option() {
+        let options = options(
+            "p opt - -o - --bisect 7 --force-debug -j 3 -v --limit time=9 \
+             --named-phases GvnCse+3 --named-phases 6 --knob 235 --knob DisablePhases=NOP",
+        );
+        assert_eq!(options.bisect, Some(7));
+        assert!(options.force_debug && options.remarks);
+        assert_eq!(options.threads, 3);
+        assert_eq!(options.limits.function_time_ms, 9);
+        assert_eq!(options.named_phases.to_string(), "3+6+49");
+        assert_eq!(options.disabled_phases.to_string(), "158");
+        assert_eq!(options.knobs.settings().count(), 1);
+    }
+
+    #[test]
+    fn nothing_given_is_the_default() {
+        assert_eq!(options("p phases"), Options::default());
+        assert!(!parse("p phases").flags.are_given());
+        assert!(parse("p --version -O2").flags.are_given());
+    }
+
+    #[test]
+    fn wrong_names_are_errors() {
+        let error = parse("p opt x -o y --named-phases GvnCes").flags.options().unwrap_err();
+        assert!(error.to_string().contains("`GvnCse`"), "{error}");
+    }
+}

@@ -1,0 +1,215 @@
+//! The `ptxopt` command.
+//!
+//! Exit status: 0, all is well; 1, a module failed; 2, the command line is wrong, or a batch was refused
+//! before it began; 130, interrupted.
+
+mod arguments;
+mod listing;
+mod statistics;
+
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use clap::{CommandFactory, Parser};
+
+use self::arguments::{Action, Arguments, BatchArguments, OptArguments, Stat};
+use crate::batch;
+use crate::files;
+use crate::options::Options;
+use crate::report::{ModuleReport, Status, Summary};
+
+/// All is well.
+const SUCCESS: u8 = 0;
+/// A module failed.
+const FAILED: u8 = 1;
+/// The command line is wrong, or a batch was refused before it began.
+const USAGE: u8 = 2;
+/// What a shell reports for a program that an interrupt stopped: 128 and the number of the signal.
+const INTERRUPTED: u8 = 130;
+
+/// Runs the command with these arguments, the program's name first.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = match Arguments::try_parse_from(arguments::long_forms(arguments)) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help that was asked for comes this way, too, with a status of its own. Nobody is left to tell
+            // when the stream is closed.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE));
+        }
+    };
+    let options = match arguments.flags.options() {
+        Ok(options) => options,
+        Err(error) => {
+            complain("error", error);
+            return ExitCode::from(USAGE);
+        }
+    };
+    ExitCode::from(match run(&arguments, &options) {
+        Ok(status) => status,
+        // Who reads the output may stop early: `ptxopt phases | head`.
+        Err(error) if is_broken_pipe(&error) => SUCCESS,
+        Err(error) => {
+            complain("error", format!("{error:#}"));
+            FAILED
+        }
+    })
+}
+
+fn run(arguments: &Arguments, options: &Options) -> Result<u8> {
+    if arguments.version {
+        return print(&version(arguments, options));
+    }
+    let Some(action) = &arguments.action else {
+        // Nobody is left to tell when the stream is closed.
+        let _ = write!(io::stderr(), "{}", Arguments::command().render_help());
+        return Ok(USAGE);
+    };
+    for note in options.notes() {
+        complain("note", note);
+    }
+    match action {
+        Action::Opt(opt) => run_opt(opt, options, &arguments.flags.stat),
+        Action::Batch(batch) => run_batch(batch, options, &arguments.flags.stat),
+        Action::Phases => print(&listing::phases(options, terminal_width())),
+        Action::Knobs => print(&listing::knobs(options, terminal_width())),
+    }
+}
+
+/// The name and version; with any option given, the options' fingerprint, too. That line is the key of a
+/// result cache.
+fn version(arguments: &Arguments, options: &Options) -> String {
+    let version = format!("ptxopt {}", env!("CARGO_PKG_VERSION"));
+    if arguments.flags.are_given() {
+        format!("{version}, options {:016x}\n", options.fingerprint())
+    } else {
+        format!("{version}\n")
+    }
+}
+
+fn run_opt(arguments: &OptArguments, options: &Options, stats: &[Stat]) -> Result<u8> {
+    let OptArguments { input, output: output_path } = arguments;
+    let name = if input == Path::new(files::STANDARD_STREAM) {
+        "<stdin>".to_owned()
+    } else {
+        input.display().to_string()
+    };
+    let pool = batch::pool(options.threads)?;
+    let start = Instant::now();
+    let text = files::read(input).with_context(|| format!("cannot read `{name}`"))?;
+    let output = match pool.install(|| crate::optimize(&text, options)) {
+        Ok(output) => output,
+        Err(diagnostics) => {
+            let mut stderr = io::stderr().lock();
+            let _ = writeln!(stderr, "{}", diagnostics.render(&name, &text, batch::wants_color()).trim_end());
+            return Ok(FAILED);
+        }
+    };
+    files::write(output_path, &output.text)
+        .with_context(|| format!("cannot write `{}`", output_path.display()))?;
+    let mut stderr = io::stderr().lock();
+    stderr.write_all(&output.dumps)?;
+    if options.remarks {
+        for remark in &output.remarks {
+            writeln!(stderr, "{remark}")?;
+        }
+    }
+    drop(stderr);
+    for function in &output.report.left {
+        complain("warning", format!("{name}: `{}` is left as it was: {}", function.name, function.reason));
+    }
+    let mut summary = Summary::default();
+    summary.add(&output.report);
+    statistics::print(stats, &summary, start.elapsed())?;
+    Ok(SUCCESS)
+}
+
+fn run_batch(arguments: &BatchArguments, options: &Options, stats: &[Stat]) -> Result<u8> {
+    let BatchArguments { paths, output, report } = arguments;
+    let plan = match batch::plan(paths, output, report.as_deref()) {
+        Ok(plan) => plan,
+        Err(error) => {
+            complain("error", error);
+            return Ok(USAGE);
+        }
+    };
+    let pool = batch::pool(options.threads)?;
+    let interrupted = interruption_flag()?;
+    let start = Instant::now();
+    let outcomes = batch::run(&plan, options, &pool, &interrupted);
+    let wall = start.elapsed();
+
+    let mut summary = Summary::default();
+    summary.add_not_started(outcomes.iter().filter(|outcome| outcome.is_none()).count() as u64);
+    let unreadable = plan.unreadable.iter().map(|(path, reason)| {
+        complain("error", reason);
+        ModuleReport::failed(path.display().to_string(), 0, reason.clone())
+    });
+    let reports: Vec<ModuleReport> = outcomes.into_iter().flatten().chain(unreadable).collect();
+    for report in &reports {
+        summary.add(report);
+    }
+    if let Some(path) = report {
+        write_reports(path, &reports).with_context(|| format!("cannot write `{}`", path.display()))?;
+    }
+    print(&summary.render(wall))?;
+    statistics::print(stats, &summary, wall)?;
+    Ok(if interrupted.load(Ordering::Relaxed) {
+        INTERRUPTED
+    } else if reports.iter().any(|report| report.status == Status::Error) {
+        FAILED
+    } else {
+        SUCCESS
+    })
+}
+
+fn write_reports(path: &Path, reports: &[ModuleReport]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    batch::write_reports(path, reports)
+}
+
+/// A flag that the first interrupt, or request to end, sets.
+fn interruption_flag() -> Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let shared = Arc::clone(&flag);
+    ctrlc::set_handler(move || {
+        if !shared.swap(true, Ordering::Relaxed) {
+            complain("note", "interrupted: the modules that have begun are finished first");
+        }
+    })
+    .context("cannot listen for interrupts")?;
+    Ok(flag)
+}
+
+/// One line on standard error.
+fn complain(what: &str, text: impl Display) {
+    // Nobody is left to tell when standard error is closed.
+    let _ = writeln!(io::stderr(), "{what}: {text}");
+}
+
+fn print(text: &str) -> Result<u8> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()?;
+    Ok(SUCCESS)
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// The width of the terminal that standard output is, if it is one.
+fn terminal_width() -> Option<u16> {
+    let size = io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
+    size.map(|(terminal_size::Width(width), _)| width)
+}

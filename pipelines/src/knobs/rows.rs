@@ -1,0 +1,134 @@
+//! The rows of the knob table.
+
+use super::Acts::{No, Yes};
+use super::Kind::{Bool, Float, Int, Mode, Text};
+use super::Reach::{All, Phases, Structurize, Unsaid};
+use super::{Acts, Kind, Knob, KnobRow, Preset, Reach};
+
+/// The phase that the knob steers has no system yet.
+const NO_PHASE: Acts = No("the phase that it steers has no system in this release");
+const NO_PASS: Acts = No("the structurizer is not part of this release");
+const NO_MERGE: Acts = No("no phase of this release merges blocks");
+const NO_GRAPH: Acts = No("no dump of the flow graph in this release");
+
+const COPY_PROP: Reach = Phases(&[13, 29, 37, 46, 58, 65]);
+
+/// A knob without a number of its own.
+const NONE: Option<u16> = None;
+
+#[allow(clippy::too_many_arguments, reason = "one parameter a column, in the order of the columns")]
+const fn row(
+    knob: Knob,
+    name: &'static str,
+    number: Option<u16>,
+    reach: Reach,
+    kind: Kind,
+    default: Preset,
+    acts: Acts,
+    effect: &'static str,
+) -> KnobRow {
+    KnobRow { knob, name, number, reach, kind, default, acts, effect }
+}
+
+/// Every knob. A row's index is its [`Knob`].
+#[rustfmt::skip]
+pub const KNOBS: [KnobRow; 49] = [
+    row(Knob::Knob210, "Knob210", Some(210), Phases(&[49]), Bool, Preset::Unset, NO_PHASE,
+        "on targets with the enhanced scope only: GvnCse goes without its pass over extended basic blocks"),
+    row(Knob::Knob235, "Knob235", Some(235), Phases(&[3]), Bool, Preset::Bool(false), Yes,
+        "the pipeline's own AnalyzeControlFlow run is left out; phases that ask for the facts still get them"),
+    row(Knob::EnableGvnCsePerInstr, "EnableGvnCsePerInstr", Some(257), Phases(&[49]), Bool, Preset::Unset, NO_PHASE,
+        "asked at each instruction: true ends GvnCse's work on the block there"),
+    row(Knob::NamedPhases, "NamedPhases", Some(298), All, Text, Preset::Unset, Yes,
+        "only these phases run, beside checks, analyses and sweeps: names or numbers with `+` between"),
+    row(Knob::EnableGvnCseMode, "EnableGvnCseMode", Some(402), Phases(&[49]), Mode(6), Preset::Unset, NO_PHASE,
+        "how far GvnCse looks: 0 off, 1 block, 2 dominators, 3 everything, 4 everything or 2 by target, 5 and 6 with extended blocks"),
+    row(Knob::Knob456, "Knob456", Some(456), Phases(&[19]), Bool, Preset::Unset, NO_PHASE,
+        "asked by OriSplitLiveRanges on entry, together with the register budget"),
+    row(Knob::Knob464, "Knob464", Some(464), Phases(&[13, 29]), Int, Preset::Unset, NO_PHASE,
+        "most rounds of the early GeneralOptimize bundles"),
+    row(Knob::Knob474, "Knob474", Some(474), Phases(&[37, 58]), Float, Preset::Float(0.25), NO_PHASE,
+        "the later GeneralOptimize bundles stop when a round gains less than this"),
+    row(Knob::ForceLateCommoning, "ForceLateCommoning", Some(487), Phases(&[64]), Bool, Preset::Unset, NO_PHASE,
+        "LateOriCommoning runs only if this is true"),
+    row(Knob::LoopMakeSingleEntry, "Knob487.LoopMakeSingleEntry", Some(487), Phases(&[18]), Bool, Preset::Unset, NO_PHASE,
+        "gate of the loop canonical form inside OriLoopSimplification"),
+    row(Knob::OriCopyProp, "Knob487.OriCopyProp", Some(487), COPY_PROP, Bool, Preset::Unset, NO_PHASE,
+        "what forward copy propagation takes for granted at the start of a block: that a copy was seen"),
+    row(Knob::BackCopyPropBudget, "BackCopyPropBudget", Some(808), Phases(&[82, 83]), Int, Preset::Unset, NO_PHASE,
+        "most backward propagations in a function"),
+    row(Knob::Knob843, "Knob843", Some(843), Phases(&[64]), Int, Preset::Unset, NO_PHASE,
+        "LateOriCommoning runs only if this is not zero"),
+    row(Knob::Knob844, "Knob844", Some(844), Phases(&[64]), Bool, Preset::Unset, NO_PHASE,
+        "asked at each instruction: LateOriCommoning looks at it only if this is true"),
+    row(Knob::EnableGvnCse, "EnableGvnCse", NONE, Phases(&[49]), Bool, Preset::Bool(true), NO_PHASE,
+        "master switch of GvnCse"),
+    row(Knob::AllowReassociateCse, "AllowReassociateCSE", NONE, Phases(&[50]), Bool, Preset::Bool(true), NO_PHASE,
+        "master switch of OriReassociateAndCommon"),
+    row(Knob::ReassociateCseBudget, "ReassociateCSEBudget", NONE, Phases(&[50]), Int, Preset::Unset, NO_PHASE,
+        "most instructions that OriReassociateAndCommon looks at in a function"),
+    row(Knob::ReassociateCseWindow, "ReassociateCSEWindow", NONE, Phases(&[50]), Int, Preset::Unset, NO_PHASE,
+        "how many instructions back the commoning after reassociation looks"),
+    row(Knob::ReassociateCseSkip, "ReassociateCSESkip", NONE, Phases(&[50]), Int, Preset::Unset, NO_PHASE,
+        "leave this many instructions alone at the start, to bisect"),
+    row(Knob::ReassociateLargeImmInUIADD64, "ReassociateLargeImmInUIADD64", NONE, Phases(&[50]), Bool, Preset::Unset, NO_PHASE,
+        "reassociate 64-bit additions of immediates that are too wide for the short form, too"),
+    row(Knob::DistributeAndReassociateMulBudget, "DistributeAndReassociateMulBudget", NONE, Phases(&[50]), Int, Preset::Unset, NO_PHASE,
+        "most rewrites of a*b + a*c into a*(b + c)"),
+    row(Knob::DisableMoveCommoning, "DisableMoveCommoning", NONE, Phases(&[64]), Bool, Preset::Unset, NO_PHASE,
+        "the commoning walk does not look through moves"),
+    row(Knob::CopyPropBudget, "CopyPropBudget", NONE, COPY_PROP, Int, Preset::Unset, NO_PHASE,
+        "most instructions in one run of forward copy propagation"),
+    row(Knob::CopyPropGlobalBudget, "CopyPropGlobalBudget", NONE, COPY_PROP, Int, Preset::Unset, NO_PHASE,
+        "most propagations from block to block"),
+    row(Knob::CopyPropForceGlobal, "CopyPropForceGlobal", NONE, COPY_PROP, Bool, Preset::Unset, NO_PHASE,
+        "propagate from block to block whatever the heuristic says"),
+    row(Knob::CopyPropAddr, "CopyPropAddr", NONE, COPY_PROP, Bool, Preset::Unset, NO_PHASE,
+        "propagate into address computations"),
+    row(Knob::CopyPropConstantBank, "CopyPropConstantBank", NONE, COPY_PROP, Bool, Preset::Unset, NO_PHASE,
+        "propagate references into constant banks"),
+    row(Knob::CopyPropUseReachingDefs, "CopyPropUseReachingDefs", NONE, COPY_PROP, Bool, Preset::Unset, NO_PHASE,
+        "decide by reaching definitions, not by dominance alone: more copies, more time"),
+    row(Knob::CopyPropPreAllocReg, "CopyPropPreAllocReg", NONE, COPY_PROP, Bool, Preset::Unset, NO_PHASE,
+        "propagate registers that are fixed beforehand, too"),
+    row(Knob::CopyPropNoWriteNonRR, "CopyPropNoWriteNonRR", NONE, COPY_PROP, Bool, Preset::Unset, NO_PHASE,
+        "propagate from register to register only"),
+    row(Knob::CopyPropNonRegMultiDef, "CopyPropNonRegMultiDef", NONE, COPY_PROP, Bool, Preset::Unset, NO_PHASE,
+        "handle copies of something other than a register into a register with several definitions"),
+    row(Knob::CopyPropNoMmaCb, "CopyPropNoMmaCb", NONE, COPY_PROP, Bool, Preset::Unset, NO_PHASE,
+        "propagate no constant-bank operand into a matrix instruction"),
+    row(Knob::LateCopyPropComplPred, "LateCopyPropComplPred", NONE, Unsaid, Bool, Preset::Unset, NO_PHASE,
+        "propagate late copies across complementary guards"),
+    row(Knob::SpeculativeHoistCommonInsts, "SpeculativeHoistCommonInsts", NONE, Phases(&[56]), Bool, Preset::Unset, NO_PHASE,
+        "hoist what both arms compute"),
+    row(Knob::FatPointSoftConstraintSkip, "unnamed.fatpoint-soft-constraint-skip", NONE, Phases(&[101]), Int, Preset::Unset, NO_PHASE,
+        "register estimator: soft constraints under this threshold are skipped, round by round"),
+    row(Knob::DumpIr, "DUMPIR", NONE, All, Text, Preset::Unset, Yes,
+        "dump the code after the named phases"),
+    row(Knob::DisablePhases, "DisablePhases", NONE, All, Text, Preset::Unset, Yes,
+        "leave the named phases out"),
+    row(Knob::Sh, "SH", NONE, All, Text, Preset::Unset, Yes,
+        "knobs, dumps and bisection touch only functions with this code fingerprint"),
+    row(Knob::OptionFlag20, "OptionFlag20", NONE, Phases(&[3]), Bool, Preset::Bool(false), NO_GRAPH,
+        "write the flow graph as DOT"),
+    row(Knob::OptionFlag24, "OptionFlag24", NONE, Phases(&[3]), Bool, Preset::Bool(false), NO_GRAPH,
+        "print reverse postorder and back edges, after the DOT if both are on"),
+    row(Knob::DontMergeBasicBlocks, "--dont-merge-basicblocks", NONE, All, Bool, Preset::Bool(false), NO_MERGE,
+        "never merge consecutive blocks, for code that is to be debugged"),
+    row(Knob::NamedPhasesFlag, "--named-phases", NONE, All, Text, Preset::Unset, Yes,
+        "the same as NamedPhases"),
+    row(Knob::OptLevelFlag, "--opt-level", NONE, All, Int, Preset::Int(2), Yes,
+        "the optimization level, 0 to 5; 4 and 5 are 3"),
+    row(Knob::StructurizeCfg, "structurizecfg", NONE, Structurize, Text, Preset::Unset, NO_PASS,
+        "run the structurizer; the value `skip-uniform-regions` sets that knob"),
+    row(Knob::SkipUniformRegions, "structurizecfg-skip-uniform-regions", NONE, Structurize, Bool, Preset::Bool(false), NO_PASS,
+        "leave regions alone in which every branch is uniform"),
+    row(Knob::RelaxedUniformRegions, "structurizecfg-relaxed-uniform-regions", NONE, Structurize, Bool, Preset::Bool(true), NO_PASS,
+        "a region with at most one conditional child may count as uniform although the child has a divergent branch"),
+    row(Knob::EnableShrinkWrap, "enable-shrink-wrap", NONE, Structurize, Mode(2), Preset::Mode(0), NO_PASS,
+        "0 asks the strategy and the function's attributes, 1 always structurizes, 2 never"),
+    row(Knob::EhFuncletContinue, "unnamed.eh-funclet-continue", NONE, Structurize, Bool, Preset::Bool(false), NO_PASS,
+        "after the remark on exception handling, go on with the rest of the function"),
+    row(Knob::FixIrreducible, "fix-irreducible", NONE, Structurize, Bool, Preset::Bool(false), NO_PASS,
+        "first turn cycles with several entries into loops with one"),
+];

@@ -1,0 +1,312 @@
+//! The facade: a module's text in, the text of an equivalent module out.
+//!
+//! A module is scanned, its functions are cut into batches, and each batch goes through a shard, on as many threads
+//! as the current thread pool has. Results are put back by position, so the output never depends on the threads.
+//!
+//! # When a phase fails
+//! A panic, a verifier or a limit costs one function its optimization. The shard is thrown away, the functions of its
+//! batch run again one by one, and the guilty one is written as it came in.
+
+use crate::options::Options;
+use crate::report::{FunctionLeft, ModuleReport, PhaseTime, Status};
+use crate::standard::{self, ORDER};
+use ptxopt_engine::diagnostics::{Diagnostic, Diagnostics};
+use ptxopt_engine::log::{Remark, StepStats};
+use ptxopt_engine::phase::Plan;
+use ptxopt_engine::ptx::scan::{FunctionText, Module};
+use ptxopt_engine::ptx::writer::assemble;
+use ptxopt_engine::shard::{BatchError, BatchOutput, FunctionOutput, Shard};
+use rayon::prelude::*;
+use std::sync::Mutex;
+
+/// Instructions at which a batch is full. One function at a time costs 1.28 times, everything at once 1.23 times,
+/// what batches of 1,000 to 8,000 instructions cost.
+const BATCH_INSTS: usize = 4096;
+
+/// Shards kept for the next call.
+const SHARDS_KEPT_MAX: usize = 64;
+
+/// Rows of a shard that is still kept. What a larger function has blown up is given back.
+const SHARD_ROWS_KEPT_MAX: usize = 1 << 20;
+
+/// What comes out of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Output {
+    /// The module's text.
+    pub text: Vec<u8>,
+    /// What was done.
+    pub report: ModuleReport,
+    /// Remarks, if the options ask for them: one a line, with byte offset, function and phase.
+    pub remarks: Vec<String>,
+    /// Dumps, if the options ask for them.
+    pub dumps: Vec<u8>,
+}
+
+/// Optimizes a module.
+///
+/// Runs on the current rayon thread pool where the module has more than one batch.
+///
+/// # Errors
+/// What is wrong with the text, when no assembler would take it.
+pub fn optimize(input: &[u8], options: &Options) -> Result<Output, Diagnostics> {
+    let module = Module::scan(input)?;
+    let plan = standard::plan(options, module.is_debug);
+    let key = pool_key(options, module.is_debug);
+    let mut output = run(&module, &plan, key)?;
+    if options.remarks && module.is_debug && !options.force_debug {
+        let remark = "debug module: layout only, because its debug sections name registers";
+        output.remarks.insert(0, remark.to_owned());
+    }
+    Ok(output)
+}
+
+/// Optimizes a module with a plan of the caller's own: the standard one with steps added or taken away.
+///
+/// # Errors
+/// What is wrong with the text.
+///
+/// # Panics
+/// When the plan is no pipeline, see [`Plan::check`].
+pub fn optimize_with_plan(input: &[u8], plan: &Plan) -> Result<Output, Diagnostics> {
+    plan.check(ORDER).unwrap_or_else(|error| panic!("{error}"));
+    run(&Module::scan(input)?, plan, None)
+}
+
+/// What a shard must have been made for to serve again; none where its state is this run's own.
+fn pool_key(options: &Options, is_debug: bool) -> Option<u64> {
+    let is_plain = options.bisect.is_none() && !options.remarks && options.dump_after.is_empty();
+    is_plain.then(|| options.fingerprint() ^ u64::from(is_debug))
+}
+
+fn run(module: &Module<'_>, plan: &Plan, key: Option<u64>) -> Result<Output, Diagnostics> {
+    let batches = cut(&module.functions);
+    let results: Vec<Result<BatchOutput, Diagnostic>> = if plan.fuel.is_some() {
+        // One count of changes over the whole module, in its order.
+        let mut fuel = plan.fuel;
+        batches.iter().map(|functions| run_batch(module, functions, plan, None, &mut fuel)).collect()
+    } else if batches.len() > 1 {
+        batches.par_iter().map(|functions| run_batch(module, functions, plan, key, &mut None)).collect()
+    } else {
+        batches.iter().map(|functions| run_batch(module, functions, plan, key, &mut None)).collect()
+    };
+    let mut outputs = Vec::with_capacity(results.len());
+    for result in results {
+        outputs.push(result?);
+    }
+    Ok(join(module, plan, outputs))
+}
+
+/// Cuts the functions into batches at function boundaries. A function that is larger is its own batch.
+fn cut(functions: &[FunctionText]) -> Vec<&[FunctionText]> {
+    let mut batches = Vec::new();
+    let (mut first, mut insts) = (0, 0);
+    for (at, function) in functions.iter().enumerate() {
+        if insts > 0 && insts + function.inst_count_max > BATCH_INSTS {
+            batches.push(&functions[first..at]);
+            (first, insts) = (at, 0);
+        }
+        insts += function.inst_count_max;
+    }
+    if first < functions.len() {
+        batches.push(&functions[first..]);
+    }
+    batches
+}
+
+/// Runs a batch; where a phase fails, its functions one by one.
+fn run_batch(
+    module: &Module<'_>,
+    functions: &[FunctionText],
+    plan: &Plan,
+    key: Option<u64>,
+    fuel: &mut Option<u64>,
+) -> Result<BatchOutput, Diagnostic> {
+    let mut shard = SHARDS.take(key).unwrap_or_else(|| match fuel {
+        Some(_) => Shard::new(&Plan { fuel: *fuel, ..plan.clone() }),
+        None => Shard::new(plan),
+    });
+    match shard.run(module, functions) {
+        Ok(mut output) => {
+            if let Some(fuel) = fuel {
+                *fuel -= shard.fuel_taken();
+            }
+            SHARDS.give_back(key, shard);
+            leave_grown(module, functions, plan, &mut output);
+            Ok(output)
+        }
+        Err(BatchError::Diagnostic(diagnostic)) => {
+            SHARDS.give_back(key, shard);
+            Err(diagnostic)
+        }
+        Err(BatchError::Failed(reason)) if functions.len() == 1 => {
+            Ok(as_it_came_in(module, &functions[0], plan, reason))
+        }
+        Err(BatchError::Failed(_)) => {
+            let mut whole = BatchOutput::default();
+            for function in functions {
+                append(&mut whole, run_batch(module, std::slice::from_ref(function), plan, key, fuel)?);
+            }
+            Ok(whole)
+        }
+    }
+}
+
+/// The text of a function on which a phase failed, with what a plain reading of it counts.
+fn as_it_came_in(module: &Module<'_>, function: &FunctionText, plan: &Plan, reason: String) -> BatchOutput {
+    let untouched = Plan { steps: Vec::new(), ..plan.clone() };
+    let counted = Shard::new(&untouched).run(module, std::slice::from_ref(function));
+    let counts = counted.ok().and_then(|output| output.functions.into_iter().next());
+    let (insts, blocks) = counts.map_or((0, 0), |counts| (counts.insts_in, counts.blocks_in));
+    let text = module.text[function.header.first as usize..function.body.end()].to_vec();
+    BatchOutput {
+        functions: vec![FunctionOutput {
+            text: 0..text.len(),
+            left: Some(format!("a phase failed: {}", reason.replace('\n', " "))),
+            insts_in: insts,
+            insts_out: insts,
+            blocks_in: blocks,
+            blocks_out: blocks,
+            fingerprint: None,
+        }],
+        text,
+        steps: vec![StepStats::default(); plan.steps.len()],
+        ..BatchOutput::default()
+    }
+}
+
+/// Takes functions back that came out larger than the growth limit allows.
+fn leave_grown(module: &Module<'_>, functions: &[FunctionText], plan: &Plan, output: &mut BatchOutput) {
+    for (function, out) in functions.iter().zip(&mut output.functions) {
+        let allowed = out.insts_in as u64 * plan.limits.growth_percent;
+        if out.left.is_none() && out.insts_out as u64 * 100 > allowed {
+            let first = output.text.len();
+            let source = &module.text[function.header.first as usize..function.body.end()];
+            output.text.extend_from_slice(source);
+            out.text = first..output.text.len();
+            (out.insts_out, out.blocks_out) = (out.insts_in, out.blocks_in);
+            out.left = Some("grew".to_owned());
+        }
+    }
+}
+
+fn append(whole: &mut BatchOutput, part: BatchOutput) {
+    let shift = whole.text.len();
+    whole.text.extend_from_slice(&part.text);
+    whole.functions.extend(part.functions.into_iter().map(|function| FunctionOutput {
+        text: function.text.start + shift..function.text.end + shift,
+        ..function
+    }));
+    add_steps(&mut whole.steps, &part.steps);
+    whole.remarks.extend(part.remarks);
+    whole.dumps.extend(part.dumps);
+    whole.read += part.read;
+    whole.phases += part.phases;
+    whole.write += part.write;
+}
+
+fn add_steps(sum: &mut Vec<StepStats>, steps: &[StepStats]) {
+    sum.resize(sum.len().max(steps.len()), StepStats::default());
+    for (sum, step) in sum.iter_mut().zip(steps) {
+        sum.ns += step.ns;
+        sum.changes += step.changes;
+        sum.facts_computed += step.facts_computed;
+        sum.limits_hit += step.limits_hit;
+    }
+}
+
+/// Puts the module together and adds up its report.
+fn join(module: &Module<'_>, plan: &Plan, outputs: Vec<BatchOutput>) -> Output {
+    let mut output = Output::default();
+    let size: usize = outputs.iter().map(|batch| batch.text.len()).sum();
+    output.text.reserve(size + module.text.len() / 4);
+    let texts = outputs.iter().flat_map(|batch| batch.functions.iter().map(|f| &batch.text[f.text.clone()]));
+    assemble(module, texts, &mut output.text);
+    let report = &mut output.report;
+    report.bytes_in = module.text.len() as u64;
+    report.functions = module.functions.len() as u64;
+    let mut steps = vec![StepStats::default(); plan.steps.len()];
+    let mut functions = module.functions.iter();
+    let line_starts = if plan.remarks { line_starts(module.text) } else { Vec::new() };
+    for batch in outputs {
+        for (function, text) in batch.functions.iter().zip(functions.by_ref()) {
+            report.instructions_in += function.insts_in as u64;
+            report.instructions_out += function.insts_out as u64;
+            report.blocks_in += function.blocks_in as u64;
+            report.blocks_out += function.blocks_out as u64;
+            if let Some(fingerprint) = function.fingerprint
+                && plan.remarks
+            {
+                output.remarks.push(format!("{}: fingerprint {fingerprint:016x}", name_of(module, text)));
+            }
+            if let Some(reason) = &function.left {
+                report.left.push(FunctionLeft { name: name_of(module, text), reason: reason.clone() });
+            }
+        }
+        add_steps(&mut steps, &batch.steps);
+        report.read_ns += batch.read.as_nanos() as u64;
+        report.phases_ns += batch.phases.as_nanos() as u64;
+        report.write_ns += batch.write.as_nanos() as u64;
+        output
+            .remarks
+            .extend(batch.remarks.iter().map(|remark| describe(remark, module, plan, &line_starts)));
+        output.dumps.extend(batch.dumps);
+    }
+    report.functions_left = report.left.len() as u64;
+    report.status = if report.left.is_empty() { Status::Ok } else { Status::Partly };
+    report.phases = plan
+        .steps
+        .iter()
+        .zip(steps)
+        .map(|(step, stats)| PhaseTime {
+            number: step.number as u8,
+            name: step.name.to_owned(),
+            ns: stats.ns,
+            changes: stats.changes,
+        })
+        .collect();
+    output
+}
+
+fn name_of(module: &Module<'_>, function: &FunctionText) -> String {
+    String::from_utf8_lossy(&module.text[function.name.range()]).into_owned()
+}
+
+/// Byte offset of each line.
+fn line_starts(text: &[u8]) -> Vec<usize> {
+    let behind_breaks = text.iter().enumerate().filter(|&(_, &byte)| byte == b'\n').map(|(at, _)| at + 1);
+    std::iter::once(0).chain(behind_breaks).collect()
+}
+
+/// A remark as a line: place, phase, what was done or why not.
+fn describe(remark: &Remark, module: &Module<'_>, plan: &Plan, line_starts: &[usize]) -> String {
+    let line = line_starts.partition_point(|&start| start <= remark.offset as usize);
+    let phase = plan.steps.get(remark.step).map_or("", |step| step.name);
+    let at = module.functions.partition_point(|f| f.body.end() <= remark.offset as usize);
+    let function = module.functions.get(at);
+    let name = function.map_or_else(String::new, |function| name_of(module, function));
+    let kind = format!("{:?}", remark.kind).to_lowercase();
+    format!("line {line}: {name}: {phase}: {kind}: {}", remark.reason)
+}
+
+/// Shards that wait for the next batch, by what they were made for.
+struct ShardPool(Mutex<Vec<(u64, Shard)>>);
+
+static SHARDS: ShardPool = ShardPool(Mutex::new(Vec::new()));
+
+impl ShardPool {
+    fn take(&self, key: Option<u64>) -> Option<Shard> {
+        let mut shards = self.0.lock().ok()?;
+        let at = shards.iter().rposition(|&(made_for, _)| Some(made_for) == key)?;
+        Some(shards.swap_remove(at).1)
+    }
+
+    fn give_back(&self, key: Option<u64>, mut shard: Shard) {
+        if let Some(key) = key
+            && shard.pool_rows() <= SHARD_ROWS_KEPT_MAX
+            && let Ok(mut shards) = self.0.lock()
+            && shards.len() < SHARDS_KEPT_MAX
+        {
+            shards.push((key, shard));
+        }
+    }
+}

@@ -1,0 +1,536 @@
+//! Options: everything that a caller may choose about a run.
+//!
+//! The defaults are those of `-O2`. [`Options::fingerprint`] is a number that changes with every option that
+//! can change the output; with the version of the program it makes the key of a result cache.
+
+use std::fmt::{self, Write};
+use std::str::FromStr;
+
+use crate::knobs::{Acts, Knob, KnobError, Knobs, Setting, Value};
+use crate::names::{self, NameError, Selection};
+use crate::table::{self, Does, PhaseNumber, PhaseRow, system};
+
+/// How much work to put into the code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OptLevel {
+    /// Changes layout only: every instruction stays as it is.
+    O0,
+    /// What is cheap and always pays.
+    O1,
+    /// What pays for most code.
+    #[default]
+    O2,
+    /// Everything.
+    O3,
+}
+
+impl OptLevel {
+    /// Every level, lowest first.
+    pub const ALL: [OptLevel; 4] = [OptLevel::O0, OptLevel::O1, OptLevel::O2, OptLevel::O3];
+
+    /// The number of the level.
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The level of a number. Users of the assembler write 4 and 5, too: they mean 3.
+    pub const fn from_number(number: i64) -> Option<OptLevel> {
+        match number {
+            0 => Some(OptLevel::O0),
+            1 => Some(OptLevel::O1),
+            2 => Some(OptLevel::O2),
+            3..=5 => Some(OptLevel::O3),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for OptLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("O{}", self.number()))
+    }
+}
+
+impl FromStr for OptLevel {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<OptLevel, OptionError> {
+        let number = text.parse().ok().and_then(OptLevel::from_number);
+        number.ok_or_else(|| OptionError::Level { text: text.to_owned() })
+    }
+}
+
+/// How much the verifier looks at between phases.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum VerifyLevel {
+    /// Nothing.
+    #[default]
+    Off,
+    /// What costs less than the phases.
+    Fast,
+    /// Everything, with facts computed anew.
+    Full,
+}
+
+/// What one function may cost before it is left as it was. Each limit that bites is counted and reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Limits {
+    /// Milliseconds that the phases may spend on one function. The only limit that depends on the machine, so
+    /// its default is far from what any real function needs.
+    pub function_time_ms: u64,
+    /// Bytes that the tables of one function may take.
+    pub memory: u64,
+    /// Most instructions that a function may come out with, in percent of what it came in with.
+    pub growth: u32,
+}
+
+impl Limits {
+    /// A minute: a thousand times what the largest real function seen (118,798 instructions) is meant to
+    /// take.
+    pub const FUNCTION_TIME_MS: u64 = 60_000;
+    /// 8 GiB: a hundred times what the tables of that function are meant to take.
+    pub const MEMORY: u64 = 8 << 30;
+    /// No growth: a caller is never worse off than without the optimizer.
+    pub const GROWTH: u32 = 100;
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { function_time_ms: Limits::FUNCTION_TIME_MS, memory: Limits::MEMORY, growth: Limits::GROWTH }
+    }
+}
+
+/// An option whose value is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OptionError {
+    /// There is no such optimization level.
+    Level {
+        /// What was typed.
+        text: String,
+    },
+    /// A knob, or its value, is wrong.
+    Knob(KnobError),
+    /// The name of a phase is wrong.
+    Name(NameError),
+    /// A limit, or its value, is wrong.
+    Limit {
+        /// What was typed.
+        text: String,
+    },
+}
+
+impl fmt::Display for OptionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OptionError::Level { text } => {
+                write!(f, "`{text}` is no optimization level; expected 0 to 5")
+            }
+            OptionError::Knob(error) => error.fmt(f),
+            OptionError::Name(error) => error.fmt(f),
+            OptionError::Limit { text } => write!(
+                f,
+                "`{text}` is no limit; expected `time=MILLISECONDS`, `memory=BYTES` or `growth=PERCENT`"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for OptionError {}
+
+impl From<KnobError> for OptionError {
+    fn from(error: KnobError) -> OptionError {
+        OptionError::Knob(error)
+    }
+}
+
+impl From<NameError> for OptionError {
+    fn from(error: NameError) -> OptionError {
+        OptionError::Name(error)
+    }
+}
+
+/// Everything that a caller may choose.
+///
+/// ```
+/// use ptxopt::{OptLevel, Options};
+///
+/// let mut options = Options { level: OptLevel::O3, ..Options::default() };
+/// options.set_knob("DisablePhases=OriPerformLiveDead")?;
+/// assert_ne!(options.fingerprint(), Options::default().fingerprint());
+/// # Ok::<(), ptxopt::OptionError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options {
+    /// How much work to put into the code.
+    pub level: OptLevel,
+    /// Settings of single phases.
+    pub knobs: Knobs,
+    /// Worker threads; 0 stands for one a core. Never changes the output.
+    pub threads: usize,
+    /// How much the verifier looks at between phases.
+    pub verify: VerifyLevel,
+    /// Make this many changes and no more, to find a guilty one by bisection.
+    pub bisect: Option<u64>,
+    /// Optimize modules with `.target ..., debug`, too, although their debug information names registers.
+    pub force_debug: bool,
+    /// Never merge consecutive blocks.
+    pub dont_merge_blocks: bool,
+    /// If not empty: run these phases only, beside checks, analyses and sweeps.
+    pub named_phases: Selection,
+    /// Leave these phases out.
+    pub disabled_phases: Selection,
+    /// Dump the code after these phases. Never changes the output.
+    pub dump_after: Selection,
+    /// Knobs, dumps and bisection touch only functions with this code fingerprint.
+    pub fingerprint_filter: Option<u64>,
+    /// What one function may cost.
+    pub limits: Limits,
+    /// Collect remarks. Never changes the output.
+    pub remarks: bool,
+}
+
+/// What becomes of a phase under given options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It runs.
+    Runs,
+    /// It has no system, for this reason.
+    DoesNothing(&'static str),
+    /// It does not run at this level.
+    NotAtLevel,
+    /// This knob vetoes it.
+    Vetoed(Knob),
+    /// The caller left it out.
+    Disabled,
+    /// The caller named other phases.
+    NotNamed,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verdict::Runs => f.write_str("runs"),
+            Verdict::DoesNothing(_) => f.write_str("-"),
+            Verdict::NotAtLevel => f.write_str("not at this level"),
+            Verdict::Vetoed(knob) => write!(f, "vetoed by {}", knob.row().name),
+            Verdict::Disabled => f.write_str("disabled"),
+            Verdict::NotNamed => f.write_str("not named"),
+        }
+    }
+}
+
+impl Options {
+    /// Takes one setting as users write it: `NAME=VALUE`, `NUMBER=VALUE` or `NAME`. Lists of phases add up;
+    /// of other knobs the last setting stands.
+    pub fn set_knob(&mut self, text: &str) -> Result<(), OptionError> {
+        for setting in Setting::parse(text)? {
+            self.take(setting)?;
+        }
+        Ok(())
+    }
+
+    /// Puts a setting where it belongs: some knobs are options under another name.
+    fn take(&mut self, setting: Setting) -> Result<(), OptionError> {
+        let knob = setting.knob;
+        let in_knob = |error| KnobError::BadName { knob, error };
+        match (knob, &setting.value) {
+            (Knob::NamedPhases | Knob::NamedPhasesFlag, Value::Text(list)) => {
+                self.named_phases.extend(Selection::parse(list).map_err(in_knob)?);
+            }
+            (Knob::DisablePhases, Value::Text(list)) => {
+                self.disabled_phases.extend(Selection::parse(list).map_err(in_knob)?);
+            }
+            (Knob::DumpIr, Value::Text(list)) => {
+                self.dump_after.extend(Selection::parse(list).map_err(in_knob)?);
+            }
+            (Knob::Sh, Value::Text(text)) => {
+                self.fingerprint_filter = Some(names::parse_fingerprint(text).map_err(in_knob)?);
+            }
+            (Knob::OptLevelFlag, Value::Int(number)) => {
+                let level = OptLevel::from_number(*number);
+                self.level = level.ok_or_else(|| OptionError::Level { text: number.to_string() })?;
+            }
+            (Knob::DontMergeBasicBlocks, Value::Bool(value)) => self.dont_merge_blocks = *value,
+            _ => self.knobs.set(setting),
+        }
+        Ok(())
+    }
+
+    /// Takes one limit as users write it: `time=MILLISECONDS`, `memory=BYTES` or `growth=PERCENT`.
+    pub fn set_limit(&mut self, text: &str) -> Result<(), OptionError> {
+        let wrong = || OptionError::Limit { text: text.to_owned() };
+        let (name, value) = text.split_once('=').ok_or_else(wrong)?;
+        let value: u64 = value.trim().parse().map_err(|_| wrong())?;
+        match name.trim().to_ascii_lowercase().as_str() {
+            "time" => self.limits.function_time_ms = value,
+            "memory" => self.limits.memory = value,
+            "growth" => self.limits.growth = u32::try_from(value).map_err(|_| wrong())?,
+            _ => return Err(wrong()),
+        }
+        Ok(())
+    }
+
+    /// What becomes of a phase.
+    pub fn verdict(&self, row: &PhaseRow) -> Verdict {
+        let key = match row.does {
+            Does::System(key) => key,
+            Does::Nothing(reason) => return Verdict::DoesNothing(reason),
+        };
+        let is_named = self.named_phases.is_empty()
+            || self.named_phases.contains(row.number)
+            || system::ALWAYS_NAMED.contains(&key);
+        if !row.runs_at(self.level) {
+            Verdict::NotAtLevel
+        } else if key == system::ANALYZE_CONTROL_FLOW && self.knobs.is_on(Knob::Knob235) {
+            Verdict::Vetoed(Knob::Knob235)
+        } else if self.disabled_phases.contains(row.number) {
+            Verdict::Disabled
+        } else if !is_named {
+            Verdict::NotNamed
+        } else {
+            Verdict::Runs
+        }
+    }
+
+    /// Whether a phase runs.
+    pub fn runs(&self, phase: PhaseNumber) -> bool {
+        table::row(phase).is_some_and(|row| self.verdict(row) == Verdict::Runs)
+    }
+
+    /// What the caller asked for and does not get in this release, a sentence each: nothing is ignored in
+    /// silence.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        for (knob, _) in self.knobs.settings() {
+            note_knob(knob, &mut notes);
+        }
+        if self.dont_merge_blocks {
+            note_knob(Knob::DontMergeBasicBlocks, &mut notes);
+        }
+        for phase in self.named_phases.phases().chain(self.dump_after.phases()) {
+            note_phase(phase, &mut notes);
+        }
+        let parts = [&self.named_phases, &self.disabled_phases, &self.dump_after];
+        for part in parts.into_iter().flat_map(Selection::parts) {
+            notes.push(format!("`{}` does nothing: {}", part.name(), table::NOT_YET));
+        }
+        notes.dedup();
+        notes
+    }
+
+    /// A number that changes with every option that can change the output. Stable across machines and
+    /// releases of the compiler that built this; not across versions of this program.
+    pub fn fingerprint(&self) -> u64 {
+        fnv1a(self.canonical().as_bytes())
+    }
+
+    /// The options that can change the output, as text: the same text for the same options.
+    fn canonical(&self) -> String {
+        // Taking the fields apart makes a field that is added and forgotten here an error.
+        let Options {
+            level,
+            knobs,
+            threads: _,
+            verify,
+            bisect,
+            force_debug,
+            dont_merge_blocks,
+            named_phases,
+            disabled_phases,
+            dump_after: _,
+            fingerprint_filter,
+            limits: Limits { function_time_ms, memory, growth },
+            remarks: _,
+        } = self;
+        let mut text = format!(
+            "{level};verify={verify:?};bisect={bisect:?};debug={force_debug};merge={dont_merge_blocks};\
+             named={named_phases};disabled={disabled_phases};filter={fingerprint_filter:?};\
+             limits={function_time_ms},{memory},{growth}"
+        );
+        for (knob, value) in knobs.settings() {
+            // A knob that is set to its default changes nothing.
+            if knob.row().default.value().as_ref() != Some(value) {
+                let _ = write!(text, ";{}={value}", knob.row().name);
+            }
+        }
+        text
+    }
+}
+
+fn note_knob(knob: Knob, notes: &mut Vec<String>) {
+    if let Acts::No(reason) = knob.row().acts {
+        notes.push(format!("knob `{}` changes nothing: {reason}", knob.row().name));
+    }
+}
+
+fn note_phase(phase: PhaseNumber, notes: &mut Vec<String>) {
+    if let Some(PhaseRow { name, does: Does::Nothing(reason), .. }) = table::row(phase) {
+        notes.push(format!("phase {phase} `{name}` does nothing: {reason}"));
+    }
+}
+
+/// The 64-bit FNV-1a hash: short, and the same everywhere, which the standard hasher does not promise.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0000_0100_0000_01b3;
+    bytes.iter().fold(OFFSET_BASIS, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn with(change: impl FnOnce(&mut Options)) -> Options {
+        let mut options = Options::default();
+        change(&mut options);
+        options
+    }
+
+    fn with_knob(text: &str) -> Options {
+        with(|options| options.set_knob(text).unwrap())
+    }
+
+    fn verdict(options: &Options, phase: u8) -> Verdict {
+        options.verdict(table::row(PhaseNumber(phase)).unwrap())
+    }
+
+    #[test]
+    fn hash_is_the_published_one() {
+        assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
+    }
+
+    #[test]
+    fn fingerprint_changes_with_each_option_that_can_change_the_output() {
+        let changed = [
+            Options::default(),
+            with(|options| options.level = OptLevel::O0),
+            with(|options| options.level = OptLevel::O1),
+            with(|options| options.level = OptLevel::O3),
+            with(|options| options.verify = VerifyLevel::Fast),
+            with(|options| options.verify = VerifyLevel::Full),
+            with(|options| options.bisect = Some(0)),
+            with(|options| options.bisect = Some(1)),
+            with(|options| options.force_debug = true),
+            with(|options| options.dont_merge_blocks = true),
+            with(|options| options.named_phases = Selection::parse("GvnCse").unwrap()),
+            with(|options| options.named_phases = Selection::parse("OriCopyProp").unwrap()),
+            with(|options| options.disabled_phases = Selection::parse("GvnCse").unwrap()),
+            with(|options| options.fingerprint_filter = Some(0)),
+            with(|options| options.limits.function_time_ms = 1),
+            with(|options| options.limits.memory = 1),
+            with(|options| options.limits.growth = 101),
+            with_knob("464=1"),
+            with_knob("464=2"),
+            with_knob("474=0.5"),
+            with_knob("Knob210"),
+        ];
+        let fingerprints: BTreeSet<_> = changed.iter().map(Options::fingerprint).collect();
+        assert_eq!(fingerprints.len(), changed.len());
+    }
+
+    #[test]
+    fn fingerprint_stays_where_the_output_does() {
+        let default = Options::default().fingerprint();
+        assert_eq!(with(|options| options.threads = 7).fingerprint(), default);
+        assert_eq!(with(|options| options.remarks = true).fingerprint(), default);
+        assert_eq!(with_knob("DUMPIR=GvnCse").fingerprint(), default);
+        assert_eq!(with_knob("474=0.25").fingerprint(), default, "the default, spelled out");
+        assert_eq!(with_knob("NamedPhases=49+3").fingerprint(), with_knob("298=3+49").fingerprint());
+    }
+
+    #[test]
+    fn fingerprint_is_the_same_everywhere() {
+        assert_eq!(Options::default().fingerprint(), 0xc89d_c070_3a4f_143d);
+    }
+
+    #[test]
+    fn levels_above_three_are_three() {
+        let level = |text: &str| text.parse::<OptLevel>();
+        assert_eq!(level("0"), Ok(OptLevel::O0));
+        assert_eq!(level("3"), level("5"));
+        for wrong in ["6", "-1", "", "s"] {
+            assert_eq!(level(wrong), Err(OptionError::Level { text: wrong.to_owned() }));
+        }
+    }
+
+    #[test]
+    fn knobs_that_are_options_set_them() {
+        let mut options = Options::default();
+        for setting in ["opt-level=1", "--opt-level=1"] {
+            let is_right = options.set_knob(setting).is_ok();
+            assert_eq!(is_right, setting.starts_with("--"));
+        }
+        options.set_knob("--DONT-merge-basicblocks").unwrap();
+        options.set_knob("sh=0xff").unwrap();
+        options.set_knob("dumpir=oriperformlivedeadfirst").unwrap();
+        options.set_knob("DisablePhases=3").unwrap();
+        options.set_knob("DisablePhases=6").unwrap();
+        assert_eq!(options.level, OptLevel::O1);
+        assert!(options.dont_merge_blocks);
+        assert_eq!(options.fingerprint_filter, Some(255));
+        assert!(options.dump_after.contains(PhaseNumber(16)));
+        assert_eq!(options.disabled_phases.to_string(), "3+6");
+        assert_eq!(options.knobs.settings().count(), 0);
+    }
+
+    #[test]
+    fn wrong_names_in_knobs_say_which_knob() {
+        let error = Options::default().set_knob("DUMPIR=GvnCes").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "in `DUMPIR`: no phase is called `GvnCes`; the nearest name is `GvnCse`"
+        );
+        let error = Options::default().set_knob("SH=xyz").unwrap_err();
+        assert!(error.to_string().starts_with("in `SH`: `xyz` is no code fingerprint"), "{error}");
+        let error = Options::default().set_knob("--opt-level=9").unwrap_err();
+        assert_eq!(error, OptionError::Level { text: "9".to_owned() });
+    }
+
+    #[test]
+    fn limits_are_set_by_name() {
+        let mut options = Options::default();
+        options.set_limit("TIME=5").unwrap();
+        options.set_limit("memory=1024").unwrap();
+        options.set_limit("growth = 110").unwrap();
+        assert_eq!(options.limits, Limits { function_time_ms: 5, memory: 1024, growth: 110 });
+        for wrong in ["time", "time=", "time=x", "speed=1", "growth=4294967296"] {
+            let error = OptionError::Limit { text: wrong.to_owned() };
+            assert_eq!(options.set_limit(wrong), Err(error));
+        }
+    }
+
+    #[test]
+    fn verdicts() {
+        let default = Options::default();
+        assert_eq!(verdict(&default, 16), Verdict::Runs);
+        assert_eq!(verdict(&default, 49), Verdict::DoesNothing(table::NOT_YET));
+        let lowest = with(|options| options.level = OptLevel::O0);
+        assert_eq!(verdict(&lowest, 16), Verdict::NotAtLevel);
+        assert_eq!(verdict(&lowest, 3), Verdict::NotAtLevel);
+        assert_eq!(verdict(&with_knob("235"), 3), Verdict::Vetoed(Knob::Knob235));
+        assert_eq!(verdict(&with_knob("DisablePhases=OriPerformLiveDead"), 61), Verdict::Disabled);
+        let named = with_knob("NamedPhases=33");
+        assert_eq!(verdict(&named, 33), Verdict::Runs);
+        assert_eq!(verdict(&named, 16), Verdict::NotNamed);
+        assert_eq!(verdict(&named, 3), Verdict::Runs, "named phases rely on it");
+        assert!(named.runs(PhaseNumber(33)) && !named.runs(PhaseNumber(16)));
+    }
+
+    #[test]
+    fn what_changes_nothing_is_said() {
+        assert!(Options::default().notes().is_empty());
+        assert!(with_knob("235").notes().is_empty());
+        assert_eq!(with_knob("487").notes().len(), 3);
+        let notes = with_knob("NamedPhases=GvnCse+OriCopyProp").notes();
+        assert_eq!(
+            notes,
+            [
+                "phase 49 `GvnCse` does nothing: no system for it in this release",
+                "`OriCopyProp` does nothing: no system for it in this release",
+            ]
+        );
+    }
+}

@@ -1,0 +1,114 @@
+//! The standard pipeline: which system each row of the table runs, and what must come before what.
+
+use crate::options::{OptLevel, Options, VerifyLevel};
+use crate::table::{self, Does, PhaseRow, system};
+use ptxopt_engine::phase::{Edge, Limits, Phase, Plan, Step, Verify};
+use ptxopt_systems::{analyze_control_flow, check, eliminate_dead, split_at_control_flow, sweep};
+
+/// A step without a system of its own: its verifiers are what it is for.
+static INSPECTION: Phase =
+    Phase { name: "inspection", needs: &[], gives: &[], breaks: &[], required: false, install: |_| {} };
+
+/// What computes each fact.
+static ANALYSES: &[&Phase] = &[&analyze_control_flow::PHASE];
+
+/// What must come before what, and why. Checked whenever a plan is made.
+pub const ORDER: &[Edge] = &[
+    Edge {
+        before: "SetControlFlowOpLastInBB",
+        after: "EarlyOriSimpleLiveDead",
+        reason: "the block walk takes the end of a block for the only way out of it",
+    },
+    Edge {
+        before: "SetControlFlowOpLastInBB",
+        after: "OriPerformLiveDeadFirst",
+        reason: "live sets are kept at block boundaries, so control may leave a block only there",
+    },
+    Edge {
+        before: "OriPerformLiveDeadFourth",
+        after: "FinalInspectionPass",
+        reason: "the inspection sees the code that is written",
+    },
+];
+
+/// The phase behind a system key of the table.
+fn phase_of(key: &str) -> &'static Phase {
+    match key {
+        system::ANALYZE_CONTROL_FLOW => &analyze_control_flow::PHASE,
+        system::SPLIT_AT_CONTROL_FLOW => &split_at_control_flow::PHASE,
+        system::ELIMINATE_DEAD_SIMPLE => &eliminate_dead::SIMPLE,
+        system::ELIMINATE_DEAD => &eliminate_dead::FULL,
+        system::SWEEP => &sweep::PHASE,
+        _ => &INSPECTION,
+    }
+}
+
+/// The plan for a module under `options`. A module whose debug sections name registers gets layout only, unless
+/// forced.
+#[must_use]
+pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
+    let layout_only = is_debug_module && !options.force_debug;
+    let options =
+        &if layout_only { Options { level: OptLevel::O0, ..options.clone() } } else { options.clone() };
+    let step = |row: &PhaseRow| match row.does {
+        Does::System(key) if options.runs(row.number) => Some(Step {
+            number: u16::from(row.number.0),
+            name: row.name,
+            phase: phase_of(key),
+            dump: options.dump_after.contains(row.number),
+            verified: key == system::CHECK_FINAL,
+        }),
+        _ => None,
+    };
+    Plan {
+        steps: table::PHASES.iter().filter_map(step).collect(),
+        analyses: ANALYSES,
+        checks: check::ALL,
+        verify: match options.verify {
+            VerifyLevel::Off => Verify::Off,
+            VerifyLevel::Fast => Verify::Fast,
+            VerifyLevel::Full => Verify::Full,
+        },
+        fuel: options.bisect,
+        remarks: options.remarks,
+        fingerprint: options.fingerprint_filter,
+        limits: Limits {
+            time_ms: options.limits.function_time_ms,
+            memory: options.limits.memory,
+            growth_percent: u64::from(options.limits.growth),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plan_of_every_level_is_a_pipeline() {
+        for level in OptLevel::ALL {
+            let options = Options { level, ..Options::default() };
+            for is_debug in [false, true] {
+                plan(&options, is_debug).check(ORDER).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn every_name_in_the_order_is_a_phase() {
+        for edge in ORDER {
+            for name in [edge.before, edge.after] {
+                assert!(table::PHASES.iter().any(|row| row.name == name), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn debug_modules_get_layout_only_unless_forced() {
+        let options = Options::default();
+        let removes = |plan: Plan| plan.steps.iter().any(|step| step.phase.name == "eliminate_dead");
+        assert!(removes(plan(&options, false)));
+        assert!(!removes(plan(&options, true)));
+        assert!(removes(plan(&Options { force_debug: true, ..options }, true)));
+    }
+}

@@ -1,0 +1,344 @@
+//! The pipeline table: 159 phases, the levels at which they run, and what each of them does here.
+//!
+//! The table is the whole truth about the pipeline's contents: the `phases` command prints it,
+//! `docs/PHASES.md` is generated from it, and the pipeline asks it before every phase. The order in which
+//! systems run, with the reason of every edge, is the business of the list of steps.
+//!
+//! # Names
+//! A name may stand for several rows: the tail of the pipeline exists twice (118 and 143 are both
+//! `MercExpandInstructions`), and a family name (`OriPerformLiveDead`) stands for all its instances. So a
+//! look-up by name gives a list. Some names mean a part of a phase ([`Part`]): leaving it out leaves the rest
+//! of its phase in.
+
+mod page;
+mod rows;
+
+pub use page::markdown;
+pub use rows::{NOT_YET, PHASES};
+
+use std::fmt;
+
+use crate::options::OptLevel;
+
+/// How many phases the pipeline has.
+pub const PHASE_COUNT: usize = 159;
+
+/// The number of a phase in the source pipeline, 0 to 158.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PhaseNumber(pub u8);
+
+impl fmt::Display for PhaseNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What kind of work a phase does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Category {
+    /// Checks the code and changes nothing.
+    Validation,
+    /// Makes the code cheaper.
+    Optimization,
+    /// Replaces what the target does not have.
+    Lowering,
+    /// Computes facts.
+    Analysis,
+    /// A place where a target back end may add work of its own.
+    Gate,
+    /// Prints figures.
+    Reporting,
+    /// Puts the code in order.
+    Cleanup,
+    /// Orders machine instructions.
+    Scheduling,
+    /// Allocates machine registers.
+    RegAlloc,
+    /// Writes machine code.
+    Encoding,
+}
+
+impl fmt::Display for Category {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{self:?}"))
+    }
+}
+
+/// The optimization levels at which a phase may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LevelGate {
+    /// At every level.
+    Any,
+    /// At levels above this one.
+    Above(u8),
+    /// At this level alone.
+    Exactly(u8),
+}
+
+impl LevelGate {
+    /// Whether the gate is open at this level.
+    pub const fn admits(self, level: OptLevel) -> bool {
+        match self {
+            LevelGate::Any => true,
+            LevelGate::Above(low) => level.number() > low,
+            LevelGate::Exactly(only) => level.number() == only,
+        }
+    }
+}
+
+impl fmt::Display for LevelGate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LevelGate::Any => f.pad(""),
+            LevelGate::Above(low) => f.pad(&format!(">{low}")),
+            LevelGate::Exactly(only) => f.pad(&format!("=={only}")),
+        }
+    }
+}
+
+/// What a phase does here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Does {
+    /// Runs the system of this key, one of [`system`].
+    System(&'static str),
+    /// Nothing, for this reason.
+    Nothing(&'static str),
+}
+
+/// The keys of the systems that the table names. Several rows may share one.
+pub mod system {
+    /// Verifies the module as it was read.
+    pub const CHECK_INITIAL: &str = "check_initial";
+    /// Verifies the module as it will be written.
+    pub const CHECK_FINAL: &str = "check_final";
+    /// Brings the control-flow annotations up to date.
+    pub const ANALYZE_CONTROL_FLOW: &str = "analyze_control_flow";
+    /// Splits blocks after a control-flow instruction in their middle.
+    pub const SPLIT_AT_CONTROL_FLOW: &str = "split_at_control_flow";
+    /// Deletes what one look at the block, and at the function's uses, shows to be dead.
+    pub const ELIMINATE_DEAD_SIMPLE: &str = "eliminate_dead_simple";
+    /// Computes liveness and deletes what is dead.
+    pub const ELIMINATE_DEAD: &str = "eliminate_dead";
+    /// Sweeps deleted rows out of the tables.
+    pub const SWEEP: &str = "sweep";
+
+    /// Every key, in the order of its first phase.
+    pub const ALL: [&str; 7] = [
+        CHECK_INITIAL,
+        ANALYZE_CONTROL_FLOW,
+        SPLIT_AT_CONTROL_FLOW,
+        ELIMINATE_DEAD_SIMPLE,
+        ELIMINATE_DEAD,
+        SWEEP,
+        CHECK_FINAL,
+    ];
+
+    /// The systems that change no instruction: they run at -O0 too.
+    pub const LAYOUT_ONLY: [&str; 5] =
+        [CHECK_INITIAL, ANALYZE_CONTROL_FLOW, SPLIT_AT_CONTROL_FLOW, SWEEP, CHECK_FINAL];
+
+    /// The systems that stay when a run is narrowed to named phases: the named ones rely on them.
+    pub const ALWAYS_NAMED: [&str; 5] =
+        [CHECK_INITIAL, ANALYZE_CONTROL_FLOW, SPLIT_AT_CONTROL_FLOW, SWEEP, CHECK_FINAL];
+}
+
+/// One row of the pipeline table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PhaseRow {
+    /// Its number in the source pipeline.
+    pub number: PhaseNumber,
+    /// Its name there.
+    pub name: &'static str,
+    /// What kind of work it does there.
+    pub category: Category,
+    /// The levels at which it may run.
+    pub gate: LevelGate,
+    /// What it does here.
+    pub does: Does,
+}
+
+impl PhaseRow {
+    /// The key of its system, if it has one.
+    pub const fn system(&self) -> Option<&'static str> {
+        match self.does {
+            Does::System(key) => Some(key),
+            Does::Nothing(_) => None,
+        }
+    }
+
+    /// Whether its system runs at this level. The lowest level changes layout only, whatever the gates say.
+    pub fn runs_at(&self, level: OptLevel) -> bool {
+        self.gate.admits(level)
+            && self.system().is_some_and(|key| level > OptLevel::O0 || system::LAYOUT_ONLY.contains(&key))
+    }
+}
+
+/// A part of a phase that has a name of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// Forward copy propagation inside the six GeneralOptimize bundles.
+    OriCopyProp,
+    /// Loop canonical form inside OriLoopSimplification.
+    LoopMakeSingleEntry,
+}
+
+impl Part {
+    /// Every part.
+    pub const ALL: [Part; 2] = [Part::OriCopyProp, Part::LoopMakeSingleEntry];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Part::OriCopyProp => "OriCopyProp",
+            Part::LoopMakeSingleEntry => "LoopMakeSingleEntry",
+        }
+    }
+
+    /// The phases that it is a part of.
+    pub const fn phases(self) -> &'static [PhaseNumber] {
+        match self {
+            Part::OriCopyProp => &[
+                PhaseNumber(13),
+                PhaseNumber(29),
+                PhaseNumber(37),
+                PhaseNumber(46),
+                PhaseNumber(58),
+                PhaseNumber(65),
+            ],
+            Part::LoopMakeSingleEntry => &[PhaseNumber(18)],
+        }
+    }
+}
+
+/// A name that stands for several instances of one phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Family {
+    /// The common name.
+    pub name: &'static str,
+    /// The instances.
+    pub phases: &'static [PhaseNumber],
+}
+
+/// The families.
+pub const FAMILIES: [Family; 1] = [Family {
+    name: "OriPerformLiveDead",
+    phases: &[PhaseNumber(16), PhaseNumber(33), PhaseNumber(61), PhaseNumber(84)],
+}];
+
+/// The row of a phase; `None` past the end of the table.
+pub fn row(number: PhaseNumber) -> Option<&'static PhaseRow> {
+    PHASES.get(usize::from(number.0))
+}
+
+/// The rows of this name or family, whatever its case. Empty where there are none.
+pub fn named(name: &str) -> Vec<&'static PhaseRow> {
+    if let Some(family) = FAMILIES.iter().find(|family| family.name.eq_ignore_ascii_case(name)) {
+        return family.phases.iter().filter_map(|&number| row(number)).collect();
+    }
+    PHASES.iter().filter(|row| row.name.eq_ignore_ascii_case(name)).collect()
+}
+
+/// Every name that addresses something: rows, families, parts. Rows that share a name give it more than once.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let families = FAMILIES.iter().map(|family| family.name);
+    let parts = Part::ALL.into_iter().map(Part::name);
+    PHASES.iter().map(|row| row.name).chain(families).chain(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(rows: &[&PhaseRow]) -> Vec<u8> {
+        rows.iter().map(|row| row.number.0).collect()
+    }
+
+    #[test]
+    fn index_is_the_number() {
+        assert_eq!(PHASES.len(), PHASE_COUNT);
+        for (index, row) in PHASES.iter().enumerate() {
+            assert_eq!(usize::from(row.number.0), index, "{}", row.name);
+        }
+        assert_eq!(row(PhaseNumber(158)).map(|row| row.name), Some("NOP"));
+        assert_eq!(row(PhaseNumber(159)), None);
+    }
+
+    #[test]
+    fn gates_are_the_sources() {
+        let gated = |gate| {
+            let rows = PHASES.iter().filter(|row| row.gate == gate);
+            rows.map(|row| row.number.0).collect::<Vec<_>>()
+        };
+        assert_eq!(gated(LevelGate::Above(0)), [3, 14, 15, 30, 38, 110, 115]);
+        let above_one = [22, 24, 26, 28, 49, 50, 54, 63, 64, 69, 71, 95, 99, 100];
+        assert_eq!(gated(LevelGate::Above(1)), above_one);
+        assert_eq!(gated(LevelGate::Above(2)), [72]);
+        assert_eq!(gated(LevelGate::Exactly(0)), [116, 139]);
+    }
+
+    #[test]
+    fn categories_count_as_in_the_sources() {
+        let count = |category| PHASES.iter().filter(|row| row.category == category).count();
+        assert_eq!(count(Category::Validation), 3);
+        assert_eq!(count(Category::Optimization), 56);
+        assert_eq!(count(Category::Lowering), 22);
+        assert_eq!(count(Category::Analysis), 9);
+        assert_eq!(count(Category::Gate), 17);
+        assert_eq!(count(Category::Reporting), 9);
+        assert_eq!(count(Category::Cleanup), 15);
+        assert_eq!(count(Category::Scheduling), 6);
+        assert_eq!(count(Category::RegAlloc), 7);
+        assert_eq!(count(Category::Encoding), 15);
+    }
+
+    #[test]
+    fn every_key_has_a_phase_and_every_phase_a_known_key() {
+        let used: Vec<_> = PHASES.iter().filter_map(PhaseRow::system).collect();
+        assert!(used.iter().all(|key| system::ALL.contains(key)));
+        assert!(system::ALL.iter().all(|key| used.contains(key)));
+        assert!(system::LAYOUT_ONLY.iter().all(|key| system::ALL.contains(key)));
+        assert!(system::ALWAYS_NAMED.iter().all(|key| system::LAYOUT_ONLY.contains(key)));
+    }
+
+    #[test]
+    fn reasons_are_sentences_in_the_house_form() {
+        for row in &PHASES {
+            if let Does::Nothing(reason) = row.does {
+                assert!(reason.len() > 20 && !reason.ends_with('.'), "{}: {reason}", row.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_gives_all_its_rows() {
+        assert_eq!(numbers(&named("mercexpandinstructions")), [118, 143]);
+        assert_eq!(numbers(&named("ORIPERFORMLIVEDEAD")), [16, 33, 61, 84]);
+        assert_eq!(numbers(&named("OriPerformLiveDeadSecond")), [33]);
+        assert!(named("OriPerformLiveDeadFifth").is_empty());
+    }
+
+    #[test]
+    fn families_and_parts_address_existing_rows() {
+        for family in FAMILIES {
+            for &number in family.phases {
+                assert!(row(number).is_some_and(|row| row.name.starts_with(family.name)));
+            }
+        }
+        for part in Part::ALL {
+            assert!(part.phases().iter().all(|&number| row(number).is_some()));
+            assert!(named(part.name()).is_empty(), "a part's name is no row's");
+        }
+    }
+
+    #[test]
+    fn lowest_level_changes_layout_only() {
+        let running = |level| {
+            let rows = PHASES.iter().filter(|row| row.runs_at(level));
+            rows.map(|row| row.number.0).collect::<Vec<_>>()
+        };
+        assert_eq!(running(OptLevel::O0), [0, 6, 76, 94, 125, 128, 132, 150, 154]);
+        let more = [0, 3, 6, 10, 16, 33, 61, 76, 84, 94, 125, 128, 132, 150, 154];
+        assert_eq!(running(OptLevel::O1), more);
+        assert_eq!(running(OptLevel::O3), more);
+    }
+}

@@ -1,0 +1,369 @@
+//! The `ptxopt` command, run as a user runs it.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use ptxopt::ModuleReport;
+use tempfile::TempDir;
+
+/// Six instructions; the product is read by nobody.
+const KERNEL: &str = "\
+.version 8.0
+.target sm_80
+.address_size 64
+
+.visible .entry twice(.param .u64 data)
+{
+\t.reg .b32 %r<4>;
+\t.reg .b64 %rd<2>;
+
+\tld.param.u64 %rd1, [data];
+\tld.global.u32 %r1, [%rd1];
+\tshl.b32 %r2, %r1, 1;
+\tmul.lo.s32 %r3, %r1, 12345;
+\tst.global.u32 [%rd1], %r2;
+\tret;
+}
+";
+
+/// Not PTX from its second line on.
+const BROKEN: &str = ".version 8.0\n.tarpit sm_80\n";
+
+/// A folder of files, and the command run in it.
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new(files: &[(&str, &str)]) -> Place {
+        let place = Place { folder: tempfile::tempdir().unwrap() };
+        for (file, text) in files {
+            fs::create_dir_all(place.path(file).parent().unwrap()).unwrap();
+            fs::write(place.path(file), text).unwrap();
+        }
+        place
+    }
+
+    fn path(&self, relative: &str) -> PathBuf {
+        self.folder.path().join(relative)
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ptxopt"));
+        command.current_dir(self.folder.path()).args(line.split_whitespace());
+        command
+    }
+
+    fn run(&self, line: &str) -> Outcome {
+        Outcome::of(self.command(line).stdin(Stdio::null()).output().unwrap())
+    }
+
+    fn text(&self, relative: &str) -> String {
+        fs::read_to_string(self.path(relative)).unwrap_or_else(|error| panic!("{relative}: {error}"))
+    }
+
+    fn reports(&self, relative: &str) -> Vec<ModuleReport> {
+        self.text(relative).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Every file under a folder, relative to it, in the order of their names.
+    fn files(&self, relative: &str) -> Vec<String> {
+        fn collect(folder: &Path, root: &Path, found: &mut Vec<String>) {
+            for entry in fs::read_dir(folder).into_iter().flatten() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    collect(&path, root, found);
+                } else {
+                    found.push(path.strip_prefix(root).unwrap().display().to_string());
+                }
+            }
+        }
+        let root = self.path(relative);
+        let mut found = Vec::new();
+        collect(&root, &root, &mut found);
+        found.sort();
+        found
+    }
+}
+
+/// What a run left behind.
+#[derive(Debug)]
+struct Outcome {
+    status: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Outcome {
+    fn of(output: Output) -> Outcome {
+        Outcome {
+            status: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    #[track_caller]
+    fn expect(self, status: i32) -> Outcome {
+        assert_eq!(self.status, Some(status), "{self:?}");
+        self
+    }
+
+    #[track_caller]
+    fn says(self, part: &str) -> Outcome {
+        assert!(self.stdout.contains(part) || self.stderr.contains(part), "no `{part}` in {self:?}");
+        self
+    }
+}
+
+#[test]
+fn opt_writes_an_optimized_module() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    place.run("opt in.ptx -o out.ptx").expect(0);
+    let text = place.text("out.ptx");
+    assert!(text.contains("shl.b32") && !text.contains("12345"), "{text}");
+    assert_eq!(place.text("in.ptx"), KERNEL);
+    assert_eq!(place.files("."), ["in.ptx", "out.ptx"]);
+}
+
+#[test]
+fn opt_at_the_lowest_level_keeps_every_instruction() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    place.run("opt -O0 in.ptx -o out.ptx").expect(0);
+    assert!(place.text("out.ptx").contains("12345"));
+}
+
+#[test]
+fn opt_leaves_out_what_is_disabled() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    let disable = "--knob disablephases=OriPerformLiveDead+EarlyOriSimpleLiveDead";
+    place.run(&format!("opt in.ptx -o out.ptx {disable}")).expect(0);
+    assert!(place.text("out.ptx").contains("12345"));
+}
+
+#[test]
+fn opt_stops_at_the_bisect_limit() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    place.run("opt in.ptx -o out.ptx --bisect 0").expect(0);
+    assert!(place.text("out.ptx").contains("12345"));
+    place.run("opt in.ptx -o out.ptx --bisect 1").expect(0);
+    assert!(!place.text("out.ptx").contains("12345"));
+}
+
+#[test]
+fn opt_reads_and_writes_the_standard_streams() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    let mut child = place
+        .command("opt - -o - --verify=full")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(KERNEL.as_bytes()).unwrap();
+    let outcome = Outcome::of(child.wait_with_output().unwrap()).expect(0);
+    place.run("opt in.ptx -o out.ptx").expect(0);
+    assert_eq!(outcome.stdout, place.text("out.ptx"));
+    assert_eq!(outcome.stderr, "");
+}
+
+#[test]
+fn opt_is_stable_on_its_own_output() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    place.run("opt in.ptx -o once.ptx").expect(0);
+    place.run("opt once.ptx -o twice.ptx").expect(0);
+    assert_eq!(place.text("once.ptx"), place.text("twice.ptx"));
+}
+
+#[test]
+fn opt_of_a_broken_module_shows_the_place_and_writes_nothing() {
+    let place = Place::new(&[("in.ptx", BROKEN), ("out.ptx", "as it was")]);
+    place.run("opt in.ptx -o out.ptx").expect(1).says("in.ptx:2:").says(".tarpit").says("^");
+    assert_eq!(place.text("out.ptx"), "as it was");
+    place.run("opt nowhere.ptx -o new.ptx").expect(1).says("cannot read `nowhere.ptx`");
+    assert_eq!(place.files("."), ["in.ptx", "out.ptx"]);
+}
+
+#[test]
+fn opt_prints_the_figures_asked_for() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    let outcome = place.run("opt in.ptx -o out.ptx --stat=time,memory,phase-wise").expect(0);
+    outcome.says("reading").says("memory at the peak").says("OriPerformLiveDeadFirst");
+}
+
+#[test]
+fn opt_dumps_after_a_phase() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    let outcome = place.run("opt in.ptx -o out.ptx --knob DUMPIR=SetControlFlowOpLastInBB").expect(0);
+    outcome.says("SetControlFlowOpLastInBB").says("mul.lo.s32");
+}
+
+#[test]
+fn wrong_names_are_answered_with_the_nearest_right_one() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    for (line, nearest) in [
+        ("opt in.ptx -o out.ptx --knob EnableGvnCes", "`EnableGvnCse`"),
+        ("opt in.ptx -o out.ptx --knob 486=1", "487"),
+        ("opt in.ptx -o out.ptx --knob DUMPIR=AnalyseControlFlow", "`AnalyzeControlFlow`"),
+        ("opt in.ptx -o out.ptx --named-phases OriPerfromLiveDead", "`OriPerformLiveDead`"),
+        ("opt in.ptx -o out.ptx --verfy", "--verify"),
+        ("btach in.ptx -o out", "batch"),
+    ] {
+        place.run(line).expect(2).says(nearest);
+    }
+    assert_eq!(place.files("."), ["in.ptx"]);
+}
+
+#[test]
+fn wrong_values_are_refused() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    place.run("opt in.ptx -o out.ptx -O7").expect(2).says("expected 0 to 5");
+    place.run("opt in.ptx -o out.ptx --knob 464=many").expect(2).says("a knob of kind int");
+    place.run("opt in.ptx -o out.ptx --limit speed=1").expect(2).says("time=MILLISECONDS");
+    place.run("opt in.ptx").expect(2);
+    place.run("").expect(2).says("Usage");
+}
+
+#[test]
+fn what_changes_nothing_is_said() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    place.run("opt in.ptx -o out.ptx --knob BackCopyPropBudget=9").expect(0).says("changes nothing");
+    place.run("opt in.ptx -o out.ptx -no-bb-merge").expect(0).says("--dont-merge-basicblocks");
+}
+
+#[test]
+fn batch_keeps_the_tree_and_reports_in_the_order_of_the_inputs() {
+    let place = Place::new(&[
+        ("in/b.ptx", KERNEL),
+        ("in/deep/er/a.ptx", KERNEL),
+        ("in/readme.txt", "no module"),
+        ("one.ptx", KERNEL),
+    ]);
+    let outcome = place.run("batch one.ptx in -o out/put -j 4 --report out/report.jsonl").expect(0);
+    assert_eq!(place.files("out"), ["put/b.ptx", "put/deep/er/a.ptx", "put/one.ptx", "report.jsonl"]);
+    place.run("opt one.ptx -o alone.ptx").expect(0);
+    for file in place.files("out/put") {
+        assert_eq!(place.text(&format!("out/put/{file}")), place.text("alone.ptx"));
+    }
+    let reports = place.reports("out/report.jsonl");
+    let inputs: Vec<_> = reports.iter().map(|report| report.input.as_str()).collect();
+    assert_eq!(inputs, ["one.ptx", "in/b.ptx", "in/deep/er/a.ptx"]);
+    for report in &reports {
+        assert_eq!(report.status, ptxopt::Status::Ok);
+        assert_eq!((report.functions, report.functions_left), (1, 0));
+        assert_eq!((report.instructions_in, report.instructions_out), (6, 5));
+        assert_eq!(report.bytes_in, KERNEL.len() as u64);
+        assert!(report.read_ns > 0 && report.phases_ns > 0 && report.write_ns > 0);
+    }
+    outcome.says("instructions a second").says("-16.7 %");
+}
+
+#[test]
+fn batch_goes_on_after_a_broken_module() {
+    let place = Place::new(&[("in/a.ptx", KERNEL), ("in/b.ptx", BROKEN), ("in/c.ptx", KERNEL)]);
+    let outcome = place.run("batch in -o out --report report.jsonl").expect(1);
+    assert_eq!(place.files("out"), ["a.ptx", "c.ptx"]);
+    let reports = place.reports("report.jsonl");
+    assert_eq!(reports.len(), 3);
+    assert_eq!(reports[1].status, ptxopt::Status::Error);
+    let error = reports[1].error.as_deref().unwrap();
+    assert!(error.starts_with("in/b.ptx:2:") && !error.contains('\n'), "{error}");
+    assert!(outcome.stderr.contains(".tarpit"), "{outcome:?}");
+    assert!(outcome.stdout.contains("1 failed") && outcome.stdout.contains(error), "{outcome:?}");
+}
+
+#[test]
+fn batch_gives_the_same_bytes_on_any_number_of_threads_and_again() {
+    let names: Vec<String> = (0..40).map(|index| format!("in/{index}.ptx")).collect();
+    let files: Vec<_> = names.iter().map(|name| (name.as_str(), KERNEL)).collect();
+    let place = Place::new(&files);
+    place.run("batch in -o one -j 1").expect(0);
+    place.run("batch in -o four -j 4").expect(0);
+    place.run("batch in -o four -j 3").expect(0);
+    assert_eq!(place.files("one").len(), 40);
+    assert_eq!(place.files("one"), place.files("four"));
+    for file in place.files("one") {
+        assert_eq!(place.text(&format!("one/{file}")), place.text(&format!("four/{file}")));
+    }
+}
+
+#[test]
+fn batch_refuses_before_anything_runs() {
+    let place = Place::new(&[("x/a.ptx", KERNEL), ("y/a.ptx", KERNEL), ("z/none.txt", "")]);
+    place.run("batch x y -o out").expect(2).says("would both become");
+    place.run("batch x -o x").expect(2).says("over an input");
+    place.run("batch x -o out --report x/a.ptx").expect(2).says("over an input");
+    place.run("batch nowhere -o out").expect(2).says("cannot open `nowhere`");
+    place.run("batch z -o out").expect(2).says("found no `.ptx` file");
+    assert_eq!(place.files("."), ["x/a.ptx", "y/a.ptx", "z/none.txt"]);
+    assert_eq!(place.text("x/a.ptx"), KERNEL);
+}
+
+#[test]
+fn batch_reports_an_output_that_cannot_be_written() {
+    let place = Place::new(&[("in/a.ptx", KERNEL), ("in/b/c.ptx", KERNEL), ("out/b", "in the way")]);
+    place.run("batch in -o out").expect(1).says("in/b/c.ptx: cannot write the output of it");
+    assert_eq!(place.files("out"), ["a.ptx", "b"]);
+}
+
+/// The input is a pipe: opening its other end tells us that the module has begun, and the module cannot end
+/// before we feed it.
+#[cfg(unix)]
+#[test]
+fn interrupted_batch_finishes_what_has_begun_and_starts_nothing() {
+    use std::io::{BufRead, BufReader, Read};
+
+    let place = Place::new(&[]);
+    for pipe in ["first.ptx", "second.ptx"] {
+        assert!(Command::new("mkfifo").arg(place.path(pipe)).status().unwrap().success());
+    }
+    let mut child = place
+        .command("batch first.ptx second.ptx -o out -j 1 --report report.jsonl")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = fs::File::options().write(true).open(place.path("first.ptx")).unwrap();
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("interrupted"), "{line}");
+    first.write_all(KERNEL.as_bytes()).unwrap();
+    drop(first);
+
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let mut stdout = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+    assert!(stdout.contains("1 not started"), "{stdout}");
+    assert_eq!(place.files("out"), ["first.ptx"]);
+    assert_eq!(place.reports("report.jsonl").len(), 1);
+}
+
+#[test]
+fn version_is_one_line_and_with_options_a_cache_key() {
+    let place = Place::new(&[]);
+    let version = |line: &str| place.run(line).expect(0).stdout;
+    let plain = format!("ptxopt {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(version("--version"), plain);
+    assert_eq!(version("-V"), plain);
+    let keys = ["--version -v", "--version -O3", "--version -O3 --knob 464=2", "--version --verify"];
+    let keys: std::collections::BTreeSet<_> = keys.into_iter().map(version).collect();
+    assert_eq!(keys.len(), 4);
+    assert!(keys.iter().all(|key| key.starts_with(plain.trim_end()) && key.lines().count() == 1));
+    assert_eq!(version("--version -v"), version("--version -O2 -j 7"));
+}
+
+#[test]
+fn phases_and_knobs_are_listed() {
+    let place = Place::new(&[]);
+    let phases = place.run("phases -O0 --knob DisablePhases=6").expect(0).stdout;
+    let line = |name: &str| phases.lines().find(|line| line.contains(name)).unwrap();
+    assert!(line("SetControlFlowOpLastInBB").contains("disabled"), "{phases}");
+    assert!(line("OriPerformLiveDeadFirst").contains("not at this level"), "{phases}");
+    assert_eq!(phases.lines().filter(|line| line.contains("NOP")).count(), 1);
+    let knobs = place.run("knobs --knob 474=0.5").expect(0).stdout;
+    assert!(knobs.lines().any(|line| line.contains("Knob474") && line.contains("0.5")), "{knobs}");
+}

@@ -1,0 +1,90 @@
+//! Asynchronous registers: what hardware goes on using after an instruction has issued is pinned.
+//!
+//! Fast. One pass over the live instructions.
+//!
+//! A register that an asynchronous or an unknown instruction names, other than in an address, is PINNED: an
+//! accumulator of `wgmma` is written until the wait, so a copy of it taken before would be a copy of nothing.
+//! Addresses and guards are read when the instruction issues.
+
+use super::{Verdict, each_function, wrong_at};
+use bevy_ecs::prelude::*;
+use ptxopt_components::form::Role;
+use ptxopt_components::ids::Id;
+use ptxopt_components::instruction::Marks;
+use ptxopt_components::opcodes::Effects;
+use ptxopt_components::vreg::VRegFlags;
+use ptxopt_engine::columns::Code;
+use ptxopt_engine::forms::FormTable;
+use ptxopt_engine::log::Violations;
+use ptxopt_engine::phase::Check;
+use ptxopt_engine::view::FunctionView;
+
+/// The verifier of asynchronous registers.
+pub const CHECK: Check = Check { name: "async_registers", is_full: false, install: |slot| slot.add(run) };
+
+/// Verifies every function of the batch.
+pub fn run(code: Code, forms: Res<FormTable>, mut violations: ResMut<Violations>) {
+    each_function(&code, CHECK.name, &mut violations, |function| verify(function, &forms));
+}
+
+/// Verifies one function.
+pub fn verify(function: &FunctionView<'_>, forms: &FormTable) -> Verdict {
+    for block in function.block_ids() {
+        for inst in function.insts_of(block) {
+            let head = &function.heads[inst.index()];
+            // Both effects pin the instruction, so most rows need no look at their form.
+            if !head.marks.contains(Marks::PINNED)
+                || !forms.get(head.form).effects.intersects(Effects::ASYNC | Effects::UNKNOWN)
+            {
+                continue;
+            }
+            for (operand, slot) in function.operands_of(inst).iter().zip(forms.slots(head.form)) {
+                if let Some(vreg) = operand.vreg()
+                    && slot.role != Role::Address
+                    && !function.vregs[vreg.index()].flags.contains(VRegFlags::PINNED)
+                {
+                    return wrong_at(
+                        block,
+                        inst.index(),
+                        format_args!("{vreg:?} is used after it issues, and not pinned"),
+                    );
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::testing::{Built, kernel};
+
+    fn built() -> Built {
+        kernel(
+            ".reg .b32 %r<9>; .reg .b64 %rd<3>; st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 \
+             [%r1], %r2, [%r3]; frobnicate %r4, %r5; add.s32 %r6, %r6, 1; ret;",
+        )
+    }
+
+    #[test]
+    fn the_unbroken_function_passes() {
+        let built = built();
+        assert_eq!(verify(&built.function(), &built.forms), Ok(()));
+        let pinned = |number| {
+            built.tables.vreg_heads[built.vreg("%r", number).index()].flags.contains(VRegFlags::PINNED)
+        };
+        assert_eq!([1, 2, 3, 4, 5, 6].map(pinned), [false, true, false, true, true, false]);
+    }
+
+    #[test]
+    fn a_register_that_lost_its_pin_is_seen() {
+        for (number, row) in [(2, 0), (4, 1), (5, 1)] {
+            let mut built = built();
+            let vreg = built.vreg("%r", number);
+            built.tables.vreg_heads[vreg.index()].flags -= VRegFlags::PINNED;
+            let found = verify(&built.function(), &built.forms).unwrap_err();
+            assert_eq!(found, format!("bix0 i{row}: {vreg:?} is used after it issues, and not pinned"));
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! Liveness: the sets solve their equation.
+//!
+//! Fast, where [`Fact::Liveness`] holds and the sets were solved. One backward walk over the instructions, and a pass
+//! over blocks and edges of sets.
+//!
+//! At every reachable block
+//! ```text
+//! live_out(b) = union of live_in(s) over successors s
+//! live_in(b)  = gens(b) | (live_out(b) - kills(b))
+//! ```
+//! with gens and kills worked out here, bottom-up: what an instruction defines leaves gens and enters kills, then what
+//! it reads enters gens. A register that some block reads before defining it has a bit.
+//!
+//! That the sets are the smallest which solve the equation is left to `liveness_full`.
+
+use super::{Verdict, each_function, wrong_in};
+use bevy_ecs::prelude::*;
+use ptxopt_components::block::BlockOrder;
+use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
+use ptxopt_components::opcodes::Effects;
+use ptxopt_components::operand::Operand;
+use ptxopt_components::vreg::VRegFlags;
+use ptxopt_engine::columns::{Code, CodeObjects};
+use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets};
+use ptxopt_engine::facts::Fact;
+use ptxopt_engine::forms::FormTable;
+use ptxopt_engine::log::Violations;
+use ptxopt_engine::phase::Check;
+use ptxopt_engine::view::FunctionView;
+
+/// The verifier of live sets.
+pub const CHECK: Check = Check {
+    name: "liveness",
+    is_full: false,
+    install: |slot| {
+        slot.init_resource::<LiveSets>();
+        slot.add(run);
+    },
+};
+
+/// Verifies every function of the batch for which the fact holds.
+pub fn run(
+    code: Code,
+    codes: CodeObjects,
+    forms: Res<FormTable>,
+    sets: Res<LiveSets>,
+    mut transfer: Local<Transfer>,
+    mut violations: ResMut<Violations>,
+) {
+    let (_, facts, ..) = codes.columns();
+    each_function(&code, CHECK.name, &mut violations, |function| {
+        if !facts[function.code.index()].holds(Fact::Liveness, &function.state) {
+            return Ok(());
+        }
+        match sets.functions.get(function.code.index()) {
+            Some(set) => verify(function, &forms, set, &mut transfer),
+            None => Err("it has no live sets".to_owned()),
+        }
+    });
+}
+
+/// What a block does to a live set.
+#[derive(Default)]
+pub struct Transfer {
+    /// By register: whether the block reads it before it defines it.
+    gens: Vec<bool>,
+    /// By register: whether the block defines it for certain.
+    kills: Vec<bool>,
+    /// Registers whose bits were written, perhaps more than once.
+    touched: Vec<VRegId>,
+    /// Registers that something outside the function may read.
+    outside: Vec<VRegId>,
+}
+
+impl Transfer {
+    /// Makes ready for the blocks of `function`.
+    pub fn start(&mut self, function: &FunctionView<'_>) {
+        let Self { gens, kills, touched, outside } = self;
+        touched.clear();
+        for bits in [gens, kills] {
+            bits.clear();
+            bits.resize(function.vregs.len(), false);
+        }
+        let is_outside = |vreg: &VRegId| {
+            function.vregs[vreg.index()].flags.intersects(VRegFlags::OUTPUT | VRegFlags::MODULE)
+        };
+        outside.clear();
+        outside.extend(function.vreg_ids().filter(is_outside));
+    }
+
+    /// Works out what `block` does, bottom-up.
+    pub fn compute(&mut self, function: &FunctionView<'_>, forms: &FormTable, block: BlockId) {
+        for vreg in self.touched.drain(..) {
+            self.gens[vreg.index()] = false;
+            self.kills[vreg.index()] = false;
+        }
+        if function.succs(block).is_empty() {
+            // Control leaves the function here: by the block's last instruction, or off the end.
+            self.read_outside(function, VRegFlags::OUTPUT | VRegFlags::MODULE);
+        }
+        for inst in function.insts_of(block).rev() {
+            let is_guarded = function.heads[inst.index()].opcode.is_guarded();
+            let operands = function.operands_of(inst);
+            let is_kill =
+                |operand: &&Operand| operand.is_definition() && !operand.is_partial() && !is_guarded;
+            for vreg in operands.iter().filter(is_kill).filter_map(|operand| operand.vreg()) {
+                self.touched.push(vreg);
+                self.gens[vreg.index()] = false;
+                self.kills[vreg.index()] = true;
+            }
+            for vreg in
+                operands.iter().filter(|operand| operand.is_use()).filter_map(|operand| operand.vreg())
+            {
+                self.read(vreg);
+            }
+            if !self.outside.is_empty() {
+                self.read_outside(function, read_without_naming(function, forms, inst));
+            }
+        }
+    }
+
+    /// The registers that the block reads before it defines them. One may come more than once.
+    pub fn gens(&self) -> impl Iterator<Item = VRegId> + '_ {
+        self.touched.iter().copied().filter(|vreg| self.gens[vreg.index()])
+    }
+
+    /// The registers that the block defines for certain. One may come more than once.
+    pub fn kills(&self) -> impl Iterator<Item = VRegId> + '_ {
+        self.touched.iter().copied().filter(|vreg| self.kills[vreg.index()])
+    }
+
+    fn read(&mut self, vreg: VRegId) {
+        self.touched.push(vreg);
+        self.gens[vreg.index()] = true;
+    }
+
+    fn read_outside(&mut self, function: &FunctionView<'_>, flags: VRegFlags) {
+        for at in 0..self.outside.len() {
+            let vreg = self.outside[at];
+            if function.vregs[vreg.index()].flags.intersects(flags) {
+                self.read(vreg);
+            }
+        }
+    }
+}
+
+/// Which registers an instruction reads because control leaves the function.
+fn read_without_naming(function: &FunctionView<'_>, forms: &FormTable, inst: InstId) -> VRegFlags {
+    let effects = forms.get(function.heads[inst.index()].form).effects;
+    let leaves = Effects::RETURN | Effects::EXIT | Effects::CALL | Effects::UNKNOWN;
+    let mut read = VRegFlags::empty();
+    read.set(VRegFlags::OUTPUT, effects.contains(Effects::RETURN));
+    read.set(VRegFlags::MODULE, effects.intersects(leaves));
+    read
+}
+
+/// Verifies the sets of one function.
+pub fn verify(
+    function: &FunctionView<'_>,
+    forms: &FormTable,
+    set: &LiveSet,
+    transfer: &mut Transfer,
+) -> Verdict {
+    if !set.is_solved {
+        return Ok(());
+    }
+    verify_shape(function, set)?;
+    let mut bit_of = vec![None; function.vregs.len()];
+    for (bit, vreg) in set.vreg_of.iter().enumerate() {
+        bit_of[vreg.index()] = Some(bit);
+    }
+    transfer.start(function);
+    let mut row = vec![0; set.live_in.stride()];
+    for block in function.block_ids() {
+        if function.orders[block.index()].rpo == BlockOrder::UNREACHABLE {
+            continue;
+        }
+        transfer.compute(function, forms, block);
+        row.fill(0);
+        for succ in function.succs(block) {
+            row.iter_mut().zip(set.live_in.row(succ.index())).for_each(|(word, live)| *word |= live);
+        }
+        compare(set, "out", &row, set.live_out.row(block.index()), block)?;
+        for bit in transfer.kills().filter_map(|vreg| bit_of[vreg.index()]) {
+            row[bit / 64] &= !(1 << (bit % 64));
+        }
+        for vreg in transfer.gens() {
+            let Some(bit) = bit_of[vreg.index()] else {
+                return wrong_in(
+                    block,
+                    format_args!("{vreg:?} is read before it is defined, and has no bit"),
+                );
+            };
+            row[bit / 64] |= 1 << (bit % 64);
+        }
+        compare(set, "in", &row, set.live_in.row(block.index()), block)?;
+    }
+    Ok(())
+}
+
+/// Verifies that the sets have a row a block, and a bit for each register that is said to have one.
+fn verify_shape(function: &FunctionView<'_>, set: &LiveSet) -> Verdict {
+    let shape = (function.blocks.len(), set.vreg_of.len());
+    for sets in [&set.live_in, &set.live_out] {
+        if (sets.row_count(), sets.bit_count()) != shape {
+            let has = (sets.row_count(), sets.bit_count());
+            return Err(format!("its sets have {has:?} blocks and bits, not {shape:?}"));
+        }
+    }
+    let mut has_bit = vec![false; function.vregs.len()];
+    for &vreg in &set.vreg_of {
+        if has_bit.get(vreg.index()).is_none_or(|&has_one| has_one) {
+            return Err(format!("{vreg:?} has two bits, or does not exist"));
+        }
+        has_bit[vreg.index()] = true;
+    }
+    let differs = |vreg: &VRegId| set.is_global(*vreg) != has_bit[vreg.index()];
+    match function.vreg_ids().find(differs) {
+        Some(vreg) => Err(format!("{vreg:?} has a bit in one direction only")),
+        None => Ok(()),
+    }
+}
+
+fn compare(set: &LiveSet, side: &str, wanted: &[u64], has: &[u64], block: BlockId) -> Verdict {
+    let Some(word) = wanted.iter().zip(has).position(|(wanted, has)| wanted != has) else { return Ok(()) };
+    let bit = word * 64 + (wanted[word] ^ has[word]).trailing_zeros() as usize;
+    let vreg = set.vreg_of.get(bit);
+    let is_live = has[word] >> (bit % 64) & 1 == 1;
+    wrong_in(block, format_args!("live {side} has {vreg:?}: {is_live}, against the equation"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::testing::{Built, analyzed, module, solved};
+    use ptxopt_engine::bits::BitMatrix;
+
+    /// %r1 lives from 0 into the loop 1, %r2 from 0 over 1 to 2; a guarded write of %r2 in 1 kills nothing.
+    fn built() -> Built {
+        analyzed(
+            ".reg .b32 %r<9>; .reg .pred %p<2>; mov.b32 %r1, 1; mov.b32 %r2, 1; L: add.s32 %r1, %r1, 1; \
+             setp.eq.s32 %p1, %r1, 9; mov.b32 %r3, 4; @%p1 mov.b32 %r2, %r3; @%p1 bra L; M: st.global.b32 [g], %r2; \
+             ret; bra M;",
+        )
+    }
+
+    fn verdict(built: &Built, set: &LiveSet) -> Verdict {
+        verify(&built.function(), &built.forms, set, &mut Transfer::default())
+    }
+
+    #[track_caller]
+    fn reports(message: &str, damage: impl FnOnce(&Built, &mut LiveSet)) {
+        let built = built();
+        let mut set = solved(&built);
+        damage(&built, &mut set);
+        let found = verdict(&built, &set).expect_err("nothing was found");
+        assert!(found.contains(message), "{found}");
+    }
+
+    fn bit(set: &LiveSet, vreg: VRegId) -> usize {
+        set.vreg_of.iter().position(|&other| other == vreg).unwrap()
+    }
+
+    #[test]
+    fn the_unbroken_sets_pass() {
+        let built = built();
+        let set = solved(&built);
+        assert!(
+            set.is_live_out(BlockId(0), built.vreg("%r", 2))
+                && set.is_live_in(BlockId(1), built.vreg("%r", 1))
+        );
+        assert_eq!(verdict(&built, &set), Ok(()));
+    }
+
+    #[test]
+    fn a_missing_or_surplus_register_is_seen() {
+        reports("bix1: live in has", |built, set| {
+            let bit = bit(set, built.vreg("%r", 2));
+            // Everywhere at once, so that only the block that reads it can tell.
+            for block in 0..2 {
+                set.live_in.clear(block, bit);
+            }
+            set.live_out.clear(0, bit);
+        });
+        reports("bix0: live out has", |built, set| {
+            let bit = bit(set, built.vreg("%r", 2));
+            set.live_out.clear(0, bit);
+        });
+        reports("bix0: live in has", |built, set| {
+            let bit = bit(set, built.vreg("%r", 1));
+            set.live_in.set(0, bit);
+        });
+    }
+
+    #[test]
+    fn a_guarded_write_kills_nothing() {
+        // What a solver that takes the guarded `mov` for a kill would make.
+        reports("bix1: live in has Some", |built, set| {
+            let bit = bit(set, built.vreg("%r", 2));
+            set.live_in.clear(1, bit);
+            set.live_out.clear(0, bit);
+        });
+    }
+
+    #[test]
+    fn sets_have_the_shape_of_the_function() {
+        reports("its sets have (9, 2) blocks and bits, not (3, 2)", |_, set| {
+            set.live_in = BitMatrix::with_shape(9, 2)
+        });
+        reports("has two bits", |_, set| set.vreg_of[1] = set.vreg_of[0]);
+        reports("has a bit in one direction only", |built, set| set.vreg_of[0] = built.vreg("%r", 3));
+    }
+
+    #[test]
+    fn results_and_module_registers_are_read_by_what_is_outside() {
+        let mut built = module(
+            ".version 3.0\n.target sm_20\n.reg .u32 m;\n.func (.reg .u32 rv) f () { .reg .pred p; mov.u32 rv, 1; \
+             mov.u32 m, 1; @p bra L; mov.u32 rv, 2; L: ret; }"
+                .to_owned(),
+        );
+        built.analyze();
+        let set = solved(&built);
+        assert!(set.vreg_of.len() >= 2, "both live into the last block");
+        assert_eq!(verdict(&built, &set), Ok(()));
+    }
+}

@@ -1,0 +1,220 @@
+//! Liveness, recomputed: a register is live where a search backward from its reads comes.
+//!
+//! Full, where [`Fact::Liveness`] holds and the sets were solved. One search a register, over the blocks where it
+//! lives: in all as much as the sets have members.
+//!
+//! From each reachable block that reads the register before defining it, the search goes to the predecessors: the
+//! register is live out of each, and live into those that do not define it for certain. The sets hold exactly what it
+//! finds, and nothing for unreachable blocks. Unlike the equation, which too large sets solve as well (a register that
+//! is live all around a loop and read nowhere), this finds the smallest.
+
+use super::liveness::Transfer;
+use super::{Verdict, each_function, wrong_in};
+use bevy_ecs::prelude::*;
+use ptxopt_components::ids::{BlockId, Id, VRegId};
+use ptxopt_engine::bits::BitMatrix;
+use ptxopt_engine::columns::{Code, CodeObjects};
+use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets};
+use ptxopt_engine::facts::Fact;
+use ptxopt_engine::forms::FormTable;
+use ptxopt_engine::log::Violations;
+use ptxopt_engine::phase::Check;
+use ptxopt_engine::view::FunctionView;
+use std::collections::BTreeSet;
+
+/// The verifier of live sets that computes them again.
+pub const CHECK: Check = Check {
+    name: "liveness_full",
+    is_full: true,
+    install: |slot| {
+        slot.init_resource::<LiveSets>();
+        slot.add(run);
+    },
+};
+
+/// Verifies every function of the batch for which the fact holds.
+pub fn run(
+    code: Code,
+    codes: CodeObjects,
+    forms: Res<FormTable>,
+    sets: Res<LiveSets>,
+    mut violations: ResMut<Violations>,
+) {
+    let (_, facts, ..) = codes.columns();
+    each_function(&code, CHECK.name, &mut violations, |function| {
+        if !facts[function.code.index()].holds(Fact::Liveness, &function.state) {
+            return Ok(());
+        }
+        match sets.functions.get(function.code.index()) {
+            Some(set) => verify(function, &forms, set),
+            None => Err("it has no live sets".to_owned()),
+        }
+    });
+}
+
+/// Where a register is read before it is defined, and where it is defined for certain.
+#[derive(Clone, Default)]
+struct Places {
+    gens: BTreeSet<BlockId>,
+    kills: BTreeSet<BlockId>,
+}
+
+/// What the blocks of a function do to its registers.
+struct Blocks {
+    /// By register.
+    places: Vec<Places>,
+    /// By block.
+    is_reachable: Vec<bool>,
+}
+
+/// Where a register lives: the blocks that it is live into, and those that it is live out of.
+type Life = (BTreeSet<BlockId>, BTreeSet<BlockId>);
+
+/// Verifies the sets of one function.
+pub fn verify(function: &FunctionView<'_>, forms: &FormTable, set: &LiveSet) -> Verdict {
+    if !set.is_solved {
+        return Ok(());
+    }
+    let blocks = collect(function, forms);
+    let (mut in_count, mut out_count) = (0, 0);
+    for vreg in function.vreg_ids() {
+        let (live_in, live_out) = search(function, &blocks, vreg);
+        in_count += live_in.len();
+        out_count += live_out.len();
+        if let Some(&block) = live_in.iter().find(|&&block| !set.is_live_in(block, vreg)) {
+            return wrong_in(block, format_args!("{vreg:?} is live in, and the sets do not say so"));
+        }
+        if let Some(&block) = live_out.iter().find(|&&block| !set.is_live_out(block, vreg)) {
+            return wrong_in(block, format_args!("{vreg:?} is live out, and the sets do not say so"));
+        }
+    }
+    // All that was found is in the sets, so the counts differ exactly when the sets hold more.
+    let count = |sets: &BitMatrix| (0..sets.row_count()).map(|row| sets.ones(row).count()).sum::<usize>();
+    if (count(&set.live_in), count(&set.live_out)) == (in_count, out_count) {
+        return Ok(());
+    }
+    verify_no_surplus(function, &blocks, set)
+}
+
+/// Works out what each reachable block does to each register.
+fn collect(function: &FunctionView<'_>, forms: &FormTable) -> Blocks {
+    let mut places = vec![Places::default(); function.vregs.len()];
+    let (mut is_reachable, mut waiting) = (vec![false; function.blocks.len()], vec![BlockId(0)]);
+    let mut transfer = Transfer::default();
+    transfer.start(function);
+    while let Some(block) = waiting.pop() {
+        if std::mem::replace(&mut is_reachable[block.index()], true) {
+            continue;
+        }
+        waiting.extend(function.succs(block));
+        transfer.compute(function, forms, block);
+        for vreg in transfer.gens() {
+            places[vreg.index()].gens.insert(block);
+        }
+        for vreg in transfer.kills() {
+            places[vreg.index()].kills.insert(block);
+        }
+    }
+    Blocks { places, is_reachable }
+}
+
+/// Searches backward from the reads of `vreg`.
+fn search(function: &FunctionView<'_>, blocks: &Blocks, vreg: VRegId) -> Life {
+    let Places { gens, kills } = &blocks.places[vreg.index()];
+    let (mut live_in, mut live_out) = Life::default();
+    let mut waiting: Vec<BlockId> = gens.iter().copied().collect();
+    while let Some(block) = waiting.pop() {
+        if !live_in.insert(block) {
+            continue;
+        }
+        for &pred in function.preds(block).iter().filter(|pred| blocks.is_reachable[pred.index()]) {
+            live_out.insert(pred);
+            if !kills.contains(&pred) {
+                waiting.push(pred);
+            }
+        }
+    }
+    (live_in, live_out)
+}
+
+/// Finds the member of the sets that no search found.
+fn verify_no_surplus(function: &FunctionView<'_>, blocks: &Blocks, set: &LiveSet) -> Verdict {
+    for vreg in function.vreg_ids() {
+        let (live_in, live_out) = search(function, blocks, vreg);
+        for block in function.block_ids() {
+            if set.is_live_in(block, vreg) && !live_in.contains(&block) {
+                return wrong_in(block, format_args!("{vreg:?} is not live in, and the sets hold it"));
+            }
+            if set.is_live_out(block, vreg) && !live_out.contains(&block) {
+                return wrong_in(block, format_args!("{vreg:?} is not live out, and the sets hold it"));
+            }
+        }
+    }
+    Err("the sets hold bits that belong to no block or register".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::testing::{Built, analyzed, solved};
+
+    /// 0 -> 1 -> {1, 2}; 3 is unreachable. %r1 lives around the loop, %r2 over it.
+    fn built() -> Built {
+        analyzed(
+            ".reg .b32 %r<9>; .reg .pred %p<2>; mov.b32 %r1, 1; mov.b32 %r2, 1; L: add.s32 %r1, %r1, 1; \
+             setp.eq.s32 %p1, %r1, 9; @%p1 bra L; M: st.global.b32 [g], %r2; ret; N: st.global.b32 [g], %r1; bra N; \
+             bra M;",
+        )
+    }
+
+    #[track_caller]
+    fn reports(message: &str, damage: impl FnOnce(&Built, &mut LiveSet, usize)) {
+        let built = built();
+        let mut set = solved(&built);
+        let bit = set.vreg_of.iter().position(|&vreg| vreg == built.vreg("%r", 2)).unwrap();
+        damage(&built, &mut set, bit);
+        let found = verify(&built.function(), &built.forms, &set).expect_err("nothing was found");
+        assert!(found.contains(message), "{found}");
+    }
+
+    #[test]
+    fn the_unbroken_sets_pass() {
+        let built = built();
+        assert_eq!(verify(&built.function(), &built.forms, &solved(&built)), Ok(()));
+    }
+
+    #[test]
+    fn what_a_search_finds_is_in_the_sets() {
+        reports("bix1: v1 is live in, and the sets do not say so", |_, set, bit| set.live_in.clear(1, bit));
+        reports("bix1: v1 is live out, and the sets do not say so", |_, set, bit| set.live_out.clear(1, bit));
+    }
+
+    #[test]
+    fn what_the_sets_hold_is_what_a_search_finds() {
+        reports("bix0: v1 is not live in, and the sets hold it", |_, set, bit| set.live_in.set(0, bit));
+        reports("bix2: v1 is not live out, and the sets hold it", |_, set, bit| set.live_out.set(2, bit));
+        reports("bix3: v1 is not live in, and the sets hold it", |_, set, bit| set.live_in.set(3, bit));
+    }
+
+    #[test]
+    fn a_larger_solution_of_the_equation_is_seen() {
+        let built = analyzed(
+            ".reg .b32 %r<9>; .reg .pred %p<2>; mov.b32 %r1, 1; st.global.b32 [g], %r1; bra B; B: @%p1 bra B; \
+             A: st.global.b32 [g], %r1; bra A;",
+        );
+        let mut set = solved(&built);
+        assert_eq!(verify(&built.function(), &built.forms, &set), Ok(()));
+        // %p1 is read in the loop; %r1 behind it. Now let the endless loop A hold %p1 too.
+        let bit = set.vreg_of.iter().position(|&vreg| vreg == built.vreg("%p", 1)).unwrap();
+        set.live_in.set(2, bit);
+        set.live_out.set(2, bit);
+        let equation =
+            crate::check::liveness::verify(&built.function(), &built.forms, &set, &mut Transfer::default());
+        assert_eq!(equation, Ok(()));
+        let found = verify(&built.function(), &built.forms, &set).unwrap_err();
+        assert!(
+            found.starts_with("bix2: ") && found.ends_with("is not live in, and the sets hold it"),
+            "{found}"
+        );
+    }
+}

@@ -1,0 +1,84 @@
+//! Verifiers: one invariant a file, run after each step when asked for.
+//!
+//! A fast verifier is a pass over the tables, at most with a sort of the edges. A full one computes the same thing
+//! again in the slow, obvious way. Each is a pure function from a function's rows to a [`Verdict`], and a small system
+//! around it.
+//!
+//! # Cost
+//! Nanoseconds an instruction in a release build over 12,452 functions of the corpus and the wild set, the quieter of
+//! two runs on a busy two-core machine: `rows` 20, `forms` 26, `edges` 6, `tables` 2, `control_flow` 2,
+//! `async_registers` 2, `liveness` 34; `control_flow_full` 30, `liveness_full` 200. The functions were as read, where
+//! `terminators` has nothing to look at.
+//!
+//! # Order
+//! A verifier trusts what those before it in [`ALL`] have established, and skips a function in which one of them has
+//! found something: `edges` follows block ids that `rows` has seen to be in range.
+
+pub mod async_registers;
+pub mod control_flow;
+pub mod control_flow_full;
+pub mod edges;
+pub mod forms;
+pub mod liveness;
+pub mod liveness_full;
+pub mod rows;
+pub mod tables;
+pub mod terminators;
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+use ptxopt_components::code_object::CodeFlags;
+use ptxopt_components::ids::{BlockId, CodeId, Id};
+use ptxopt_engine::columns::Code;
+use ptxopt_engine::log::Violations;
+use ptxopt_engine::phase::Check;
+use ptxopt_engine::view::FunctionView;
+
+/// Every verifier, those first on which others rely.
+pub const ALL: &[Check] = &[
+    rows::CHECK,
+    forms::CHECK,
+    edges::CHECK,
+    terminators::CHECK,
+    tables::CHECK,
+    async_registers::CHECK,
+    control_flow::CHECK,
+    control_flow_full::CHECK,
+    liveness::CHECK,
+    liveness_full::CHECK,
+];
+
+/// What a verifier says of a function: the first thing that is wrong, with its block and its row.
+pub type Verdict = Result<(), String>;
+
+/// Asks `verify` about each function that phases work on and in which no earlier verifier found anything.
+fn each_function(
+    code: &Code<'_, '_>,
+    name: &'static str,
+    violations: &mut Violations,
+    mut verify: impl FnMut(&FunctionView<'_>) -> Verdict,
+) {
+    let view = code.view();
+    for id in (0..view.code_spans.len()).map(CodeId::new) {
+        let is_left = view.code_states[id.index()].flags.contains(CodeFlags::LEFT);
+        if is_left || violations.all.iter().any(|(code, ..)| *code == id) {
+            continue;
+        }
+        if let Err(what) = verify(&view.function(id)) {
+            violations.all.push((id, name, what));
+        }
+    }
+}
+
+/// Fails with a message that starts with the place: a block and an instruction row of it.
+fn wrong_at(block: BlockId, row: usize, what: impl std::fmt::Display) -> Verdict {
+    Err(format!("{block:?} i{row}: {what}"))
+}
+
+/// Fails with a message that starts with a block.
+fn wrong_in(block: BlockId, what: impl std::fmt::Display) -> Verdict {
+    Err(format!("{block:?}: {what}"))
+}

@@ -1,0 +1,409 @@
+//! Rows: the tables of a function are dense, in order, and name nothing that does not exist.
+//!
+//! Fast. One pass over blocks, instruction heads, operands and anchors.
+//!
+//! - The functions of a batch follow one another in every column and pool, without a gap.
+//! - The instruction spans of the blocks tile the function's rows, and each row names the block it lies in.
+//! - A block that is DEAD holds only tombstones; where there are tombstones, HAS_TOMBSTONES is set, so that the next
+//!   sweep does not pass the function by.
+//! - The entry is alive and has no predecessor.
+//! - Operands of live instructions name registers, blocks, literals, names, tables and special registers that exist,
+//!   and say "predicate" where the register is one.
+//! - A branch leads to a block that is alive and has a label.
+//! - Anchors are sorted by block and place, and lie in their block.
+//! - No two labels, tables or variables of a function are written with one name.
+//!
+//! Tombstones are not looked at: nothing reads them, and commits do not keep their block ids.
+
+use super::{Verdict, each_function, wrong_at, wrong_in};
+use bevy_ecs::prelude::*;
+use ptxopt_components::block::BlockFlags;
+use ptxopt_components::code_object::{CodeFlags, CodeSpans};
+use ptxopt_components::ids::{BlockId, CodeId, Id, NameId, Span, VRegId};
+use ptxopt_components::instruction::{InstHead, InstOperands, OPERANDS_INLINE};
+use ptxopt_components::operand::{Operand, OperandKind};
+use ptxopt_components::special_registers::SPECIAL_REGISTERS;
+use ptxopt_components::types::RegClass;
+use ptxopt_engine::columns::Code;
+use ptxopt_engine::log::Violations;
+use ptxopt_engine::phase::Check;
+use ptxopt_engine::view::{CodeView, FunctionView};
+
+/// The verifier of rows.
+pub const CHECK: Check = Check { name: "rows", is_full: false, install: |slot| slot.add(run) };
+
+/// Verifies every function of the batch. Where the spans of the batch are wrong, every function is.
+pub fn run(code: Code, mut seen: Local<SeenNames>, mut violations: ResMut<Violations>) {
+    let view = code.view();
+    if let Err(what) = verify_spans(&view) {
+        let codes = (0..view.code_spans.len()).map(CodeId::new);
+        violations.all.extend(codes.map(|code| (code, CHECK.name, what.clone())));
+        return;
+    }
+    each_function(&code, CHECK.name, &mut violations, |function| verify(function, &mut seen));
+}
+
+/// Verifies that the functions of a batch tile its columns and pools.
+pub fn verify_spans(view: &CodeView<'_>) -> Verdict {
+    type Column = (&'static str, fn(&CodeSpans) -> Span);
+    const COLUMNS: [Column; 6] = [
+        ("instruction", |spans| spans.insts),
+        ("block", |spans| spans.blocks),
+        ("register", |spans| spans.vregs),
+        ("anchor", |spans| spans.anchors),
+        ("variable", |spans| spans.decls),
+        ("table", |spans| spans.tables),
+    ];
+    let pools = view.pools;
+    let lengths = [
+        view.inst_heads.len(),
+        view.block_heads.len(),
+        view.vreg_heads.len(),
+        pools.anchors.len(),
+        pools.decls.len(),
+        pools.tables.len(),
+    ];
+    for ((name, span_of), length) in COLUMNS.into_iter().zip(lengths) {
+        let mut next = 0;
+        for (code, spans) in view.code_spans.iter().enumerate() {
+            let span = span_of(spans);
+            if span.first as usize != next {
+                return Err(format!("code{code}: its {name} rows start at {}, not at {next}", span.first));
+            }
+            next = span.end();
+        }
+        if next != length {
+            return Err(format!("{length} {name} rows, and the functions have {next}"));
+        }
+    }
+    Ok(())
+}
+
+/// By name: the function in which it was seen last, counted from 1.
+#[derive(Default)]
+pub struct SeenNames {
+    stamps: Vec<u32>,
+    stamp: u32,
+}
+
+impl SeenNames {
+    fn start_function(&mut self, name_count: usize) {
+        self.stamps.resize(self.stamps.len().max(name_count), 0);
+        self.stamp += 1;
+    }
+
+    fn is_new(&mut self, name: NameId) -> bool {
+        std::mem::replace(&mut self.stamps[name.index()], self.stamp) != self.stamp
+    }
+}
+
+/// Verifies one function.
+pub fn verify(function: &FunctionView<'_>, seen: &mut SeenNames) -> Verdict {
+    verify_blocks(function)?;
+    for block in function.block_ids() {
+        for inst in function.insts_of(block) {
+            let row = inst.index();
+            if let Err(what) = verify_operands(function, &function.heads[row], &function.operands[row]) {
+                return wrong_at(block, row, what);
+            }
+        }
+    }
+    verify_anchors(function)?;
+    verify_names(function, seen)
+}
+
+fn verify_blocks(function: &FunctionView<'_>) -> Verdict {
+    let entry = BlockId(0);
+    let Some(first) = function.blocks.first() else { return Err("no block".to_owned()) };
+    if first.flags.contains(BlockFlags::DEAD) {
+        return wrong_in(entry, "the entry is dead");
+    }
+    if !function.edges[0].preds.is_empty() {
+        return wrong_in(entry, "the entry has a predecessor");
+    }
+    let announces_tombstones = function.state.flags.contains(CodeFlags::HAS_TOMBSTONES);
+    let mut next = 0;
+    for (block, row) in function.block_ids().zip(function.blocks) {
+        if row.insts.first as usize != next {
+            return wrong_in(block, format_args!("its rows start at i{}, not at i{next}", row.insts.first));
+        }
+        next = row.insts.end();
+        let is_dead = row.flags.contains(BlockFlags::DEAD);
+        if is_dead && !announces_tombstones {
+            return wrong_in(block, "it is dead, and HAS_TOMBSTONES is not set");
+        }
+        for (at, head) in row.insts.range().zip(function.heads.get(row.insts.range()).unwrap_or_default()) {
+            if head.block != block {
+                return wrong_at(block, at, format_args!("its row says that it lies in {:?}", head.block));
+            }
+            if is_dead && head.is_live() {
+                return wrong_at(block, at, "it is live in a dead block");
+            }
+            if !head.is_live() && !announces_tombstones {
+                return wrong_at(block, at, "it is a tombstone, and HAS_TOMBSTONES is not set");
+            }
+        }
+    }
+    if next != function.heads.len() {
+        return Err(format!("{} instruction rows, and the blocks have {next}", function.heads.len()));
+    }
+    Ok(())
+}
+
+/// The span in the operand pool of a row whose operands do not fit it.
+fn pool_span(operands: &InstOperands) -> Option<Span> {
+    let [first, ..] = operands.get(OPERANDS_INLINE as u16, &[]) else { return None };
+    let span = Span { first: first.word(), count: first.modifiers() };
+    // A row that holds operands instead is not what the span makes.
+    (InstOperands::pooled(span) == *operands).then_some(span)
+}
+
+fn verify_operands(function: &FunctionView<'_>, head: &InstHead, row: &InstOperands) -> Verdict {
+    let count = head.operand_count as usize;
+    if count > OPERANDS_INLINE
+        && pool_span(row).is_none_or(|span| span.len() != count || span.end() > function.pools.operands.len())
+    {
+        return Err(format!("its {count} operands are not in the operand pool"));
+    }
+    for operand in row.get(head.operand_count, &function.pools.operands) {
+        verify_ids(function, *operand)?;
+    }
+    Ok(())
+}
+
+fn verify_ids(function: &FunctionView<'_>, operand: Operand) -> Verdict {
+    let pools = function.pools;
+    let in_range = |id: usize, length: usize| {
+        if id < length { Ok(()) } else { Err(format!("{operand:?} does not exist: there are {length}")) }
+    };
+    match operand.kind() {
+        OperandKind::Register { vreg, .. } => verify_vreg(function, operand, vreg, false)?,
+        OperandKind::Predicate { vreg, .. } => verify_vreg(function, operand, vreg, true)?,
+        OperandKind::Block(block) => {
+            in_range(block.index(), function.blocks.len())?;
+            verify_target(function, block)?;
+        }
+        OperandKind::Literal(literal) | OperandKind::Text(literal) => {
+            in_range(literal.index(), pools.literals.len())?;
+        }
+        OperandKind::Symbol(name) => in_range(name.index(), pools.names.len())?,
+        OperandKind::Special(row) => in_range(row as usize, SPECIAL_REGISTERS.len())?,
+        OperandKind::Table(table) => in_range(table.index(), function.tables.len())?,
+        OperandKind::Int(_) | OperandKind::F32(_) | OperandKind::Sink => {}
+    }
+    operand.wide_offset().map_or(Ok(()), |literal| in_range(literal.index(), pools.literals.len()))
+}
+
+/// Verifies that the register of an operand exists, and is a predicate where the operand says so.
+fn verify_vreg(function: &FunctionView<'_>, operand: Operand, vreg: VRegId, is_predicate: bool) -> Verdict {
+    let Some(row) = function.vregs.get(vreg.index()) else {
+        return Err(format!("{operand:?} does not exist: there are {}", function.vregs.len()));
+    };
+    if is_predicate != matches!(row.class(), RegClass::P | RegClass::Up) {
+        return Err(format!("{operand:?} is a register of class {:?}", row.class()));
+    }
+    Ok(())
+}
+
+/// Verifies that control may be sent to `block`.
+pub(super) fn verify_target(function: &FunctionView<'_>, block: BlockId) -> Verdict {
+    if function.blocks[block.index()].flags.contains(BlockFlags::DEAD) {
+        return Err(format!("its target {block:?} is dead"));
+    }
+    if function.labels[block.index()].name.is_none() {
+        return Err(format!("its target {block:?} has no label"));
+    }
+    Ok(())
+}
+
+fn verify_anchors(function: &FunctionView<'_>) -> Verdict {
+    let mut previous = None;
+    for (at, anchor) in function.anchors.iter().enumerate() {
+        let place = (anchor.block, anchor.before);
+        if previous.is_some_and(|previous| previous > place) {
+            return Err(format!(
+                "anchor {at} at {place:?} stands behind one at {:?}",
+                previous.unwrap_or(place)
+            ));
+        }
+        previous = Some(place);
+        let before = anchor.before.index();
+        let lies_inside = function
+            .blocks
+            .get(anchor.block.index())
+            .is_some_and(|block| (block.insts.first as usize..=block.insts.end()).contains(&before));
+        if !lies_inside {
+            return wrong_at(anchor.block, before, format_args!("anchor {at} lies outside its block"));
+        }
+    }
+    Ok(())
+}
+
+fn verify_names(function: &FunctionView<'_>, seen: &mut SeenNames) -> Verdict {
+    seen.start_function(function.pools.names.len());
+    for (block, label) in function.block_ids().zip(function.labels) {
+        if let Some(name) = label.name.get()
+            && !seen.is_new(name)
+        {
+            return wrong_in(block, format_args!("its label {name:?} is another block's too"));
+        }
+    }
+    for (at, table) in function.tables.iter().enumerate() {
+        if !seen.is_new(table.name) {
+            return Err(format!("table {at}: its name {:?} is written twice", table.name));
+        }
+    }
+    for (at, decl) in function.decls.iter().enumerate() {
+        if !seen.is_new(decl.name) {
+            return Err(format!("variable {at}: its name {:?} is written twice", decl.name));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::testing::{Built, kernel};
+    use ptxopt_components::block::BlockLabel;
+    use ptxopt_components::ids::{InstId, LiteralId, Maybe, TableId};
+    use ptxopt_components::instruction::Marks;
+
+    /// Three blocks: 0 with i0 to i3, 1 (`L`) with i4 and i5, 2 (`M`) with i6.
+    fn built() -> Built {
+        kernel(
+            ".reg .b32 %r<9>; .reg .pred %p<2>; .shared .u32 s; .loc 1 1 1\n mov.u32 %r1, 1; setp.eq.s32 %p1, %r1, 0; \
+             mad.lo.s32 %r2, %r1, %r1, %r1; @%p1 bra M; L: add.s32 %r2, %r1, %r1; .loc 1 2 1\n bra L; M: ret;",
+        )
+    }
+
+    fn verdict(built: &Built) -> Verdict {
+        verify_spans(&built.tables.view()).and_then(|()| verify(&built.function(), &mut SeenNames::default()))
+    }
+
+    /// Breaks the function with `damage` and sees that the verdict holds `message`.
+    #[track_caller]
+    fn reports(message: &str, damage: impl FnOnce(&mut Built)) {
+        let mut built = built();
+        damage(&mut built);
+        let found = verdict(&built).expect_err("nothing was found");
+        assert!(found.contains(message), "{found}");
+    }
+
+    /// Replaces an operand of an instruction.
+    fn replace(built: &mut Built, inst: usize, slot: usize, operand: Operand) {
+        let count = built.tables.inst_heads[inst].operand_count;
+        built.tables.inst_operands[inst].get_mut(count, &mut built.tables.pools.operands)[slot] = operand;
+    }
+
+    #[test]
+    fn the_unbroken_function_passes() {
+        assert_eq!(verdict(&built()), Ok(()));
+    }
+
+    #[test]
+    fn functions_tile_the_batch() {
+        reports("instruction rows start at", |built| built.tables.code_spans[0].insts.first = 1);
+        reports("block rows, and the functions have", |built| built.tables.code_spans[0].blocks.count -= 1);
+        reports("anchor rows, and the functions have", |built| built.tables.code_spans[0].anchors.count -= 1);
+    }
+
+    #[test]
+    fn blocks_tile_the_rows() {
+        reports("bix1: its rows start at i5, not at i4", |built| built.tables.block_heads[1].insts.first = 5);
+        reports("bix2: its rows start at i6, not at i5", |built| built.tables.block_heads[1].insts.count = 1);
+        reports("7 instruction rows, and the blocks have 6", |built| {
+            built.tables.block_heads[2].insts.count = 0
+        });
+        reports("7 instruction rows, and the blocks have 9", |built| {
+            built.tables.block_heads[2].insts.count = 3
+        });
+        reports("bix1 i5: its row says that it lies in bix2", |built| {
+            built.tables.inst_heads[5].block = BlockId(2);
+        });
+    }
+
+    #[test]
+    fn a_dead_block_holds_tombstones_that_are_announced() {
+        reports("bix2 i6: it is live in a dead block", |built| {
+            built.tables.block_heads[2].flags |= BlockFlags::DEAD;
+            built.tables.code_states[0].flags |= CodeFlags::HAS_TOMBSTONES;
+        });
+        reports("bix2: it is dead, and HAS_TOMBSTONES is not set", |built| {
+            built.tables.block_heads[2].flags |= BlockFlags::DEAD;
+        });
+        reports("bix0 i2: it is a tombstone", |built| built.tables.inst_heads[2].marks |= Marks::TOMBSTONE);
+    }
+
+    #[test]
+    fn the_entry_is_alive_and_entered_by_nothing() {
+        reports("bix0: the entry is dead", |built| built.tables.block_heads[0].flags |= BlockFlags::DEAD);
+        reports("bix0: the entry has a predecessor", |built| {
+            built.tables.block_edges[0].preds = built.tables.block_edges[1].preds;
+        });
+    }
+
+    #[test]
+    fn ids_exist() {
+        reports("bix1 i4: Register { vreg: v99, minus: false } does not exist", |built| {
+            replace(built, 4, 1, Operand::register(VRegId(99)))
+        });
+        for operand in [
+            Operand::block(BlockId(99)),
+            Operand::literal(LiteralId(99)),
+            Operand::text(LiteralId(99)),
+            Operand::symbol(NameId(9999)),
+            Operand::special(9999),
+            Operand::table(TableId(0)),
+        ] {
+            reports("does not exist", |built| replace(built, 4, 1, operand));
+        }
+        reports("does not exist", |built| {
+            replace(built, 4, 1, Operand::register(VRegId(0)).with_wide_offset(LiteralId(9)));
+        });
+        let cut = |built: &mut Built| built.tables.inst_heads[4].operand_count = 9;
+        reports("bix1 i4: its 9 operands are not in the operand pool", cut);
+    }
+
+    #[test]
+    fn a_predicate_is_named_as_one() {
+        let predicate = built().vreg("%p", 1);
+        reports("is a register of class P", |built| replace(built, 4, 1, Operand::register(predicate)));
+        let register = built().vreg("%r", 1);
+        reports("is a register of class R", |built| {
+            replace(built, 4, 1, Operand::predicate(register, false))
+        });
+    }
+
+    #[test]
+    fn branches_lead_to_labelled_blocks_that_live() {
+        reports("bix1 i5: its target bix1 has no label", |built| {
+            built.tables.block_labels[1].name = Maybe::NONE;
+        });
+        reports("bix0 i3: its target bix2 is dead", |built| {
+            built.tables.block_heads[2].flags |= BlockFlags::DEAD;
+            built.tables.inst_heads[6].marks |= Marks::TOMBSTONE;
+            built.tables.code_states[0].flags |= CodeFlags::HAS_TOMBSTONES;
+        });
+    }
+
+    #[test]
+    fn anchors_are_in_order_and_in_their_block() {
+        reports("stands behind one at", |built| built.tables.pools.anchors.swap(0, 1));
+        reports("bix1 i7: anchor 1 lies outside its block", |built| {
+            built.tables.pools.anchors[1].before = InstId(7);
+        });
+        reports("lies outside its block", |built| built.tables.pools.anchors[1].block = BlockId(9));
+    }
+
+    #[test]
+    fn names_are_written_once() {
+        reports("bix2: its label", |built| {
+            let name = built.tables.block_labels[1].name;
+            built.tables.block_labels[2] = BlockLabel { name, offset: 0 };
+        });
+        reports("variable 0: its name", |built| {
+            built.tables.pools.decls[0].name = built.tables.block_labels[1].name.get().unwrap();
+        });
+    }
+}

@@ -1,0 +1,109 @@
+//! Functions for the tests of the verifiers: read from PTX text, to be broken in one place.
+
+use crate::analyze_control_flow::{Graph, Scratch, analyze};
+use ptxopt_components::code_object::CodeFlags;
+use ptxopt_components::ids::{Id, VRegId};
+use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, solve};
+use ptxopt_engine::forms::FormTable;
+use ptxopt_engine::ptx::reader::{ReaderScratch, read};
+use ptxopt_engine::ptx::scan::Module;
+use ptxopt_engine::tables::CodeTables;
+use ptxopt_engine::view::FunctionView;
+use std::path::PathBuf;
+
+/// A batch of one function and what its ids mean.
+#[derive(Default)]
+pub(super) struct Built {
+    /// The module's text.
+    pub text: Vec<u8>,
+    /// The tables.
+    pub tables: CodeTables,
+    /// The forms that the tables name.
+    pub forms: FormTable,
+}
+
+impl Built {
+    /// The function.
+    pub fn function(&self) -> FunctionView<'_> {
+        self.tables.view().function(Id::new(0))
+    }
+
+    /// The register of a range by its prefix and number.
+    pub fn vreg(&self, prefix: &str, number: u32) -> VRegId {
+        let prefix = self.tables.pools.names.find(&self.text, prefix.as_bytes()).expect("the text names it");
+        let is_it = |vreg: &VRegId| {
+            let name = self.tables.vreg_names[vreg.index()];
+            (name.prefix, name.number) == (prefix, number)
+        };
+        self.function().vreg_ids().find(is_it).expect("the text uses it")
+    }
+
+    /// Computes the control-flow facts of every function.
+    pub fn analyze(&mut self) {
+        let tables = &mut self.tables;
+        let mut scratch = Scratch::default();
+        for (state, spans) in tables.code_states.iter_mut().zip(&tables.code_spans) {
+            let rows = spans.blocks.range();
+            let graph = Graph { edges: &tables.block_edges[rows.clone()], pool: &tables.pools.edges };
+            let heads = &mut tables.block_heads[rows.clone()];
+            let violates = analyze(graph, heads, &mut tables.block_orders[rows], &mut scratch);
+            state.flags.set(CodeFlags::RPO_VIOLATION, violates);
+        }
+    }
+}
+
+/// Reads a module with one function.
+pub(super) fn module(text: String) -> Built {
+    let text = text.into_bytes();
+    let (mut tables, mut forms) = (CodeTables::default(), FormTable::default());
+    let module = Module::scan(&text).expect("a test's module is well-formed");
+    read(&module, &module.functions, &mut forms, &mut ReaderScratch::default(), &mut tables)
+        .expect("a test's function is well-formed");
+    Built { text, tables, forms }
+}
+
+/// Reads a kernel with the given body.
+pub(super) fn kernel(body: &str) -> Built {
+    let head = ".version 8.6\n.target sm_90a\n.address_size 64\n.global .u32 g;\n.func f(.param .b32 a);";
+    module(format!("{head}\n.entry k(.param .u64 p) {{{body}}}"))
+}
+
+/// Reads a kernel with the given body and computes its control-flow facts.
+pub(super) fn analyzed(body: &str) -> Built {
+    let mut built = kernel(body);
+    built.analyze();
+    built
+}
+
+/// The live sets of the function, whose control-flow facts hold.
+pub(super) fn solved(built: &Built) -> LiveSet {
+    let mut set = LiveSet::default();
+    solve(&built.function(), &built.forms, &mut LivenessScratch::default(), &mut set);
+    assert!(set.is_solved);
+    set
+}
+
+/// Every module of the corpus, of the forms, and of the wild set where it was made.
+pub(super) fn modules() -> Vec<PathBuf> {
+    let tests = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests");
+    let mut folders = vec![tests.join("corpus"), tests.join("forms")];
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    if let Some(cache) =
+        cache.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")))
+    {
+        folders.push(cache.join("ptxopt/wild-1"));
+    }
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(folder) else { continue };
+        for path in entries.flatten().map(|entry| entry.path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "ptx") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    files
+}

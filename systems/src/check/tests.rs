@@ -1,0 +1,228 @@
+//! The verifiers together: against everything that the reader makes of real code, and inside a shard.
+
+use super::testing::{Built, modules};
+use super::*;
+use crate::{analyze_control_flow, eliminate_dead, split_at_control_flow, sweep};
+use bevy_ecs::prelude::*;
+use ptxopt_engine::columns::{Code, CodeObjectsMut, InstsMut};
+use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets, LivenessScratch, solve};
+use ptxopt_engine::facts::Fact;
+use ptxopt_engine::forms::FormTable;
+use ptxopt_engine::phase::{Limits, Phase, Plan, Step, Verify};
+use ptxopt_engine::ptx::reader::{ReaderScratch, read};
+use ptxopt_engine::ptx::scan::Module;
+use ptxopt_engine::shard::{BatchOutput, Shard};
+use std::time::{Duration, Instant};
+
+/// Time and findings of one verifier over many functions.
+#[derive(Default)]
+struct Tally {
+    time: Duration,
+    found: Vec<String>,
+}
+
+/// By verifier.
+#[derive(Default)]
+struct Tallies {
+    all: Vec<(&'static str, Tally)>,
+    inst_count: usize,
+    function_count: usize,
+}
+
+impl Tallies {
+    fn of(&mut self, name: &'static str) -> &mut Tally {
+        if !self.all.iter().any(|(other, _)| *other == name) {
+            self.all.push((name, Tally::default()));
+        }
+        &mut self.all.iter_mut().find(|(other, _)| *other == name).expect("just pushed").1
+    }
+
+    fn time(&mut self, name: &'static str, verify: impl FnOnce() -> Verdict) {
+        let start = Instant::now();
+        let verdict = verify();
+        let tally = self.of(name);
+        tally.time += start.elapsed();
+        tally.found.extend(verdict.err());
+    }
+}
+
+/// Runs every verifier over the functions of one module.
+fn verify_all(built: &Built, tallies: &mut Tallies) {
+    let view = built.tables.view();
+    tallies.time("rows", || rows::verify_spans(&view));
+    let (mut seen, mut edge_scratch, mut ranks) =
+        (rows::SeenNames::default(), edges::Scratch::default(), Vec::new());
+    let (mut solver, mut set, mut transfer) =
+        (LivenessScratch::default(), LiveSet::default(), liveness::Transfer::default());
+    let forms = &built.forms;
+    for function in view.functions() {
+        if function.state.flags.contains(CodeFlags::LEFT) {
+            continue;
+        }
+        let function = &function;
+        tallies.inst_count += function.heads.len();
+        tallies.function_count += 1;
+        tallies.time("rows", || rows::verify(function, &mut seen));
+        tallies.time("forms", || forms::verify(function, forms));
+        tallies.time("edges", || edges::verify(function, &mut edge_scratch));
+        tallies.time("terminators", || terminators::verify(function));
+        tallies.time("tables", || tables::verify(function, forms));
+        tallies.time("async_registers", || async_registers::verify(function, forms));
+        tallies.time("control_flow", || control_flow::verify(function, &mut ranks));
+        if function.blocks.len() <= control_flow_full::BLOCKS_MAX {
+            tallies.time("control_flow_full", || control_flow_full::verify(function));
+        }
+        solve(function, forms, &mut solver, &mut set);
+        tallies.time("liveness", || liveness::verify(function, forms, &set, &mut transfer));
+        tallies.time("liveness_full", || liveness_full::verify(function, forms, &set));
+    }
+}
+
+#[test]
+fn nothing_is_wrong_with_what_the_reader_makes() {
+    let mut tallies = Tallies::default();
+    let (mut reader, mut built) = (ReaderScratch::default(), Built::default());
+    let files = modules();
+    assert!(files.len() > 250, "the corpus lies beside the workspace");
+    for path in files {
+        built.text = std::fs::read(&path).unwrap();
+        let module = Module::scan(&built.text).unwrap();
+        read(&module, &module.functions, &mut built.forms, &mut reader, &mut built.tables).unwrap();
+        built.analyze();
+        let before: Vec<usize> = tallies.all.iter().map(|(_, tally)| tally.found.len()).collect();
+        verify_all(&built, &mut tallies);
+        for ((name, tally), before) in tallies.all.iter().zip(before) {
+            for found in &tally.found[before..] {
+                println!("{}: {name}: {found}", path.display());
+            }
+        }
+    }
+    println!("{} functions, {} instructions", tallies.function_count, tallies.inst_count);
+    for (name, tally) in &tallies.all {
+        let per_inst = tally.time.as_nanos() as f64 / tallies.inst_count as f64;
+        println!("{name:18} {per_inst:6.1} ns an instruction, {} findings", tally.found.len());
+    }
+    assert!(tallies.all.iter().all(|(_, tally)| tally.found.is_empty()));
+}
+
+const PLAN_LIMITS: Limits = Limits { time_ms: 60_000, memory: u64::MAX, growth_percent: 400 };
+
+/// Runs `phases` over a module with every verifier behind each.
+fn run(text: &[u8], phases: &[&'static Phase]) -> BatchOutput {
+    let step = |(number, phase): (usize, &&'static Phase)| Step {
+        number: number as u16,
+        name: phase.name,
+        phase,
+        dump: false,
+        verified: false,
+    };
+    let plan = Plan {
+        steps: phases.iter().enumerate().map(step).collect(),
+        analyses: &[&analyze_control_flow::PHASE],
+        checks: ALL,
+        verify: Verify::Full,
+        fuel: None,
+        remarks: false,
+        fingerprint: None,
+        limits: PLAN_LIMITS,
+    };
+    plan.check(&[]).unwrap();
+    let module = Module::scan(text).unwrap();
+    Shard::new(&plan).run(&module, &module.functions).unwrap()
+}
+
+#[test]
+fn the_phases_leave_nothing_wrong_behind() {
+    let phases: &[&Phase] = &[
+        &analyze_control_flow::PHASE,
+        &split_at_control_flow::PHASE,
+        &eliminate_dead::SIMPLE,
+        &eliminate_dead::FULL,
+        &sweep::PHASE,
+    ];
+    for path in modules().into_iter().filter(|path| path.to_string_lossy().contains("tests/corpus")) {
+        let text = std::fs::read(&path).unwrap();
+        for function in run(&text, phases).functions {
+            let reason = function.left.unwrap_or_default();
+            assert!(!reason.contains("check"), "{}: {reason}", path.display());
+        }
+    }
+}
+
+/// A phase with a bug: it moves the first row to a block that is not there.
+static BREAKS_ROWS: Phase = Phase {
+    name: "breaks_rows",
+    needs: &[],
+    gives: &[],
+    breaks: &[],
+    required: false,
+    install: |slot| {
+        slot.add(|mut insts: InstsMut| {
+            insts.columns().0[0].block = BlockId(7);
+        });
+    },
+};
+
+#[test]
+fn a_function_that_a_phase_breaks_is_left_with_the_reason() {
+    let text = b".version 8.0\n.target sm_90\n.entry k() { ret; }\n.entry l() { ret; }\n";
+    let output = run(text, &[&BREAKS_ROWS]);
+    let reasons: Vec<Option<&str>> =
+        output.functions.iter().map(|function| function.left.as_deref()).collect();
+    let reason = "check rows failed after breaks_rows: bix0 i0: its row says that it lies in bix7";
+    assert_eq!(reasons, [Some(reason), None]);
+    assert!(output.text.starts_with(b".entry k() { ret; }"), "as it came in");
+}
+
+/// Solves liveness and notes that the fact holds.
+static SOLVES_LIVENESS: Phase = Phase {
+    name: "solves_liveness",
+    needs: &[Fact::ControlFlow],
+    gives: &[Fact::Liveness],
+    breaks: &[],
+    required: false,
+    install: |slot| {
+        slot.init_resource::<LiveSets>();
+        slot.add((solve_all, note_liveness).chain());
+    },
+};
+
+/// A phase with a bug: it changes live sets and leaves the fact as it is.
+static BREAKS_LIVENESS: Phase = Phase {
+    name: "breaks_liveness",
+    needs: &[Fact::ControlFlow],
+    gives: &[],
+    breaks: &[],
+    required: false,
+    install: |slot| slot.add(|mut sets: ResMut<LiveSets>| sets.of(0).live_in.clear(0, 0)),
+};
+
+fn solve_all(code: Code, forms: Res<FormTable>, mut sets: ResMut<LiveSets>) {
+    for function in code.view().functions() {
+        solve(&function, &forms, &mut LivenessScratch::default(), sets.of(function.code.index()));
+    }
+}
+
+fn note_liveness(mut codes: CodeObjectsMut) {
+    let (states, facts, ..) = codes.columns();
+    for (facts, state) in facts.iter_mut().zip(states) {
+        facts.computed(Fact::Liveness, state);
+    }
+}
+
+#[test]
+fn live_sets_are_verified_as_long_as_the_fact_holds() {
+    let text = b".version 8.0\n.target sm_90\n.entry k() { .reg .pred p; L: @p bra L; ret; }\n";
+    let phases: &[&Phase] = &[&split_at_control_flow::PHASE, &SOLVES_LIVENESS];
+    assert_eq!(run(text, phases).functions[0].left, None);
+    let broken = run(text, &[phases, &[&BREAKS_LIVENESS]].concat());
+    let reason = broken.functions[0].left.as_deref().unwrap_or_default();
+    assert!(reason.starts_with("check liveness failed after breaks_liveness: bix"), "{reason}");
+}
+
+#[test]
+fn names_are_unlike() {
+    for (at, check) in ALL.iter().enumerate() {
+        assert!(ALL[..at].iter().all(|other| other.name != check.name), "{}", check.name);
+    }
+}

@@ -1,0 +1,10 @@
+//! The phases of ptxopt and their verifiers.
+//!
+//! One phase family is one file: a header that is its contract, its `PHASE`, its system, its algorithm. Phases never
+//! import one another; they meet in components and in the facts of the engine.
+
+pub mod analyze_control_flow;
+pub mod check;
+pub mod eliminate_dead;
+pub mod split_at_control_flow;
+pub mod sweep;

@@ -1,0 +1,68 @@
+//! Split at control flow: makes every control-flow instruction the last of its block.
+//!
+//! Source phase  6 SetControlFlowOpLastInBB (basic-blocks-and-cfg, "Phase 6")
+//! Reads         Blocks, Insts
+//! Writes        EditLog, CodeState
+//! Needs         nothing
+//! Leaves        a control-flow instruction is the last of its block; TERMINATORS_LAST is set
+//! Breaks        block ids; control-flow facts and liveness
+//! Cost          one pass over instruction heads, and a commit where a block is split
+//! Checked by    check/terminators.rs
+//!
+//! # How it works
+//! ```text
+//! bix1:  setp  p, r1, 0        bix1:  setp  p, r1, 0
+//!        @p bra L                     @p bra L          // keeps the taken edge, gains the fall-through
+//!        add   r1, r1, 1       bix2:  add   r1, r1, 1   // keeps the rest
+//! ```
+//! The source's pseudocode moves all successors to the second half, which loses the taken edge of the first; here
+//! edges are built from the instructions of each half.
+
+use bevy_ecs::prelude::*;
+use ptxopt_components::code_object::CodeFlags;
+use ptxopt_components::ids::{Id, InstId};
+use ptxopt_components::instruction::Marks;
+use ptxopt_engine::edits::Editor;
+use ptxopt_engine::facts::Fact;
+use ptxopt_engine::phase::Phase;
+use ptxopt_engine::view::FunctionView;
+
+/// Phase 6.
+pub const PHASE: Phase = Phase {
+    name: "split_at_control_flow",
+    needs: &[],
+    gives: &[],
+    breaks: &[Fact::ControlFlow, Fact::Liveness],
+    required: true,
+    install: |slot| slot.add(run),
+};
+
+/// Records a split behind each control-flow instruction in mid-block.
+pub fn run(mut editor: Editor, mut splits: Local<Vec<InstId>>) {
+    for code in 0..editor.code_count() {
+        let function = editor.view().function(Id::new(code));
+        let (code, state) = (function.code, function.state);
+        if state.flags.intersects(CodeFlags::LEFT | CodeFlags::TERMINATORS_LAST) {
+            continue;
+        }
+        splits.clear();
+        find_splits(&function, &mut splits);
+        for &inst in splits.iter() {
+            editor.split_after(code, inst);
+        }
+        editor.set_flags(code, CodeFlags::TERMINATORS_LAST, true);
+    }
+}
+
+/// The control-flow instructions that are not the last row of their block.
+fn find_splits(function: &FunctionView<'_>, splits: &mut Vec<InstId>) {
+    for block in function.blocks {
+        let last = block.insts.end().saturating_sub(1);
+        for inst in block.insts.range() {
+            let head = function.heads[inst];
+            if head.marks.contains(Marks::CONTROL) && head.is_live() && inst != last {
+                splits.push(InstId::new(inst));
+            }
+        }
+    }
+}

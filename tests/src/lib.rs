@@ -1,0 +1,10 @@
+//! What the tests of this crate share: the modules and tools they work with, and views of PTX text that owe nothing
+//! to the reader under test.
+
+pub mod cubin;
+pub mod modules;
+pub mod mutate;
+pub mod plain;
+pub mod ptxas;
+pub mod rewrite;
+pub mod say;

@@ -1,0 +1,194 @@
+//! The assembler as a judge: does it accept a module, and are two modules the same to it?
+//!
+//! It is installed by `tests/tools/install-ptxas`. Good verdicts are remembered by content in the user's cache folder, so
+//! that a test that runs again asks about what has changed only. Bad ones are not: they are few, and their messages are
+//! wanted.
+
+use crate::cubin::code_sections;
+use crate::modules::{cache_folder, constant_of_script};
+use crate::say::skipped;
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use xxhash_rust::xxh3::xxh3_128;
+
+/// The oldest architecture that release 13 makes code for. Modules for older ones are valid for it, too.
+const OLDEST_ARCH: u32 = 75;
+
+/// Memory for the assembler. The largest module of the sets needs a tenth of it; one wrong number in a mutant, and it
+/// asks for all there is.
+const MEMORY_MAX_KIB: u32 = 4 << 20;
+
+/// CPU time for the assembler.
+const SECONDS_MAX: u32 = 120;
+
+/// What is asked of the assembler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Parse and check.
+    Check,
+    /// Make code.
+    Assemble,
+}
+
+/// The assembler, and what it accepted before.
+pub struct Ptxas {
+    binary: PathBuf,
+    known: Mutex<Known>,
+}
+
+struct Known {
+    /// Keys of good verdicts.
+    accepted: BTreeSet<u128>,
+    /// Appended to; one line a good verdict.
+    file: File,
+}
+
+impl Ptxas {
+    /// The assembler, if it is installed; else a line that says that it is not.
+    ///
+    /// # Panics
+    /// When the cache folder cannot be written.
+    #[must_use]
+    pub fn find() -> Option<Self> {
+        let release = constant_of_script("tools/install-ptxas", "RELEASE");
+        let cache = cache_folder();
+        let binary = cache.as_ref().map(|cache| cache.join(format!("ptxas-{release}/ptxas")));
+        let (Some(cache), Some(binary)) = (cache, binary.filter(|binary| binary.is_file())) else {
+            skipped("ptxas is not installed (tests/tools/install-ptxas installs it)");
+            return None;
+        };
+        let folder = cache.join(format!("verdicts-{release}"));
+        fs::create_dir_all(&folder).expect("the cache folder can be written");
+        let path = folder.join("accepted");
+        // A line that a stopped run left unfinished spells no key and is passed over.
+        let lines = fs::read_to_string(&path).unwrap_or_default();
+        let keys = lines.lines().filter(|line| line.len() == 32);
+        let accepted = keys.filter_map(|key| u128::from_str_radix(key, 16).ok()).collect();
+        let file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&path)
+            .expect("the cache folder can be written");
+        Some(Self { binary, known: Mutex::new(Known { accepted, file }) })
+    }
+
+    /// Whether the assembler accepts `text`; else what it says.
+    ///
+    /// # Errors
+    /// The messages of the assembler.
+    ///
+    /// # Panics
+    /// When it cannot be run.
+    pub fn accepts(&self, text: &[u8], flags: &Flags, mode: Mode) -> Result<(), String> {
+        let key = xxh3_128(&[format!("{mode:?} {flags:?}\n").as_bytes(), text].concat());
+        if self.is_known(key) {
+            return Ok(());
+        }
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        self.run(text, flags, mode, &folder.path().join("cubin"))?;
+        self.remember(key);
+        Ok(())
+    }
+
+    /// Whether the assembler makes the same code of two texts.
+    ///
+    /// # Errors
+    /// The messages of the assembler when it rejects one of them.
+    ///
+    /// # Panics
+    /// When it cannot be run.
+    pub fn makes_same_code(&self, one: &[u8], other: &[u8], flags: &Flags) -> Result<bool, String> {
+        let key = xxh3_128(&[format!("same code {flags:?} {}\n", one.len()).as_bytes(), one, other].concat());
+        if self.is_known(key) {
+            return Ok(true);
+        }
+        let (one, other) = (self.assemble(one, flags)?, self.assemble(other, flags)?);
+        let code = |file| code_sections(file).expect("the assembler writes ELF files");
+        let is_same = code(&one) == code(&other);
+        if is_same {
+            self.remember(key);
+        }
+        Ok(is_same)
+    }
+
+    fn assemble(&self, text: &[u8], flags: &Flags) -> Result<Vec<u8>, String> {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let path = folder.path().join("cubin");
+        self.run(text, flags, Mode::Assemble, &path)?;
+        Ok(fs::read(path).expect("the assembler wrote its output"))
+    }
+
+    fn is_known(&self, key: u128) -> bool {
+        self.known.lock().expect("no holder panics").accepted.contains(&key)
+    }
+
+    fn remember(&self, key: u128) {
+        let mut known = self.known.lock().expect("no holder panics");
+        known.accepted.insert(key);
+        // One call, so that lines of processes that run at once do not mix.
+        known.file.write_all(format!("{key:032x}\n").as_bytes()).expect("the cache folder can be written");
+    }
+
+    fn run(&self, text: &[u8], flags: &Flags, mode: Mode, output: &Path) -> Result<(), String> {
+        let input = output.with_extension("ptx");
+        fs::write(&input, text).expect("the temporary folder can be written");
+        let kind = if mode == Mode::Check { "compute" } else { "sm" };
+        let limited = format!("ulimit -v {MEMORY_MAX_KIB}; ulimit -t {SECONDS_MAX}; exec \"$0\" \"$@\"");
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(limited).arg(&self.binary);
+        command.arg(format!("-arch={kind}_{}", flags.arch)).args(&flags.others);
+        let run = command.arg(&input).arg("-o").arg(output).output().expect("the assembler can be run");
+        if run.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&[run.stderr, run.stdout].concat()).into_owned();
+        Err(said.replace(&input.display().to_string(), "module").trim_end().to_owned())
+    }
+}
+
+/// Flags that a module wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flags {
+    /// What stands behind `sm_`.
+    pub arch: String,
+    /// Others.
+    pub others: Vec<String>,
+}
+
+impl Flags {
+    /// The flags of a module: those that its first line gives, `// ptxas: -arch=sm_90a -c`, else its own target.
+    #[must_use]
+    pub fn of(text: &[u8]) -> Self {
+        let head = String::from_utf8_lossy(&text[..text.len().min(1 << 16)]);
+        if let Some(flags) = head.lines().next().and_then(|line| line.strip_prefix("// ptxas:")) {
+            let (arch, others): (Vec<&str>, Vec<&str>) =
+                flags.split_whitespace().partition(|flag| flag.starts_with("-arch=sm_"));
+            let arch = arch.first().map_or("75", |flag| &flag["-arch=sm_".len()..]).to_owned();
+            return Self { arch, others: others.into_iter().map(str::to_owned).collect() };
+        }
+        let target = head.lines().find_map(|line| line.trim_start().strip_prefix(".target"));
+        let named = target.and_then(|target| target.trim_start().strip_prefix("sm_")).unwrap_or_default();
+        let arch: String = named.chars().take_while(char::is_ascii_alphanumeric).collect();
+        let number: u32 = arch.trim_end_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(0);
+        let arch = if number < OLDEST_ARCH { OLDEST_ARCH.to_string() } else { arch };
+        Self { arch, others: Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_come_from_the_first_line_or_the_target() {
+        let flags = |text: &str| Flags::of(text.as_bytes());
+        let given = flags("// ptxas: -arch=sm_90a -c\n.version 8.0\n.target sm_80\n");
+        assert_eq!((given.arch.as_str(), given.others.as_slice()), ("90a", ["-c".to_owned()].as_slice()));
+        assert_eq!(flags("// x\n.version 8.0\n.target sm_103f, debug\n").arch, "103f");
+        assert_eq!(flags(".version 1.0\r\n.target sm_13\r\n").arch, "75");
+    }
+}

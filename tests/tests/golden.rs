@@ -1,0 +1,252 @@
+//! Golden tests: one phase alone on one small module.
+//!
+//! `tests/golden/PHASE/CLAIM.ptx` holds the module. Its first comment gives the claim and why it holds; `// CHECK: `
+//! lines must stand in the output in this order, `// CHECK-NOT: ` lines nowhere in it. `CLAIM.diff` is what the phase
+//! changed, as a unified diff; it is empty where the claim is that nothing changes. `BLESS=1` writes the diffs again,
+//! never a check. `// FORCE-DEBUG` in the first comment runs with that option, `// PTXAS: REASON` says why the
+//! assembler is not asked about a module.
+
+use bevy_ecs::change_detection::ResMut;
+use ptxopt::{OptLevel, Options, Output, Status, VerifyLevel, optimize, optimize_with_plan, standard};
+use ptxopt_components::block::BlockFlags;
+use ptxopt_components::ids::Id;
+use ptxopt_engine::columns::Code;
+use ptxopt_engine::log::Dumps;
+use ptxopt_engine::phase::{Phase, Plan, Slot, Step};
+use ptxopt_engine::ptx::scan::Module;
+use ptxopt_engine::view::FunctionView;
+use ptxopt_tests::modules::{expect_none, in_parallel, tests_folder};
+use ptxopt_tests::ptxas::{Flags, Mode, Ptxas};
+use ptxopt_tests::say::say;
+use similar::TextDiff;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A folder of claims about one phase.
+struct Golden {
+    /// The folder, which has the phase's name.
+    phase: &'static str,
+    /// Numbers of the steps that run before the comparison starts.
+    before: &'static [u16],
+    /// The step in question.
+    step: u16,
+    /// Whether the phase is seen in its blocks and rows, which the text does not show.
+    is_listed: bool,
+}
+
+const GOLDENS: &[Golden] = &[
+    Golden { phase: "split_at_control_flow", before: &[], step: 6, is_listed: true },
+    Golden { phase: "eliminate_dead_simple", before: &[6, 76], step: 10, is_listed: false },
+    Golden { phase: "eliminate_dead", before: &[6, 76], step: 16, is_listed: false },
+    Golden { phase: "sweep", before: &[6, 10, 16], step: 76, is_listed: true },
+];
+
+/// Lists blocks and rows behind the last step. A phase of the tests' own, since only a system sees the tables.
+static LISTING: Phase = Phase {
+    name: "listing",
+    needs: &[],
+    gives: &[],
+    breaks: &[],
+    required: false,
+    install: |slot: &mut Slot<'_>| slot.add(list),
+};
+
+fn list(code: Code, mut dumps: ResMut<Dumps>) {
+    for function in code.view().functions() {
+        dumps.text.extend_from_slice(listing(&function).as_bytes());
+    }
+}
+
+/// One line a block: its number, its successors, its live and deleted rows.
+fn listing(function: &FunctionView<'_>) -> String {
+    let mut lines = format!("{:?}: {} anchors\n", function.code, function.anchors.len());
+    for block in function.block_ids() {
+        let head = function.blocks[block.index()];
+        let targets: String = function.succs(block).iter().map(|succ| format!(" {succ:?}")).collect();
+        let live = function.insts_of(block).count();
+        let deleted = head.insts.len() - live;
+        let dead = if head.flags.contains(BlockFlags::DEAD) { ", dead" } else { "" };
+        lines.push_str(&format!("{block:?} ->{targets}: {live} live, {deleted} deleted{dead}\n"));
+    }
+    lines
+}
+
+#[test]
+fn split_at_control_flow() {
+    check_folder(&GOLDENS[0]);
+}
+
+#[test]
+fn eliminate_dead_simple() {
+    check_folder(&GOLDENS[1]);
+}
+
+#[test]
+fn eliminate_dead() {
+    check_folder(&GOLDENS[2]);
+}
+
+#[test]
+fn sweep() {
+    check_folder(&GOLDENS[3]);
+}
+
+/// A diff without a module, or a folder that no test visits, would claim something that nothing checks.
+#[test]
+fn every_file_is_checked() {
+    let known: BTreeSet<PathBuf> = GOLDENS.iter().map(folder_of).collect();
+    let folders: BTreeSet<PathBuf> = entries(&tests_folder().join("golden")).into_iter().collect();
+    assert_eq!(folders, known);
+    for path in folders.iter().flat_map(|folder| entries(folder)) {
+        let is_whole = path.extension().is_some_and(|extension| extension == "ptx" || extension == "diff")
+            && path.with_extension("ptx").is_file()
+            && path.with_extension("diff").is_file();
+        assert!(is_whole, "{} is no half of a claim", path.display());
+    }
+}
+
+#[test]
+fn the_assembler_accepts_inputs_and_outputs() {
+    let Some(ptxas) = Ptxas::find() else { return };
+    let claims: Vec<(&Golden, PathBuf)> = GOLDENS
+        .iter()
+        .flat_map(|golden| claims_of(golden).into_iter().map(move |path| (golden, path)))
+        .collect();
+    let verdicts = in_parallel(&claims, |(golden, path)| {
+        let text = read(path);
+        if directive(&text, "PTXAS: ").next().is_some() {
+            return Ok(0);
+        }
+        let output = run(golden, &text, true).text;
+        for (text, what) in [(text.as_bytes(), "input"), (&output, "output")] {
+            let verdict = ptxas.accepts(text, &Flags::of(text), Mode::Assemble);
+            verdict.map_err(|said| format!("{}, {what}: {said}", path.display()))?;
+        }
+        Ok(2)
+    });
+    let accepted: usize = verdicts.iter().flatten().sum();
+    say(&format!("golden: ptxas accepts {accepted} inputs and outputs"));
+    expect_none("modules are rejected", &verdicts.into_iter().filter_map(Result::err).collect::<Vec<_>>());
+}
+
+fn folder_of(golden: &Golden) -> PathBuf {
+    tests_folder().join("golden").join(golden.phase)
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    entries.map(|entry| entry.expect("the folder can be listed").path()).collect()
+}
+
+fn claims_of(golden: &Golden) -> Vec<PathBuf> {
+    let mut claims = entries(&folder_of(golden));
+    claims.retain(|path| path.extension().is_some_and(|extension| extension == "ptx"));
+    claims.sort();
+    assert!(!claims.is_empty(), "{} makes no claim", golden.phase);
+    claims
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn check_folder(golden: &Golden) {
+    let claims = claims_of(golden);
+    let verdicts = in_parallel(&claims, |path| check(golden, path));
+    say(&format!("golden: {} claims about {}", claims.len(), golden.phase));
+    expect_none("claims do not hold", &verdicts.into_iter().filter_map(Result::err).collect::<Vec<_>>());
+}
+
+/// Checks one claim: its `CHECK` lines, and its diff unless that is to be blessed.
+fn check(golden: &Golden, path: &Path) -> Result<(), String> {
+    let text = read(path);
+    let claim = format!("{}/{}", golden.phase, path.file_stem().unwrap_or_default().to_string_lossy());
+    if !text.starts_with("// ") {
+        return Err(format!("{claim} starts with no comment that says why"));
+    }
+    let before = shown(golden, &run(golden, &text, false));
+    let after = shown(golden, &run(golden, &text, true));
+    check_lines(&text, &after).map_err(|error| format!("{claim}: {error}\n{after}"))?;
+    let diff = TextDiff::from_lines(&before, &after);
+    let diff = diff.unified_diff().context_radius(3).header("before", golden.phase).to_string();
+    let blessed_path = path.with_extension("diff");
+    if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
+        fs::write(&blessed_path, diff).map_err(|error| format!("{}: {error}", blessed_path.display()))
+    } else if diff == fs::read_to_string(&blessed_path).unwrap_or_default() {
+        Ok(())
+    } else {
+        Err(format!("{claim} changes something else than its diff says (BLESS=1 accepts it):\n{diff}"))
+    }
+}
+
+/// Runs the steps before the one in question, and that one too if `with_step`.
+fn run(golden: &Golden, text: &str, with_step: bool) -> Output {
+    let options = Options {
+        level: OptLevel::O3,
+        verify: VerifyLevel::Full,
+        force_debug: directive(text, "FORCE-DEBUG").next().is_some(),
+        ..Options::default()
+    };
+    let module = Module::scan(text.as_bytes()).unwrap_or_else(|error| panic!("{error:?}"));
+    let mut plan = standard::plan(&options, module.is_debug);
+    plan.steps
+        .retain(|step| golden.before.contains(&step.number) || (with_step && step.number == golden.step));
+    if golden.is_listed {
+        plan.steps.push(Step {
+            number: 158,
+            name: LISTING.name,
+            phase: &LISTING,
+            dump: false,
+            verified: false,
+        });
+    }
+    let output = run_plan(text, &plan);
+    if !with_step && !golden.is_listed {
+        let lowest = Options { level: OptLevel::O0, ..options };
+        let lowest = optimize(text.as_bytes(), &lowest).expect("the module is valid");
+        assert_eq!(
+            String::from_utf8_lossy(&lowest.text),
+            String::from_utf8_lossy(&output.text),
+            "-O0 does more"
+        );
+    }
+    output
+}
+
+fn run_plan(text: &str, plan: &Plan) -> Output {
+    let output = optimize_with_plan(text.as_bytes(), plan).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(output.report.status, Status::Ok, "{:?}", output.report.left);
+    output
+}
+
+/// What claims are about: the output without comment lines, behind the listing where there is one.
+fn shown(golden: &Golden, output: &Output) -> String {
+    let listing = if golden.is_listed { String::from_utf8_lossy(&output.dumps) } else { "".into() };
+    let text = String::from_utf8_lossy(&output.text);
+    let lines = listing.lines().chain(text.lines());
+    lines.filter(|line| !line.trim_start().starts_with("//")).map(|line| format!("{line}\n")).collect()
+}
+
+/// What stands behind `// NAME` in each line that starts so.
+fn directive<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = &'t str> {
+    text.lines().filter_map(move |line| line.strip_prefix("// ")?.strip_prefix(name)).map(str::trim)
+}
+
+fn check_lines(text: &str, output: &str) -> Result<(), String> {
+    let mut lines = output.lines();
+    let mut count = 0;
+    for wanted in directive(text, "CHECK: ") {
+        if !lines.any(|line| line.contains(wanted)) {
+            return Err(format!("no `{wanted}` at its place in"));
+        }
+        count += 1;
+    }
+    for unwanted in directive(text, "CHECK-NOT: ") {
+        if output.contains(unwanted) {
+            return Err(format!("`{unwanted}` in"));
+        }
+        count += 1;
+    }
+    if count == 0 { Err("no CHECK line".to_owned()) } else { Ok(()) }
+}
