@@ -457,7 +457,7 @@ fn remarks_and_dumps_say_what_was_done() {
     let mut options = with_knobs(&["DUMPIR=OriPerformLiveDeadFirst"]);
     options.remarks = true;
     let output = run(&text, &options);
-    let dead = |remark: &&String| remark.contains("busy: oriperformlivedeadfirst: passed: feeds nothing");
+    let dead = |remark: &&String| remark.contains("busy: OriPerformLiveDeadFirst: passed: feeds nothing");
     assert!(output.remarks.iter().any(|remark| dead(&remark)), "{:?}", output.remarks);
     let dumps = String::from_utf8_lossy(&output.dumps);
     assert_eq!(dumps.matches("// after phase 16 OriPerformLiveDeadFirst").count(), 2);
