@@ -8,56 +8,15 @@
 //! thread takes the next module. Its rates are wall time. Where the cores have other work too, wall time says little
 //! about how the work divides; the growth of CPU time does.
 
-use criterion::measurement::{Measurement, ValueFormatter, WallTime};
-use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use ptxopt::{Options, optimize};
 use ptxopt_bench::clock::{minimum_and_median, process_time};
+use ptxopt_bench::cpu_time::{CpuTime, group};
 use ptxopt_bench::{kernels, modules};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
-
-/// CPU time of all threads of the process.
-struct CpuTime;
-
-impl Measurement for CpuTime {
-    type Intermediate = Duration;
-    type Value = Duration;
-
-    fn start(&self) -> Duration {
-        process_time()
-    }
-
-    fn end(&self, start: Duration) -> Duration {
-        process_time() - start
-    }
-
-    fn add(&self, a: &Duration, b: &Duration) -> Duration {
-        *a + *b
-    }
-
-    fn zero(&self) -> Duration {
-        Duration::ZERO
-    }
-
-    fn to_f64(&self, value: &Duration) -> f64 {
-        WallTime.to_f64(value)
-    }
-
-    fn formatter(&self) -> &dyn ValueFormatter {
-        WallTime.formatter()
-    }
-}
-
-fn group<'a>(criterion: &'a mut Criterion<CpuTime>, name: &str, seconds: u64) -> BenchmarkGroup<'a, CpuTime> {
-    let mut group = criterion.benchmark_group(name);
-    group
-        .warm_up_time(Duration::from_millis(500))
-        .measurement_time(Duration::from_secs(seconds))
-        .sample_size(10);
-    group
-}
+use std::time::Instant;
 
 fn pool(threads: usize) -> ThreadPool {
     ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started")

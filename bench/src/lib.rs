@@ -2,5 +2,6 @@
 //! and a clock.
 
 pub mod clock;
+pub mod cpu_time;
 pub mod kernels;
 pub mod modules;
