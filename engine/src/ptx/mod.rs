@@ -1,5 +1,6 @@
 //! PTX text: in by [`scan`] and [`reader`], out by [`writer`].
 
+mod body;
 pub mod cursor;
 pub mod reader;
 pub mod scan;

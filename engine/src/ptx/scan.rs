@@ -3,6 +3,7 @@
 //! Runs at memory speed over the bodies, which it only brackets, so that they can be read on every core; takes the
 //! text between them apart far enough to know each name that a body may use.
 
+use super::body::BodyEnds;
 use super::cursor::Cursor;
 use crate::diagnostics::{Diagnostic, Problem};
 use crate::forms::Dialect;
@@ -88,7 +89,7 @@ impl<'t> Module<'t> {
             families: AHashSet::new(),
             stems: AHashSet::new(),
         };
-        let mut scanner = Scanner { cursor: Cursor::new(text, 0), module };
+        let mut scanner = Scanner { cursor: Cursor::new(text, 0), bodies: BodyEnds::new(text), module };
         scanner.module_level()?;
         let mut module = scanner.module;
         let stem = |word: &&'t [u8]| {
@@ -102,6 +103,7 @@ impl<'t> Module<'t> {
 
 struct Scanner<'t> {
     cursor: Cursor<'t>,
+    bodies: BodyEnds<'t>,
     module: Module<'t>,
 }
 
@@ -359,7 +361,7 @@ impl<'t> Scanner<'t> {
         }
         let header = Span::between(first, self.cursor.pos);
         let open = self.cursor.pos;
-        self.cursor.pos = body_end(self.cursor.text, open)?;
+        self.cursor.pos = self.bodies.end(open)?;
         let body = Span::between(open, self.cursor.pos);
         let inst_count_max = memchr::memchr_iter(b';', &self.cursor.text[body.range()]).count();
         self.module.functions.push(FunctionText { header, name, body, is_entry, inst_count_max });
@@ -428,50 +430,6 @@ fn blame(error: Diagnostic, first: usize, directive: &[u8]) -> Diagnostic {
     }
     let problem = Problem::Unexpected { found: directive.first().copied(), expected: "a directive of PTX" };
     Diagnostic::new(first, directive.len() + 1, problem)
-}
-
-/// One past the brace that closes the one at `open`.
-///
-/// Looks at 32 bytes at a time for one that matters; the compiler turns the test into vector compares.
-fn body_end(text: &[u8], open: usize) -> Result<usize, Diagnostic> {
-    const STRIDE: usize = 32;
-    let matters = |byte: u8| matches!(byte, b'{' | b'}' | b'"' | b'/');
-    let mut depth = 0usize;
-    let mut pos = open;
-    while pos < text.len() {
-        if let Some(stride) = text[pos..].first_chunk::<STRIDE>()
-            && !stride.iter().fold(false, |any, &byte| any | matters(byte))
-        {
-            pos += STRIDE;
-            continue;
-        }
-        let Some(ahead) = text[pos..].iter().position(|&byte| matters(byte)) else { break };
-        pos += ahead;
-        match text[pos] {
-            b'{' => depth += 1,
-            b'}' => {
-                depth -= 1;
-                if depth == 0 {
-                    return Ok(pos + 1);
-                }
-            }
-            b'"' => {
-                let mut cursor = Cursor::new(text, pos);
-                cursor.skip_string()?;
-                pos = cursor.pos;
-                continue;
-            }
-            _ if matches!(text.get(pos + 1), Some(b'/' | b'*')) => {
-                let mut cursor = Cursor::new(text, pos);
-                cursor.skip_blank()?;
-                pos = cursor.pos;
-                continue;
-            }
-            _ => {}
-        }
-        pos += 1;
-    }
-    Err(Diagnostic::new(open, 1, Problem::UnclosedBrace))
 }
 
 #[cfg(test)]
