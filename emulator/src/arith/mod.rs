@@ -1,5 +1,7 @@
 //! What arithmetic instructions compute: mnemonics become evaluators over the lanes of a warp.
 
+mod integer;
+
 use crate::lanes::Lanes;
 
 /// An evaluator: sources in, results out, all 32 lanes at once.
@@ -7,7 +9,10 @@ use crate::lanes::Lanes;
 /// Sources and results stand in textual order (results first in the text, so `d|p` are results 0 and 1), braces
 /// flattened, immediates already spread over the lanes. The caller passes raw register cells: an evaluator truncates
 /// what it reads, applies the selectors and signs of the [`Request`] and writes whole cells. A 128-bit register takes
-/// two results or two sources, the low half first. A merge operand of a video instruction is its last source.
+/// two results or two sources, the low half first. A sink (`_`) counts as a result or source like any other. A merge
+/// operand of a video instruction is its last source.
+/// Width: results are zero-extended, but for `cvt`, whose destination register may be wider than its type: there the
+/// sign fills the cell, and the caller cuts it to the register's width.
 /// Carry: an instruction that reads the carry flag gets it as one more source behind the others, one that writes it
 /// has one more result behind the others. Lanes that are not active hold arbitrary values and their results are
 /// ignored: evaluators never panic on them.
@@ -68,6 +73,5 @@ impl<'a> Request<'a> {
 /// The evaluator of one instruction; `None` where it is no arithmetic or not known.
 #[must_use]
 pub fn evaluator(request: &Request) -> Option<Evaluator> {
-    let _ = request;
-    None
+    integer::evaluator(request)
 }
