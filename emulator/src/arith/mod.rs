@@ -1,5 +1,6 @@
 //! What arithmetic instructions compute: mnemonics become evaluators over the lanes of a warp.
 
+pub mod float;
 mod integer;
 
 use crate::lanes::Lanes;
@@ -73,5 +74,5 @@ impl<'a> Request<'a> {
 /// The evaluator of one instruction; `None` where it is no arithmetic or not known.
 #[must_use]
 pub fn evaluator(request: &Request) -> Option<Evaluator> {
-    integer::evaluator(request)
+    integer::evaluator(request).or_else(|| float::evaluator(request))
 }
