@@ -12,6 +12,7 @@ mod checks;
 mod decode;
 pub mod lanes;
 mod launch;
+pub mod launch_lines;
 mod layout;
 mod module;
 mod program;

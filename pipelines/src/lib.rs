@@ -36,9 +36,10 @@
 //!   tells.
 //! - [`table`] is the pipeline: 159 phases, the levels at which they run, and what each does here.
 //! - [`knobs`] are the settings of single phases, [`names`] the names by which users call all these.
-//! - [`batch`] runs many modules, [`command`] is the program.
+//! - [`batch`] runs many modules, [`check`] runs kernels before and after, [`command`] is the program.
 
 pub mod batch;
+pub mod check;
 pub mod command;
 mod files;
 pub mod knobs;

@@ -128,6 +128,11 @@ impl Selection {
         self.parts.extend(other.parts);
     }
 
+    /// Adds one phase.
+    pub fn insert(&mut self, phase: PhaseNumber) {
+        self.phases.insert(phase);
+    }
+
     /// Whether nothing is named.
     pub fn is_empty(&self) -> bool {
         self.phases.is_empty() && self.parts.is_empty()

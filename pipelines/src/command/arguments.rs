@@ -48,6 +48,10 @@ pub enum Action {
     Opt(OptArguments),
     /// Optimize files and folders into a folder of the same shape
     Batch(BatchArguments),
+    /// Run a kernel on the emulator
+    Run(RunArguments),
+    /// Run every kernel before and after, on the same inputs, and compare what they leave
+    Check(CheckArguments),
     /// List the phases, with what runs at the given level and options
     Phases,
     /// List the knobs, with their values and what acts in this release
@@ -79,6 +83,45 @@ pub struct BatchArguments {
     /// Write a report here, one JSON object a module
     #[arg(long, value_name = "FILE.jsonl")]
     pub report: Option<PathBuf>,
+}
+
+/// One launch of one kernel.
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// The PTX file to read; `-` is standard input. Runs as it is, unless a level (`-O2`) is given
+    pub input: PathBuf,
+
+    /// The launch, as JSON
+    #[arg(long, value_name = "LAUNCH.json")]
+    pub launch: PathBuf,
+
+    /// Where the buffers and the trap go, as JSON; `-` is standard output
+    #[arg(long, value_name = "OUT.json")]
+    pub output: PathBuf,
+}
+
+/// What to compare, and how.
+#[derive(Debug, Args)]
+pub struct CheckArguments {
+    /// PTX files, and folders whose `.ptx` files are taken
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+
+    /// Compare with this module; otherwise with what the optimizer makes at the given level
+    #[arg(long, value_name = "B.ptx", conflicts_with = "each_phase")]
+    pub against: Option<PathBuf>,
+
+    /// Compare after each phase that changes something; name the first phase and change that differ
+    #[arg(long)]
+    pub each_phase: bool,
+
+    /// Inputs to try for each kernel
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub seeds: u64,
+
+    /// Thread-instructions of one launch, after which it is set aside
+    #[arg(long, value_name = "N", default_value_t = 50_000_000)]
+    pub steps: u64,
 }
 
 /// Figures to print on standard error after the work.
@@ -153,6 +196,11 @@ pub struct Flags {
 }
 
 impl Flags {
+    /// Whether an optimization level is given.
+    pub fn is_level_given(&self) -> bool {
+        self.opt_level.is_some()
+    }
+
     /// Whether any flag is given.
     pub fn are_given(&self) -> bool {
         *self != Flags::default()

@@ -4,7 +4,10 @@
 //! before it began; 130, interrupted.
 
 mod arguments;
+mod check;
+mod launch_file;
 mod listing;
+mod run;
 mod statistics;
 
 use std::ffi::OsString;
@@ -79,6 +82,8 @@ fn run(arguments: &Arguments, options: &Options) -> Result<u8> {
     match action {
         Action::Opt(opt) => run_opt(opt, options, &arguments.flags.stat),
         Action::Batch(batch) => run_batch(batch, options, &arguments.flags.stat),
+        Action::Run(run) => run::run(run, arguments.flags.is_level_given().then_some(options)),
+        Action::Check(check) => check::run(check, options),
         Action::Phases => print(&listing::phases(options, terminal_width())),
         Action::Knobs => print(&listing::knobs(options, terminal_width())),
     }

@@ -259,9 +259,12 @@ fn select_by_predicate(mut qualifiers: Qualifiers, request: &Request) -> Option<
     let negated = request.is_negated(2);
     let fits = qualifiers.is_empty() && request.results == 1 && request.sources == 3;
     fits.then(|| {
-        map(Packing::Single, move |[a, b, predicate]: [u64; 3]| {
-            if (predicate & 1 != 0) != negated { a & mask } else { b & mask }
-        })
+        map(
+            Packing::Single,
+            move |[a, b, predicate]: [u64; 3]| {
+                if (predicate & 1 != 0) != negated { a & mask } else { b & mask }
+            },
+        )
     })
 }
 

@@ -1,0 +1,227 @@
+//! The judge: runs the kernels of a module before and after, on the same inputs, and compares what they leave.
+//!
+//! A [`Reference`] holds what the kernels of a module do; [`Reference::compare`] holds another module against it.
+//! Launches come from launch lines where there are some, see [`launches`], else they are worked out from the
+//! signature and the code, see [`infer`]. A launch is only a fair judge where the behaviour before is defined: one
+//! that races, goes out of bounds or never ends is set aside, with the reason.
+
+pub mod infer;
+pub mod launches;
+pub mod phases;
+
+use ptxopt_emulator::launch_lines::LaunchLine;
+use ptxopt_emulator::{Checks, Finding, Launch, Limits, LoadError, Module, Options, Outcome, Stop, run};
+use std::fmt;
+
+/// Thread-instructions of one launch. Kernels of tests take a hundredth; one that takes more may never end.
+const STEPS_MAX: u64 = 50_000_000;
+
+/// How kernels are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckOptions {
+    /// Inputs to try for each kernel.
+    pub seeds: u64,
+    /// Thread-instructions of one launch.
+    pub steps_max: u64,
+    /// Whether the first launch of each kernel looks for races.
+    pub races: bool,
+}
+
+impl Default for CheckOptions {
+    fn default() -> Self {
+        Self { seeds: 2, steps_max: STEPS_MAX, races: true }
+    }
+}
+
+/// What became of one kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Every launch left the same.
+    Same,
+    /// A launch left something else.
+    Different(String),
+    /// No launch could judge it, and why.
+    SetAside(String),
+}
+
+/// A kernel and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelVerdict {
+    /// Name of the entry.
+    pub entry: String,
+    /// What became of it.
+    pub verdict: Verdict,
+}
+
+/// One launch and what it left.
+struct Case {
+    launch: Launch,
+    outcome: Outcome,
+}
+
+/// The launches of one kernel.
+struct Kernel {
+    entry: String,
+    cases: Vec<Case>,
+    /// Why there are none.
+    set_aside: String,
+}
+
+/// What the kernels of a module do.
+pub struct Reference {
+    kernels: Vec<Kernel>,
+    steps_max: u64,
+}
+
+impl Reference {
+    /// Runs every kernel of `text`. `lines` say how; kernels without one get launches that are worked out.
+    ///
+    /// # Errors
+    /// Text that is no module.
+    pub fn new(text: &[u8], lines: &[LaunchLine], options: CheckOptions) -> Result<Self, LoadError> {
+        let module = Module::load(text)?;
+        let kernels = module
+            .entries()
+            .iter()
+            .map(|entry| {
+                let mut found: Vec<LaunchLine> =
+                    lines.iter().filter(|line| line.entry == entry.name).cloned().collect();
+                let mut set_aside = String::from("no launch suits it");
+                if found.is_empty() {
+                    match infer::launch_line(&module, entry, text, options) {
+                        Ok(line) => found.push(line),
+                        Err(reason) => set_aside = reason,
+                    }
+                }
+                let mut kernel = Kernel { entry: entry.name.clone(), cases: Vec::new(), set_aside };
+                kernel.run(&module, &found, options);
+                kernel
+            })
+            .collect();
+        Ok(Self { kernels, steps_max: options.steps_max })
+    }
+
+    /// Runs the kernels of `text` on the same inputs.
+    ///
+    /// # Errors
+    /// Text that is no module.
+    pub fn compare(&self, text: &[u8]) -> Result<Vec<KernelVerdict>, LoadError> {
+        let module = Module::load(text)?;
+        let verdict = |kernel: &Kernel| {
+            let verdict = match kernel.cases.iter().find_map(|case| case.difference(&module, self.steps_max))
+            {
+                Some(difference) => Verdict::Different(difference),
+                None if kernel.cases.is_empty() => Verdict::SetAside(kernel.set_aside.clone()),
+                None => Verdict::Same,
+            };
+            KernelVerdict { entry: kernel.entry.clone(), verdict }
+        };
+        Ok(self.kernels.iter().map(verdict).collect())
+    }
+
+    /// Kernels that at least one launch judges.
+    #[must_use]
+    pub fn judged_count(&self) -> usize {
+        self.kernels.iter().filter(|kernel| !kernel.cases.is_empty()).count()
+    }
+}
+
+impl Kernel {
+    /// Runs the launches of `lines` for every seed, and keeps those that are fair.
+    fn run(&mut self, module: &Module, lines: &[LaunchLine], options: CheckOptions) {
+        for (line, seed) in lines.iter().flat_map(|line| (0..options.seeds).map(move |seed| (line, seed))) {
+            let launch = line.launch(seed);
+            let outcome = run_one(module, &launch, options.races && seed == 0, options.steps_max);
+            match unfair(&outcome) {
+                Some(reason) => {
+                    self.set_aside = reason;
+                    // A race with one input is a race with another.
+                    if outcome.stop.is_none() {
+                        self.cases.clear();
+                        return;
+                    }
+                }
+                None => self.cases.push(Case { launch, outcome }),
+            }
+        }
+    }
+}
+
+/// Runs a launch the way the judge does: what is not modelled is uninterpreted.
+pub(crate) fn run_one(module: &Module, launch: &Launch, races: bool, steps_max: u64) -> Outcome {
+    let options = Options {
+        limits: Limits { steps: steps_max, ..Limits::default() },
+        checks: Checks { races, ..Checks::default() },
+        uninterpreted: true,
+    };
+    run(module, launch, &options)
+}
+
+/// Why an outcome judges nothing: the kernel's behaviour on this input is not defined, or not known.
+fn unfair(outcome: &Outcome) -> Option<String> {
+    match &outcome.stop {
+        None | Some(Stop::Trap { .. } | Stop::Assertion { .. }) => {}
+        Some(stop) => return Some(stop.to_string()),
+    }
+    let race = outcome.reports.iter().find(|report| matches!(report.finding, Finding::Race { .. }));
+    race.map(ToString::to_string)
+}
+
+impl Case {
+    /// What `module` does otherwise.
+    fn difference(&self, module: &Module, steps_max: u64) -> Option<String> {
+        let after = run_one(module, &self.launch, false, 2 * steps_max);
+        difference(&self.outcome, &after)
+    }
+}
+
+/// The first thing in which two outcomes differ.
+#[must_use]
+pub fn difference(before: &Outcome, after: &Outcome) -> Option<String> {
+    let stops = (before.stop.as_ref(), after.stop.as_ref());
+    let same_stop = match stops {
+        (None, None)
+        | (Some(Stop::Trap { .. }), Some(Stop::Trap { .. }))
+        | (Some(Stop::Assertion { .. }), Some(Stop::Assertion { .. })) => true,
+        (before, after) => before == after,
+    };
+    if !same_stop {
+        return Some(format!("ends with {}, before with {}", Ending(stops.1), Ending(stops.0)));
+    }
+    for (at, (old, new)) in before.buffers.iter().zip(&after.buffers).enumerate() {
+        if let Some(text) = first_byte(old, new) {
+            return Some(format!("buffer {at}: {text}"));
+        }
+    }
+    for (name, old) in &before.globals {
+        let new = after.globals.iter().find(|(other, _)| other == name);
+        match new.map(|(_, new)| first_byte(old, new)) {
+            None => return Some(format!("variable {name} is gone")),
+            Some(Some(text)) => return Some(format!("variable {name}: {text}")),
+            Some(None) => {}
+        }
+    }
+    let length = before.log.len().max(after.log.len());
+    let at = (0..length).find(|&at| before.log.get(at) != after.log.get(at))?;
+    Some(format!("effect {at} is {:?}, before {:?}", after.log.get(at), before.log.get(at)))
+}
+
+fn first_byte(before: &[u8], after: &[u8]) -> Option<String> {
+    if before.len() != after.len() {
+        return Some(format!("{} bytes, before {}", after.len(), before.len()));
+    }
+    let at = before.iter().zip(after).position(|(old, new)| old != new)?;
+    Some(format!("byte {at} is {:#04x}, before {:#04x}", after[at], before[at]))
+}
+
+/// How a run ended, as text.
+struct Ending<'a>(Option<&'a Stop>);
+
+impl fmt::Display for Ending<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            None => f.write_str("the kernel's end"),
+            Some(stop) => stop.fmt(f),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Phase by phase: the first phase whose output differs, and the first change.
+
+use super::{CheckOptions, KernelVerdict, Reference, Verdict};
+use crate::names::Selection;
+use crate::options::Options;
+use crate::table::{PHASES, PhaseNumber};
+use anyhow::{Result, anyhow};
+use ptxopt_emulator::launch_lines::LaunchLine;
+
+/// What a check of every phase found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PhaseCheck {
+    /// The kernels, as the last phase that was run left them.
+    pub kernels: Vec<KernelVerdict>,
+    /// The first phase after which a kernel differs.
+    pub guilty: Option<Guilty>,
+    /// Phases whose output was run: those that changed something.
+    pub phases_run: usize,
+}
+
+/// The first phase after which a kernel differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guilty {
+    /// Its number.
+    pub number: PhaseNumber,
+    /// Its name.
+    pub name: &'static str,
+    /// The smallest `--bisect` limit with which the module differs: the number of the first wrong change.
+    pub change: u64,
+}
+
+/// Runs the module after each phase that changes it, and stops at the first that makes a kernel differ.
+///
+/// # Errors
+/// Text that is no module, before or after.
+pub fn check(text: &[u8], lines: &[LaunchLine], options: &Options, how: CheckOptions) -> Result<PhaseCheck> {
+    let reference = Reference::new(text, lines, how)?;
+    let optimized = |options: &Options| {
+        crate::optimize(text, options).map(|output| output.text).map_err(|error| anyhow!("{error}"))
+    };
+    // Reading and writing alone is the first thing to judge.
+    let mut last = Vec::new();
+    let mut check = PhaseCheck { kernels: Vec::new(), guilty: None, phases_run: 0 };
+    let mut selection = Selection::default();
+    for row in PHASES.iter().filter(|row| options.runs(row.number)) {
+        selection.insert(row.number);
+        let prefix = Options { named_phases: selection.clone(), ..options.clone() };
+        let after = optimized(&prefix)?;
+        if after == last {
+            continue;
+        }
+        check.phases_run += 1;
+        check.kernels = reference.compare(&after)?;
+        if is_different(&check.kernels) {
+            let change = first_change(&reference, &prefix, &optimized)?;
+            check.guilty = Some(Guilty { number: row.number, name: row.name, change });
+            return Ok(check);
+        }
+        last = after;
+    }
+    Ok(check)
+}
+
+/// Whether some kernel differs.
+#[must_use]
+pub fn is_different(kernels: &[KernelVerdict]) -> bool {
+    kernels.iter().any(|kernel| matches!(kernel.verdict, Verdict::Different(_)))
+}
+
+/// The smallest bisect limit with which a kernel differs, by bisection; the whole run is known to differ.
+fn first_change(
+    reference: &Reference,
+    options: &Options,
+    optimized: &impl Fn(&Options) -> Result<Vec<u8>>,
+) -> Result<u64> {
+    let differs = |limit: u64| -> Result<bool> {
+        let after = optimized(&Options { bisect: Some(limit), ..options.clone() })?;
+        Ok(is_different(&reference.compare(&after)?))
+    };
+    let mut good = 0;
+    let mut bad = 1;
+    while !differs(bad)? {
+        good = bad;
+        bad *= 2;
+        if bad > 1 << 40 {
+            // Only without a limit does it differ: the limit itself keeps it from happening.
+            return Ok(u64::MAX);
+        }
+    }
+    while bad - good > 1 {
+        let middle = good + (bad - good) / 2;
+        if differs(middle)? {
+            bad = middle;
+        } else {
+            good = middle;
+        }
+    }
+    Ok(bad)
+}

@@ -1,0 +1,29 @@
+//! `ptxopt run`: one launch of one kernel on the emulator.
+
+use super::arguments::RunArguments;
+use super::launch_file::{BytesFile, LaunchFile, OutcomeFile};
+use super::{FAILED, SUCCESS};
+use crate::files;
+use crate::options::Options;
+use anyhow::{Context, Result, anyhow};
+use ptxopt_emulator::{Module, Options as RunOptions, run as run_kernel};
+
+/// Runs the kernel; the module goes through the optimizer first where there are options.
+pub fn run(arguments: &RunArguments, options: Option<&Options>) -> Result<u8> {
+    let RunArguments { input, launch, output } = arguments;
+    let mut text = files::read(input).with_context(|| format!("cannot read `{}`", input.display()))?;
+    if let Some(options) = options {
+        text = crate::optimize(&text, options).map_err(|error| anyhow!("{}: {error}", input.display()))?.text;
+    }
+    let launch_text = files::read(launch).with_context(|| format!("cannot read `{}`", launch.display()))?;
+    let parsed = LaunchFile::parse(&launch_text).with_context(|| format!("`{}`", launch.display()))?;
+    let module = Module::load(&text).with_context(|| format!("`{}`", input.display()))?;
+    let outcome = run_kernel(&module, &parsed, &RunOptions::default());
+    let trap = outcome.stop.map(|stop| stop.to_string());
+    let status = if trap.is_some() { FAILED } else { SUCCESS };
+    let buffers = outcome.buffers.iter().map(|bytes| BytesFile::new(bytes)).collect();
+    let mut json = serde_json::to_vec(&OutcomeFile { buffers, trap })?;
+    json.push(b'\n');
+    files::write(output, &json).with_context(|| format!("cannot write `{}`", output.display()))?;
+    Ok(status)
+}
