@@ -4,6 +4,7 @@
 pub mod cubin;
 pub mod modules;
 pub mod mutate;
+pub mod native;
 pub mod plain;
 pub mod ptxas;
 pub mod rewrite;
