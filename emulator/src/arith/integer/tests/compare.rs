@@ -2,8 +2,11 @@
 
 use super::*;
 
-/// Comparisons of numbers, as `setp` and `set` name them.
-const SIGNED: [(&str, fn(i128, i128) -> bool); 6] = [
+/// A comparison of numbers.
+type Holds = fn(i128, i128) -> bool;
+
+/// Comparisons as `setp` and `set` name them.
+const SIGNED: [(&str, Holds); 6] = [
     ("eq", |a, b| a == b),
     ("ne", |a, b| a != b),
     ("lt", |a, b| a < b),
@@ -13,12 +16,14 @@ const SIGNED: [(&str, fn(i128, i128) -> bool); 6] = [
 ];
 
 /// The names that only unsigned types have.
-const UNSIGNED: [(&str, fn(i128, i128) -> bool); 4] =
+const UNSIGNED: [(&str, Holds); 4] =
     [("lo", |a, b| a < b), ("ls", |a, b| a <= b), ("hi", |a, b| a > b), ("hs", |a, b| a >= b)];
 
+/// A function of predicates.
+type Combine = fn(bool, bool) -> bool;
+
 /// How predicates are combined.
-const COMBINED: [(&str, fn(bool, bool) -> bool); 3] =
-    [("and", |a, b| a & b), ("or", |a, b| a | b), ("xor", |a, b| a ^ b)];
+const COMBINED: [(&str, Combine); 3] = [("and", |a, b| a & b), ("or", |a, b| a | b), ("xor", |a, b| a ^ b)];
 
 /// All comparisons of all types, each with its meaning for cells.
 fn each_comparison(mut with: impl FnMut(&str, &str, &dyn Fn(u64, u64) -> bool)) {

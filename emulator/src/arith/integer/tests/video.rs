@@ -137,17 +137,17 @@ fn shifts_by_clamped_and_wrapped_amounts() {
 
 #[test]
 fn vset_writes_one_or_zero() {
-    let comparisons: [(&str, fn(i128, i128) -> bool); 6] = [
-        ("eq", |a, b| a == b),
-        ("ne", |a, b| a != b),
-        ("lt", |a, b| a < b),
-        ("le", |a, b| a <= b),
-        ("gt", |a, b| a > b),
-        ("ge", |a, b| a >= b),
+    let comparisons: [(&str, Exact); 6] = [
+        ("eq", |a, b| i128::from(a == b)),
+        ("ne", |a, b| i128::from(a != b)),
+        ("lt", |a, b| i128::from(a < b)),
+        ("le", |a, b| i128::from(a <= b)),
+        ("gt", |a, b| i128::from(a > b)),
+        ("ge", |a, b| i128::from(a >= b)),
     ];
     for ((name, holds), [_, a, b]) in comparisons.into_iter().flat_map(|it| signs().map(move |s| (it, s))) {
         let (pa, pb) = (PARTS[1], PARTS[6]);
-        let value = |x, y| i128::from(holds(part(x, pa, a.1), part(y, pb, b.1)));
+        let value = |x, y| holds(part(x, pa, a.1), part(y, pb, b.1));
         let mnemonic = format!("vset.{}.{}.{name}", a.0, b.0);
         let selectors = [None, Some("b0"), Some("h1"), None];
         check_selected(&mnemonic, &selectors, &FEW, |[x, y]| cut(value(x, y), 32));
