@@ -3,7 +3,7 @@
 use super::conditions::{Spread, arms, is_uniform, negated, scatters, spread};
 use super::instructions::counter_name;
 use super::{Level, LoopFrame, Writer};
-use crate::tree::{Class, Cond, Goto, Loop, Operand, Shape, Statement, Switch, SwitchForm, Trips};
+use crate::tree::{Class, Cond, Goto, Loop, Node, Operand, Shape, Statement, Switch, SwitchForm, Trips};
 
 impl Writer<'_> {
     /// Two arms, in one of their layouts.
@@ -226,8 +226,12 @@ impl Writer<'_> {
 
     /// Gotos. Each jump backwards costs fuel, so the region ends.
     pub fn goto(&mut self, goto: &Goto) {
-        let fuel = self.reserved(format!("%fuel{}", goto.id), ".b32");
-        self.line(format!("mov.s32 {fuel}, {};", goto.fuel));
+        let is_back = |at: usize, node: &Node| node.jumps.iter().any(|&(_, target)| usize::from(target) <= at);
+        let mut fuel = String::new();
+        if goto.nodes.iter().enumerate().any(|(at, node)| is_back(at, node)) {
+            fuel = self.reserved(format!("%fuel{}", goto.id), ".b32");
+            self.line(format!("mov.s32 {fuel}, {};", goto.fuel));
+        }
         let labels: Vec<String> = (0..=goto.nodes.len()).map(|_| self.fresh_label()).collect();
         let end = goto.nodes.len();
         for (cond, target) in &goto.entries {
