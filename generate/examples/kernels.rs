@@ -14,6 +14,7 @@ fn main() {
     for seed in number(first)..number(first) + number(count) {
         let kernel = kernel(seed, &Options::for_seed(seed));
         fs::write(folder.join(format!("{seed}.ptx")), kernel.text()).expect("the folder can be written");
-        fs::write(folder.join(format!("{seed}.json")), kernel.launch().to_json()).expect("the folder can be written");
+        fs::write(folder.join(format!("{seed}.json")), kernel.launch().to_json())
+            .expect("the folder can be written");
     }
 }

@@ -75,7 +75,9 @@ impl Op {
 #[must_use]
 pub fn catalogue() -> &'static [Op] {
     static OPS: OnceLock<Vec<Op>> = OnceLock::new();
-    OPS.get_or_init(|| TABLE.iter().flat_map(|&(feature, arch, lines)| section(feature, arch, lines)).collect())
+    OPS.get_or_init(|| {
+        TABLE.iter().flat_map(|&(feature, arch, lines)| section(feature, arch, lines)).collect()
+    })
 }
 
 fn section(feature: Feature, arch_min: u32, lines: &str) -> Vec<Op> {
@@ -117,14 +119,22 @@ const TABLE: &[(Feature, u32, &str)] = &[
     (Feature::Narrow, 50, NARROW),
     (Feature::Wide, 50, WIDE),
     (Feature::Bits, 50, BITS),
-    (Feature::Bits, 61, "dp4a.(u32|s32).(u32|s32) >r, <r, <r, <r\ndp2a.(lo|hi).(u32|s32).(u32|s32) >r, <r, <r, <r"),
+    (
+        Feature::Bits,
+        61,
+        "dp4a.(u32|s32).(u32|s32) >r, <r, <r, <r\ndp2a.(lo|hi).(u32|s32).(u32|s32) >r, <r, <r, <r",
+    ),
     (Feature::Bits, 70, "szext.(clamp|wrap).(u32|s32) >r, <r, <r\nbmsk.(clamp|wrap).b32 >r, <r, <r"),
     (Feature::Bits, 70, "lop3.(or|and).b32 >r|>p, <r, <r, <r, (0x96|0xe8), (|!)=p"),
     (Feature::Predicates, 50, PREDICATES),
     (Feature::Moves, 50, MOVES),
     (Feature::Vectors, 50, VECTORS),
     (Feature::Convert, 50, CONVERT),
-    (Feature::Convert, 75, "cvt.pack.sat.(u16|s16).s32 >r, =r, =r\ncvt.pack.sat.(u8|s8).s32.b32 >r, =r, =r, =r"),
+    (
+        Feature::Convert,
+        75,
+        "cvt.pack.sat.(u16|s16).s32 >r, =r, =r\ncvt.pack.sat.(u8|s8).s32.b32 >r, =r, =r, =r",
+    ),
     (Feature::Float, 50, FLOAT),
     (Feature::Float, 80, "(min|max).(|ftz.)NaN.f32 >f, <f, <f\n(min|max).(|NaN.)f32 >f, <f, <f"),
     (Feature::Double, 50, DOUBLE),

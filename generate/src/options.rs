@@ -150,7 +150,12 @@ impl Options {
 fn is_region(feature: Feature) -> bool {
     matches!(
         feature,
-        Feature::Branches | Feature::Loops | Feature::Switches | Feature::Gotos | Feature::Scopes | Feature::Unreachable
+        Feature::Branches
+            | Feature::Loops
+            | Feature::Switches
+            | Feature::Gotos
+            | Feature::Scopes
+            | Feature::Unreachable
     )
 }
 

@@ -28,8 +28,7 @@ pub enum Class {
 
 impl Class {
     /// All classes.
-    pub const ALL: [Self; 8] =
-        [Self::P, Self::H, Self::R, Self::L, Self::F, Self::D, Self::E, Self::X];
+    pub const ALL: [Self; 8] = [Self::P, Self::H, Self::R, Self::L, Self::F, Self::D, Self::E, Self::X];
 
     /// The name of the pool's registers, without a number.
     #[must_use]
@@ -179,6 +178,8 @@ pub struct Switch {
     pub selector: Operand,
     /// How.
     pub form: SwitchForm,
+    /// The guard of the table's branch. Who does not pass takes no arm.
+    pub guard: Option<Guard>,
     /// Arm of each value of the selector, taken modulo the length (a power of two).
     pub table: Vec<u8>,
     /// The arms, and whether each falls into the next.

@@ -52,7 +52,8 @@ fn seeds_differ() {
 fn launches_fit_signatures() {
     for seed in 0..100 {
         let kernel = kernel(seed, &Options::for_seed(seed));
-        let signature = kernel.text().lines().find(|line| line.contains(".entry")).expect("there is a kernel");
+        let signature =
+            kernel.text().lines().find(|line| line.contains(".entry")).expect("there is a kernel");
         assert_eq!(signature.matches(".param").count(), kernel.launch().arguments.len(), "seed {seed}");
     }
 }

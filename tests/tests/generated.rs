@@ -25,7 +25,10 @@ fn the_assembler_takes_generated_kernels() {
     let verdicts = in_parallel(&seeds, |&seed| {
         let text = text_of(seed);
         let mode = if seed % ASSEMBLED_EVERY == 0 { Mode::Assemble } else { Mode::Check };
-        ptxas.accepts(text.as_bytes(), &Flags::of(text.as_bytes()), mode).err().map(|said| format!("seed {seed}: {said}"))
+        ptxas
+            .accepts(text.as_bytes(), &Flags::of(text.as_bytes()), mode)
+            .err()
+            .map(|said| format!("seed {seed}: {said}"))
     });
     let rejected: Vec<String> = verdicts.into_iter().flatten().collect();
     say(&format!("ptxas accepts {} of {CHECKED} generated kernels", CHECKED as usize - rejected.len()));

@@ -5,8 +5,7 @@ use crate::print::Level;
 use crate::tree::{Body, Class, Convention, Function, Init, Reg};
 
 /// Classes that parameters and results have.
-const CLASSES: [Class; 7] =
-    [Class::R, Class::R, Class::L, Class::R, Class::H, Class::F, Class::D];
+const CLASSES: [Class; 7] = [Class::R, Class::R, Class::L, Class::R, Class::H, Class::F, Class::D];
 
 impl Grower<'_> {
     /// A function, which may call those before it and perhaps itself.
@@ -22,7 +21,13 @@ impl Grower<'_> {
             Convention::Params => self.random.below(2),
             Convention::Struct => self.random.below(4),
             // Several switch the ABI off for the whole module.
-            Convention::Registers => if self.random.chance(30) { 2 } else { 1 },
+            Convention::Registers => {
+                if self.random.chance(30) {
+                    2
+                } else {
+                    1
+                }
+            }
         };
         let results: Vec<Reg> = (0..result_count)
             .map(|_| {

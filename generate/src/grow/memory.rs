@@ -31,7 +31,9 @@ impl Grower<'_> {
     pub fn accesses(&mut self, feature: Feature, context: &Context, into: &mut Vec<Statement>) {
         let spaces: &[Space] = match feature {
             Feature::Local => &[Space::Local],
-            _ if context.function.is_some() => &[Space::Own, Space::State, Space::Table, Space::Const, Space::Shared],
+            _ if context.function.is_some() => {
+                &[Space::Own, Space::State, Space::Table, Space::Const, Space::Shared]
+            }
             _ => &[
                 Space::Input,
                 Space::Own,
@@ -89,7 +91,9 @@ impl Grower<'_> {
         if count == 1 {
             return vec![Def::Reg(self.new_def(class))];
         }
-        (0..count).map(|_| if self.random.chance(30) { Def::Nowhere } else { Def::Reg(self.new_def(class)) }).collect()
+        (0..count)
+            .map(|_| if self.random.chance(30) { Def::Nowhere } else { Def::Reg(self.new_def(class)) })
+            .collect()
     }
 
     /// An access once more: as it was, or through another kind of address, moved, narrowed, or behind a store.
@@ -123,7 +127,8 @@ impl Grower<'_> {
     }
 
     fn store_op(&mut self) -> MemoryOp {
-        let (kind, class) = *self.random.pick(&[("u8", Class::R), ("u16", Class::H), ("u32", Class::R), ("b64", Class::L)]);
+        let (kind, class) =
+            *self.random.pick(&[("u8", Class::R), ("u16", Class::H), ("u32", Class::R), ("b64", Class::L)]);
         MemoryOp {
             is_store: true,
             kind,
@@ -139,7 +144,12 @@ impl Grower<'_> {
     /// A store of a word to the thread's own slot.
     pub fn store_word(&mut self, value: Operand, into: &mut Vec<Statement>) {
         let op = MemoryOp { uses: vec![value], class: Class::R, kind: "u32", guard: None, ..self.store_op() };
-        into.push(Statement::Access(Access { space: Space::Own, is_generic: false, index: None, ops: vec![op] }));
+        into.push(Statement::Access(Access {
+            space: Space::Own,
+            is_generic: false,
+            index: None,
+            ops: vec![op],
+        }));
     }
 
     /// An atomic.

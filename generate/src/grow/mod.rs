@@ -17,6 +17,7 @@ use crate::options::{Feature, Options};
 use crate::print::Level;
 use crate::random::Random;
 use crate::tree::{Access, Class, Cond, Def, Guard, Inst, Operand, Reg, Statement};
+use std::collections::BTreeSet;
 
 /// Turns of all loops around a statement, at most.
 const TURNS_MAX: u32 = 96;
@@ -69,6 +70,8 @@ pub(crate) struct Grower<'a> {
     pub cost: u64,
     next_id: u16,
     recent_defs: Vec<Reg>,
+    /// Registers that the body writes.
+    written: BTreeSet<Reg>,
     recent: Vec<Inst>,
     recent_accesses: Vec<Access>,
 }
@@ -88,6 +91,7 @@ impl<'a> Grower<'a> {
             cost: 0,
             next_id: 0,
             recent_defs: Vec::new(),
+            written: BTreeSet::new(),
             recent: Vec::new(),
             recent_accesses: Vec::new(),
         }
@@ -104,6 +108,7 @@ impl<'a> Grower<'a> {
         self.recent.clear();
         self.recent_accesses.clear();
         self.recent_defs.clear();
+        self.written.clear();
         self.next_id = 0;
         self.cost = 0;
     }
@@ -129,7 +134,8 @@ impl<'a> Grower<'a> {
     }
 
     fn statement(&mut self, context: &Context, into: &mut Vec<Statement>) {
-        let weights: Vec<u32> = Feature::ALL.iter().map(|&feature| self.weight_here(feature, context)).collect();
+        let weights: Vec<u32> =
+            Feature::ALL.iter().map(|&feature| self.weight_here(feature, context)).collect();
         let Some(at) = self.random.weighted(weights.iter().copied()) else {
             return self.instruction(Feature::Integer, into);
         };
@@ -167,7 +173,11 @@ impl<'a> Grower<'a> {
         let are_together = context.level != Level::Thread && context.level != Level::Warp(0);
         let is_kernel = context.function.is_none();
         let is_possible = match feature {
-            Feature::Branches | Feature::Switches | Feature::Gotos | Feature::Scopes | Feature::Unreachable => has_room,
+            Feature::Branches
+            | Feature::Switches
+            | Feature::Gotos
+            | Feature::Scopes
+            | Feature::Unreachable => has_room,
             Feature::Loops => has_room && context.turns < TURNS_MAX / 2,
             Feature::Leaves => context.loops > 0,
             Feature::Exchanges => are_together && is_kernel,
@@ -204,11 +214,17 @@ impl<'a> Grower<'a> {
     /// A register to write.
     pub fn new_def(&mut self, class: Class) -> Reg {
         let reg = self.any_reg(class);
+        self.note_def(reg);
+        reg
+    }
+
+    /// Remembers that a register is written.
+    pub fn note_def(&mut self, reg: Reg) {
+        self.written.insert(reg);
         self.recent_defs.push(reg);
         if self.recent_defs.len() > 24 {
             self.recent_defs.remove(0);
         }
-        reg
     }
 
     /// A definition slot, now and then not used.
@@ -298,8 +314,22 @@ impl<'a> Grower<'a> {
 
 /// Bits of `f32` numbers at the borders: zeros, ones, denormals, infinities, a NaN, powers of two that integers end at.
 const SINGLES: [u32; 16] = [
-    0, 0x8000_0000, 0x3F80_0000, 0xBF80_0000, 0x3F00_0000, 0x0000_0001, 0x807F_FFFF, 0x0080_0000, 0x7F80_0000,
-    0xFF80_0000, 0x7FFF_FFFF, 0x7F7F_FFFF, 0x4F00_0000, 0x5F00_0000, 0x3FC0_0000, 0x4B80_0001,
+    0,
+    0x8000_0000,
+    0x3F80_0000,
+    0xBF80_0000,
+    0x3F00_0000,
+    0x0000_0001,
+    0x807F_FFFF,
+    0x0080_0000,
+    0x7F80_0000,
+    0xFF80_0000,
+    0x7FFF_FFFF,
+    0x7F7F_FFFF,
+    0x4F00_0000,
+    0x5F00_0000,
+    0x3FC0_0000,
+    0x4B80_0001,
 ];
 
 /// The same for `f64`.

@@ -101,19 +101,13 @@ impl Grower<'_> {
             .collect()
     }
 
-    /// Registers that reach the output: most of those that the kernel is about.
+    /// Registers that reach the output: most of those that the code writes, and one that it may only read.
     fn outputs(&mut self) -> Vec<Reg> {
-        let mut outputs = Vec::new();
-        for class in Class::ALL {
-            let is_half = matches!(class, Class::E | Class::X);
-            if is_half && (self.arch < 60 || self.options.weight(Feature::Half) == 0) {
-                continue;
-            }
-            for index in 0..self.pool_size() {
-                if self.random.chance(75) {
-                    outputs.push(Reg { class, index: u8::try_from(index).expect("pools are small") });
-                }
-            }
+        let written: Vec<Reg> = self.written.iter().copied().collect();
+        let mut outputs: Vec<Reg> = written.into_iter().filter(|_| self.random.chance(80)).collect();
+        let other = self.any_reg(Class::R);
+        if !outputs.contains(&other) {
+            outputs.push(other);
         }
         outputs
     }

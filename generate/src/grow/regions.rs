@@ -67,7 +67,14 @@ impl Grower<'_> {
         };
         let body = self.arm(&inner);
         let step = u32::try_from(self.random.between(1, 3)).expect("small");
-        into.push(Statement::Loop(Loop { id, trips, step, shape, is_nounroll: self.random.chance(10), body }));
+        into.push(Statement::Loop(Loop {
+            id,
+            trips,
+            step,
+            shape,
+            is_nounroll: self.random.chance(10),
+            body,
+        }));
     }
 
     /// `break` or `continue`.
@@ -89,7 +96,8 @@ impl Grower<'_> {
 
     /// Several arms.
     pub fn switch(&mut self, context: &Context, into: &mut Vec<Statement>) {
-        let is_uniform = self.random.chance(40);
+        let guard = self.maybe_guard();
+        let is_uniform = guard.is_none() && self.random.chance(40);
         let selector = if !is_uniform {
             Operand::Reg(self.reg(Class::R))
         } else if !context.counters.is_empty() && self.random.chance(60) {
@@ -107,7 +115,7 @@ impl Grower<'_> {
             .map(|at| u8::try_from(if at < count { at } else { self.random.below(count) }).expect("few arms"))
             .collect();
         let form = if self.random.chance(65) { SwitchForm::Table } else { SwitchForm::Chain };
-        into.push(Statement::Switch(Switch { selector, form, table, arms }));
+        into.push(Statement::Switch(Switch { selector, form, guard, table, arms }));
     }
 
     /// Gotos: every node may jump to every other one.
@@ -121,7 +129,8 @@ impl Grower<'_> {
         let nodes = (0..count)
             .map(|_| {
                 let body = self.arm(&inner);
-                let jumps = (0..self.random.below(3)).map(|_| (self.any_cond(), self.target(count))).collect();
+                let jumps =
+                    (0..self.random.below(3)).map(|_| (self.any_cond(), self.target(count))).collect();
                 let mut node = Node { body, jumps };
                 if self.random.chance(25) {
                     node.jumps.push((Cond::Always, self.target(count)));

@@ -18,7 +18,8 @@ impl Grower<'_> {
             return;
         }
         let chosen = self.random.below(count);
-        let at = catalogue().iter().enumerate().filter(|(_, op)| fits(op)).nth(chosen).expect("counted above").0;
+        let at =
+            catalogue().iter().enumerate().filter(|(_, op)| fits(op)).nth(chosen).expect("counted above").0;
         let inst = self.instance(at);
         self.remember(&inst);
         into.push(Statement::Inst(inst));
@@ -57,7 +58,8 @@ impl Grower<'_> {
             _ => inst.op = self.neighbour(inst.op),
         }
         if self.random.chance(70) {
-            let classes: Vec<Class> = catalogue()[usize::from(inst.op)].defs().map(|(class, _)| class).collect();
+            let classes: Vec<Class> =
+                catalogue()[usize::from(inst.op)].defs().map(|(class, _)| class).collect();
             inst.defs = classes.into_iter().map(|class| Def::Reg(self.new_def(class))).collect();
         }
         self.remember(&inst);
@@ -69,8 +71,9 @@ impl Grower<'_> {
         let ops = catalogue();
         let signature = &ops[usize::from(at)].signature;
         let near = usize::from(at).saturating_sub(12)..(usize::from(at) + 12).min(ops.len());
-        let same: Vec<usize> =
-            near.filter(|&other| ops[other].signature == *signature && ops[other].arch_min <= self.arch).collect();
+        let same: Vec<usize> = near
+            .filter(|&other| ops[other].signature == *signature && ops[other].arch_min <= self.arch)
+            .collect();
         u16::try_from(*self.random.pick(&same)).expect("an index of the catalogue")
     }
 
@@ -108,6 +111,7 @@ impl Grower<'_> {
             _ => &[(c, a), (a, b), (b, c), (c, a)],
         };
         for &(to, from) in moves {
+            self.note_def(to);
             let mut statement = self.named(name, &[to], &[Operand::Reg(from)]);
             if let Statement::Inst(inst) = &mut statement {
                 inst.guard = guard;
@@ -171,7 +175,8 @@ impl Grower<'_> {
         };
         for guard in choices {
             let name = *self.random.pick(&["add.s32", "mov.b32", "mul.lo.u32", "xor.b32"]);
-            let uses: Vec<Operand> = (0..if name == "mov.b32" { 1 } else { 2 }).map(|_| self.operand(Class::R)).collect();
+            let uses: Vec<Operand> =
+                (0..if name == "mov.b32" { 1 } else { 2 }).map(|_| self.operand(Class::R)).collect();
             let mut statement = self.named(name, &[def], &uses);
             if let Statement::Inst(inst) = &mut statement {
                 inst.guard = Some(guard);

@@ -53,12 +53,14 @@ impl Grower<'_> {
             4 if self.arch >= 70 => Collective::MatchAny(value, self.def(Class::R)),
             5 if self.arch >= 70 => Collective::MatchAll(value, self.def(Class::R), self.def(Class::P)),
             6 if self.arch >= 80 => {
-                let operation =
-                    *self.random.pick(&["add.u32", "min.s32", "max.u32", "min.u32", "and.b32", "or.b32", "xor.b32"]);
+                let operation = *self
+                    .random
+                    .pick(&["add.u32", "min.s32", "max.u32", "min.u32", "and.b32", "or.b32", "xor.b32"]);
                 Collective::Redux(operation, value, self.def(Class::R))
             }
             7 if context.level == Level::Block && context.function.is_none() => {
-                let (operation, class) = *self.random.pick(&[("popc", Class::R), ("and", Class::P), ("or", Class::P)]);
+                let (operation, class) =
+                    *self.random.pick(&[("popc", Class::R), ("and", Class::P), ("or", Class::P)]);
                 Collective::BarrierReduction(operation, self.guard(), self.def(class))
             }
             8 if self.arch >= 90 => Collective::Elect,
@@ -81,10 +83,15 @@ impl Grower<'_> {
         let left = COST_MAX.saturating_sub(self.cost);
         let is_callable = |(index, callee): &(usize, &super::Callee)| {
             let is_self = context.function == Some(*index);
-            let is_known = context.function.is_none_or(|caller| *index < caller) || is_self && callee.is_recursive;
+            let is_known =
+                context.function.is_none_or(|caller| *index < caller) || is_self && callee.is_recursive;
             let is_cheap = callee.cost * u64::from(context.turns) * 4 < left;
             let may_recurse = !is_self || self.may_recurse && context.turns == 1;
-            is_known && is_cheap && may_recurse && (is_whole || !callee.is_convergent) && (caller_has_memory || !callee.has_memory)
+            is_known
+                && is_cheap
+                && may_recurse
+                && (is_whole || !callee.is_convergent)
+                && (caller_has_memory || !callee.has_memory)
         };
         let callable: Vec<usize> =
             self.callees.iter().enumerate().filter(is_callable).map(|(index, _)| index).collect();

@@ -1,5 +1,6 @@
 //! A body: its code, its end, and the prologue that gives all of it what it needs.
 
+use super::calls::is_guard_of_end;
 use super::conditions::negated;
 use super::exchange::SLOT_BYTES;
 use super::instructions::width;
@@ -28,6 +29,7 @@ impl Writer<'_> {
         let function = &self.program.functions[index];
         self.statements(&function.body.statements);
         self.hand_back(function);
+        self.line("ret;");
     }
 
     /// Some threads end, their results stored.
@@ -35,15 +37,26 @@ impl Writer<'_> {
         if !self.is_tail {
             return;
         }
-        let predicate = self.predicate(cond);
-        let stay = self.fresh_label();
-        if let Some(predicate) = predicate {
-            self.jump(Some(&negated(&predicate)), false, &stay);
-        }
-        self.fold(outputs, Vec::new());
         let end = if outputs.len().is_multiple_of(2) { "exit;" } else { "ret;" };
-        self.line(end);
-        self.label(&stay);
+        let predicate = self.predicate(cond);
+        match predicate {
+            None => {
+                self.fold(outputs, Vec::new());
+                self.line(end);
+            }
+            Some(predicate) if is_guard_of_end(&predicate) => {
+                // Results are stored by all; who stays stores others later.
+                self.fold(outputs, Vec::new());
+                self.line(format!("@{predicate} {end}"));
+            }
+            Some(predicate) => {
+                let stay = self.fresh_label();
+                self.jump(Some(&negated(&predicate)), false, &stay);
+                self.fold(outputs, Vec::new());
+                self.line(end);
+                self.label(&stay);
+            }
+        }
     }
 
     /// Mixes registers into one value and stores it.
@@ -206,7 +219,10 @@ impl Writer<'_> {
             "grid_thread" => {
                 let thread = self.base("thread");
                 self.line("mov.u32 %grid_thread, %ctaid.x;");
-                self.line(format!("mad.lo.u32 %grid_thread, %grid_thread, {}, {thread};", threads(self.program)));
+                self.line(format!(
+                    "mad.lo.u32 %grid_thread, %grid_thread, {}, {thread};",
+                    threads(self.program)
+                ));
             }
             "input" | "counters" => self.global_pointer(name),
             "own" => self.own_pointer(),
@@ -321,10 +337,12 @@ impl Writer<'_> {
         let style = self.program.style;
         for class in Class::ALL {
             let kind = declared_type(class, style.is_typed);
-            let used: BTreeSet<u8> = self.needs.registers.iter().filter(|reg| reg.class == class).map(|reg| reg.index).collect();
+            let used: BTreeSet<u8> =
+                self.needs.registers.iter().filter(|reg| reg.class == class).map(|reg| reg.index).collect();
             let Some(&last) = used.last() else { continue };
             if style.is_listed {
-                let names: Vec<String> = used.iter().map(|&index| super::register_name(Reg { class, index })).collect();
+                let names: Vec<String> =
+                    used.iter().map(|&index| super::register_name(Reg { class, index })).collect();
                 lines.push(format!("    .reg {kind} {};", names.join(", ")));
             } else {
                 lines.push(format!("    .reg {kind} {}<{}>;", class.prefix(), u32::from(last) + 1));
@@ -334,7 +352,11 @@ impl Writer<'_> {
             let count = self.temp_count(class);
             if count > 0 {
                 let name = temp_name(class, 0);
-                lines.push(format!("    .reg {} {}<{count}>;", class.register_type(), &name[..name.len() - 1]));
+                lines.push(format!(
+                    "    .reg {} {}<{count}>;",
+                    class.register_type(),
+                    &name[..name.len() - 1]
+                ));
             }
         }
         for name in &self.needs.bases {
@@ -380,7 +402,9 @@ impl Part {
                 "frame_generic",
                 "slot_generic",
             ],
-            Self::Memory => &["input", "counters", "own", "state", "table", "constants", "frame", "slot", "depth"],
+            Self::Memory => {
+                &["input", "counters", "own", "state", "table", "constants", "frame", "slot", "depth"]
+            }
             Self::Thread => &["grid_thread"],
             Self::Scalars => &["thread"],
         }

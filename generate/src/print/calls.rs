@@ -8,7 +8,7 @@ use crate::tree::{Call, Class, Cond, Convention, Def, Function, Operand, Program
 /// Whether the module is assembled without the ABI, as a function with several `.reg` results makes it. Then there is
 /// neither recursion nor an indirect call.
 pub(crate) fn lacks_abi(program: &Program) -> bool {
-    program.functions.iter().any(|function| has_many_registers(function))
+    program.functions.iter().any(has_many_registers)
 }
 
 fn has_many_registers(function: &Function) -> bool {
@@ -27,6 +27,11 @@ fn parameter_classes(function: &Function) -> Vec<Class> {
 fn result_registers(function: &Function) -> &[Reg] {
     let count = if function.convention == Convention::Params { 1 } else { usize::MAX };
     &function.results[..function.results.len().min(count)]
+}
+
+/// Whether an end is guarded itself, rather than branched around.
+pub(crate) fn is_guard_of_end(predicate: &str) -> bool {
+    predicate.ends_with(['0', '2', '4', '6', '8'])
 }
 
 /// The name of a function.
@@ -55,16 +60,36 @@ fn signature(function: &Function, is_prototype: bool) -> (Vec<String>, Vec<Strin
     let name = |name: String| if is_prototype { "_".to_owned() } else { name };
     match function.convention {
         Convention::Params => (
-            results.iter().map(|reg| format!(".param {} {}", param_type(reg.class), name("result".to_owned()))).collect(),
-            (0..).zip(&classes).map(|(at, &class)| format!(".param {} {}", param_type(class), name(format!("a{at}")))).collect(),
+            results
+                .iter()
+                .map(|reg| format!(".param {} {}", param_type(reg.class), name("result".to_owned())))
+                .collect(),
+            (0..)
+                .zip(&classes)
+                .map(|(at, &class)| format!(".param {} {}", param_type(class), name(format!("a{at}"))))
+                .collect(),
         ),
         Convention::Struct => (
-            (!results.is_empty()).then(|| struct_param(&name("result".to_owned()), results.len())).into_iter().collect(),
-            (!classes.is_empty()).then(|| struct_param(&name("a".to_owned()), classes.len())).into_iter().collect(),
+            (!results.is_empty())
+                .then(|| struct_param(&name("result".to_owned()), results.len()))
+                .into_iter()
+                .collect(),
+            (!classes.is_empty())
+                .then(|| struct_param(&name("a".to_owned()), classes.len()))
+                .into_iter()
+                .collect(),
         ),
         Convention::Registers => (
-            (0..).zip(results).map(|(at, reg)| format!(".reg {} {}", reg.class.register_type(), name(format!("%result{at}")))).collect(),
-            (0..).zip(&classes).map(|(at, &class)| format!(".reg {} {}", class.register_type(), name(format!("%a{at}")))).collect(),
+            (0..)
+                .zip(results)
+                .map(|(at, reg)| {
+                    format!(".reg {} {}", reg.class.register_type(), name(format!("%result{at}")))
+                })
+                .collect(),
+            (0..)
+                .zip(&classes)
+                .map(|(at, &class)| format!(".reg {} {}", class.register_type(), name(format!("%a{at}"))))
+                .collect(),
         ),
     }
 }
@@ -83,10 +108,15 @@ impl Writer<'_> {
         let Some(function) = self.program.functions.get(index) else { return };
         let is_self = self.function == Some(index);
         // Functions call earlier ones, so calls end.
-        let is_callable = self.function.is_none_or(|caller| index < caller || is_self && function.is_recursive);
+        let is_callable =
+            self.function.is_none_or(|caller| index < caller || is_self && function.is_recursive);
         let is_alone = matches!(self.level, Level::Thread) || self.lanes() != Some(self.full_mask());
         let lacks_memory = function.has_memory && !self.has_own_slots();
-        if !is_callable || function.is_convergent && is_alone || lacks_memory || is_self && lacks_abi(self.program) {
+        if !is_callable
+            || function.is_convergent && is_alone
+            || lacks_memory
+            || is_self && lacks_abi(self.program)
+        {
             return;
         }
         self.module.functions.insert(call.function);
@@ -127,13 +157,14 @@ impl Writer<'_> {
             self.line(format!("mov.b32 {register}, {depth};"));
             arguments.push(register);
         }
-        let slots: Vec<(Class, bool)> = result_registers(function).iter().map(|reg| (reg.class, false)).collect();
+        let slots: Vec<(Class, bool)> =
+            result_registers(function).iter().map(|reg| (reg.class, false)).collect();
         let defs: Vec<Def> =
             (0..slots.len()).map(|at| call.results.get(at).copied().unwrap_or(Def::Nowhere)).collect();
         let defs = self.definitions(&defs, &slots);
         match function.convention {
             Convention::Registers => {
-                let guard = self.guard_prefix(call.guard);
+                let guard = self.call_guard(call, function);
                 self.transfer(call, function, &guard, &defs, &arguments);
             }
             convention => self.call_by_params(call, function, convention, &slots, &defs, &arguments),
@@ -173,22 +204,42 @@ impl Writer<'_> {
             }
         }
         let field = |name: &str, at: usize| {
-            if convention == Convention::Struct { format!("[{name}+{}]", at * 8) } else { format!("[{name}{at}]") }
+            if convention == Convention::Struct {
+                format!("[{name}+{}]", at * 8)
+            } else {
+                format!("[{name}{at}]")
+            }
         };
         for (at, (&class, argument)) in classes.iter().zip(arguments).enumerate() {
             self.line(format!("st.param{} {}, {argument};", param_type(class), field("passed", at)));
         }
         // A guarded call leaves its result as it was, which a `.param` cannot say: only calls without results are guarded.
-        let guard = if slots.is_empty() { self.guard_prefix(call.guard) } else { String::new() };
+        let guard = if slots.is_empty() { self.call_guard(call, function) } else { String::new() };
         self.transfer(call, function, &guard, &received, &passed);
         for (at, (&(class, _), def)) in slots.iter().zip(defs).enumerate() {
-            let at = if convention == Convention::Struct { field("received", at) } else { "[received]".to_owned() };
+            let at = if convention == Convention::Struct {
+                field("received", at)
+            } else {
+                "[received]".to_owned()
+            };
             self.line(format!("ld.param{} {def}, {at};", param_type(class)));
         }
         self.line("}");
     }
 
-    fn transfer(&mut self, call: &Call, function: &Function, guard: &str, results: &[String], arguments: &[String]) {
+    /// The guard of a call. Threads that call together are not parted by one.
+    fn call_guard(&mut self, call: &Call, function: &Function) -> String {
+        if function.is_convergent { String::new() } else { self.guard_prefix(call.guard) }
+    }
+
+    fn transfer(
+        &mut self,
+        call: &Call,
+        function: &Function,
+        guard: &str,
+        results: &[String],
+        arguments: &[String],
+    ) {
         let name = function_name(usize::from(call.function));
         let results = if results.is_empty() { String::new() } else { format!("({}), ", results.join(", ")) };
         let arguments = format!("({})", arguments.join(", "));
@@ -199,8 +250,11 @@ impl Writer<'_> {
         }
         let (address, prototype) = (self.temp(Class::L), self.fresh_label());
         let (formal_results, formals) = signature(function, true);
-        let formal_results =
-            if formal_results.is_empty() { String::new() } else { format!("({}) ", formal_results.join(", ")) };
+        let formal_results = if formal_results.is_empty() {
+            String::new()
+        } else {
+            format!("({}) ", formal_results.join(", "))
+        };
         self.line(format!("mov.u64 {address}, {name};"));
         self.lines.push(format!("{prototype}: .callprototype {formal_results}_ ({});", formals.join(", ")));
         self.line(format!("{guard}call {results}{address}, {arguments}, {prototype};"));
@@ -210,7 +264,9 @@ impl Writer<'_> {
     pub fn load_parameter(&mut self, function: &Function, at: usize, class: Class, register: &str) {
         match function.convention {
             Convention::Params => self.line(format!("ld.param{} {register}, [a{at}];", param_type(class))),
-            Convention::Struct => self.line(format!("ld.param{} {register}, [a+{}];", param_type(class), at * 8)),
+            Convention::Struct => {
+                self.line(format!("ld.param{} {register}, [a+{}];", param_type(class), at * 8))
+            }
             Convention::Registers => {
                 let kind = if matches!(class, Class::F | Class::D) { "f" } else { "b" };
                 self.line(format!("mov.{kind}{} {register}, %a{at};", width(class)));
@@ -218,12 +274,14 @@ impl Writer<'_> {
         }
     }
 
-    /// Hands the results back and returns.
+    /// Hands the results back.
     pub fn hand_back(&mut self, function: &Function) {
         for (at, &reg) in result_registers(function).iter().enumerate() {
             let register = self.reg(reg);
             match function.convention {
-                Convention::Params => self.line(format!("st.param{} [result], {register};", param_type(reg.class))),
+                Convention::Params => {
+                    self.line(format!("st.param{} [result], {register};", param_type(reg.class)))
+                }
                 Convention::Struct => {
                     self.line(format!("st.param{} [result+{}], {register};", param_type(reg.class), at * 8));
                 }
@@ -233,7 +291,6 @@ impl Writer<'_> {
                 }
             }
         }
-        self.line("ret;");
     }
 
     /// An early return from a function that threads may leave one by one.
@@ -242,15 +299,19 @@ impl Writer<'_> {
         if function.is_convergent {
             return;
         }
-        let predicate = self.predicate(cond);
-        let stay = predicate.map(|predicate| {
-            let stay = self.fresh_label();
-            self.jump(Some(&negated(&predicate)), false, &stay);
-            stay
-        });
-        self.hand_back(function);
-        if let Some(stay) = stay {
-            self.label(&stay);
+        let Some(predicate) = self.predicate(cond) else {
+            self.hand_back(function);
+            return self.line("ret;");
+        };
+        if is_guard_of_end(&predicate) {
+            // Results are set for all; who stays sets them again.
+            self.hand_back(function);
+            return self.line(format!("@{predicate} ret;"));
         }
+        let stay = self.fresh_label();
+        self.jump(Some(&negated(&predicate)), false, &stay);
+        self.hand_back(function);
+        self.line("ret;");
+        self.label(&stay);
     }
 }

@@ -52,7 +52,9 @@ impl Writer<'_> {
                 self.barrier_reduction(operation, *predicate, *def);
             }
             Collective::WarpBarrier => self.line(format!("{guard}bar.warp.sync {mask};")),
-            Collective::Elect if self.program.arch >= 90 && self.function.is_none() => self.elect(&guard, &mask),
+            Collective::Elect if self.program.arch >= 90 && self.function.is_none() => {
+                self.elect(&guard, &mask)
+            }
             Collective::ActiveMask => {
                 let unused = self.temp(Class::R);
                 self.line(format!("{guard}activemask.b32 {unused};"));
@@ -111,10 +113,11 @@ impl Writer<'_> {
 }
 
 /// The shuffle, or one from a lane of the mask where a lane would read from a lane outside of it, which is undefined.
-fn fitting_shuffle<'a>(mode: &'a str, b: u32, c: u32, lanes: u32) -> (&'a str, u32, u32) {
+fn fitting_shuffle(mode: &str, b: u32, c: u32, lanes: u32) -> (&str, u32, u32) {
     let (b, c) = (b & 31, c & 0x1F1F);
-    let is_defined =
-        (0..32).filter(|lane| lanes >> lane & 1 == 1).all(|lane| lanes >> source_lane(mode, lane, b, c) & 1 == 1);
+    let is_defined = (0..32)
+        .filter(|lane| lanes >> lane & 1 == 1)
+        .all(|lane| lanes >> source_lane(mode, lane, b, c) & 1 == 1);
     if is_defined { (mode, b, c) } else { ("idx", nth_lane(lanes, b), 31) }
 }
 

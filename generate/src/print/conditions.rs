@@ -57,11 +57,12 @@ pub(crate) fn scatters(statements: &[Statement], depth: usize, is_apart: bool) -
             scatters(then, depth, is_apart) || scatters(otherwise, depth, is_apart)
         }
         Statement::Loop(inner) => {
-            let is_apart = is_apart || matches!(inner.trips, Trips::Thread(..)) || scatters(&inner.body, 0, false);
+            let is_apart =
+                is_apart || matches!(inner.trips, Trips::Thread(..)) || scatters(&inner.body, 0, false);
             scatters(&inner.body, depth + 1, is_apart)
         }
         Statement::Switch(switch) => {
-            let is_apart = is_apart || !is_uniform(switch.selector);
+            let is_apart = is_apart || !is_uniform(switch.selector) || switch.guard.is_some();
             switch.arms.iter().any(|(arm, _)| scatters(arm, depth, is_apart))
         }
         Statement::Goto(goto) => goto.nodes.iter().any(|node| scatters(&node.body, depth, true)),

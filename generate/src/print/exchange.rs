@@ -72,11 +72,13 @@ impl Writer<'_> {
         if self.level != Level::Block {
             return self.line(format!("bar.warp.sync {lanes:#x};"));
         }
-        let count = threads(self.program).next_multiple_of(32);
+        let count = threads(self.program);
+        // A barrier counts whole warps, so a part of one is not counted.
+        let is_countable = count.is_multiple_of(32);
         let is_new = self.program.arch >= 70;
         match which % 8 {
             1 => self.line("barrier.sync 0;"),
-            2 => self.line(format!("bar.sync 1, {count};")),
+            2 if is_countable => self.line(format!("bar.sync 1, {count};")),
             3 if is_new => self.line("barrier.cta.sync.aligned 2;"),
             4 => {
                 // A guard that every thread passes.
@@ -90,7 +92,7 @@ impl Writer<'_> {
                 self.line(format!("mov.u32 {number}, 3;"));
                 self.line(format!("bar.sync {number};"));
             }
-            6 if is_new => self.line(format!("barrier.sync 4, {count};")),
+            6 if is_new && is_countable => self.line(format!("barrier.sync 4, {count};")),
             _ => self.line("bar.sync 0;"),
         }
     }

@@ -248,7 +248,6 @@ impl Writer<'_> {
     }
 }
 
-
 /// Bytes of a type in memory.
 pub(crate) fn kind_bytes(kind: &str) -> u32 {
     kind[1..].parse::<u32>().map_or(0, |bits| bits / 8)

@@ -101,7 +101,8 @@ fn parameters(program: &Program, needs: &ModuleNeeds, kernel: &[String]) -> Vec<
         let loaded = format!("[scalar_{number}]");
         kernel.iter().any(|line| line.contains(&loaded))
     };
-    let scalars = (0..program.scalars.len()).filter(is_used).map(|number| format!(".param .u32 scalar_{number}"));
+    let scalars =
+        (0..program.scalars.len()).filter(is_used).map(|number| format!(".param .u32 scalar_{number}"));
     buffers.chain(scalars).collect()
 }
 

@@ -190,7 +190,7 @@ impl Writer<'_> {
         if count == 0 || size == 0 {
             return;
         }
-        let stays = is_uniform(switch.selector);
+        let stays = is_uniform(switch.selector) && switch.guard.is_none();
         let level = if stays { self.level } else { Level::Thread };
         let labels: Vec<String> = (0..count).map(|_| self.fresh_label()).collect();
         let target = |entry: &u8| labels[usize::from(*entry) % count].as_str();
@@ -204,7 +204,11 @@ impl Writer<'_> {
                 let targets: Vec<&str> = switch.table.iter().map(target).collect();
                 self.lines.push(format!("{table}: .branchtargets {};", targets.join(", ")));
                 let uni = if stays && size.is_multiple_of(2) { ".uni" } else { "" };
-                self.line(format!("brx.idx{uni} {index}, {table};"));
+                let guard = self.guard_prefix(switch.guard);
+                self.line(format!("{guard}brx.idx{uni} {index}, {table};"));
+                if switch.guard.is_some() {
+                    self.jump(None, false, &end);
+                }
             }
             SwitchForm::Chain => {
                 for (value, entry) in switch.table.iter().enumerate().skip(1) {
@@ -226,7 +230,8 @@ impl Writer<'_> {
 
     /// Gotos. Each jump backwards costs fuel, so the region ends.
     pub fn goto(&mut self, goto: &Goto) {
-        let is_back = |at: usize, node: &Node| node.jumps.iter().any(|&(_, target)| usize::from(target) <= at);
+        let is_back =
+            |at: usize, node: &Node| node.jumps.iter().any(|&(_, target)| usize::from(target) <= at);
         let mut fuel = String::new();
         if goto.nodes.iter().enumerate().any(|(at, node)| is_back(at, node)) {
             fuel = self.reserved(format!("%fuel{}", goto.id), ".b32");

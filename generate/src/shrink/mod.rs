@@ -72,7 +72,11 @@ impl Shrinker<'_> {
     }
 
     /// Applies a change to ranges of things: all of them, halves, ..., single ones, from behind.
-    fn in_chunks(&mut self, count: impl Fn(&mut Program) -> usize, change: impl Fn(&mut Program, Range<usize>) -> bool) -> bool {
+    fn in_chunks(
+        &mut self,
+        count: impl Fn(&mut Program) -> usize,
+        change: impl Fn(&mut Program, Range<usize>) -> bool,
+    ) -> bool {
         let mut has_helped = false;
         let mut size = count(&mut self.best.program.clone());
         while size > 0 {

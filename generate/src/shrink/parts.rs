@@ -1,8 +1,8 @@
 //! The parts of a program, each with what may stand in its place that is simpler.
 
 use crate::tree::{
-    Access, Call, Class, Collective, Cond, Def, Exchange, Function, Guard, Init, Link, MemoryOp, Node, Operand, Program,
-    Reg, Shape, Statement, Trips,
+    Access, Call, Class, Collective, Cond, Def, Exchange, Function, Guard, Init, Link, MemoryOp, Node,
+    Operand, Program, Reg, Shape, Statement, Trips,
 };
 
 /// A part that can be made simpler.
@@ -41,7 +41,8 @@ impl Part<'_> {
     pub fn simplify(self, way: usize) -> bool {
         match (self, way) {
             (Self::Operand(operand), 0 | 1) => {
-                let is_simpler = !matches!(operand, Operand::Imm(0)) && *operand != Operand::Imm(1 - way as u64);
+                let is_simpler =
+                    !matches!(operand, Operand::Imm(0)) && *operand != Operand::Imm(1 - way as u64);
                 is_simpler && replace(operand, Operand::Imm(way as u64))
             }
             (Self::Def(def), 0) => replace(def, Def::Nowhere),
@@ -173,6 +174,7 @@ fn visit_statement(statement: &mut Statement, see: &mut dyn FnMut(Part)) {
             see(Part::Arms(&mut switch.arms));
             see(Part::Table(&mut switch.table));
             see(Part::Operand(&mut switch.selector));
+            see(Part::Guard(&mut switch.guard));
             switch.arms.iter_mut().for_each(|(_, falls)| see(Part::Flag(falls)));
         }
         Statement::Goto(goto) => {
@@ -253,7 +255,9 @@ fn visit_collective(collective: &mut Collective, see: &mut dyn FnMut(Part)) {
             see(Part::Operand(value));
             see(Part::Def(def));
         }
-        Collective::Ballot(_, def) | Collective::Vote(_, _, def) | Collective::BarrierReduction(_, _, def) => {
+        Collective::Ballot(_, def)
+        | Collective::Vote(_, _, def)
+        | Collective::BarrierReduction(_, _, def) => {
             see(Part::Def(def));
         }
         Collective::WarpBarrier | Collective::Elect | Collective::ActiveMask => {}
