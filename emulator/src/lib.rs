@@ -10,15 +10,18 @@ pub mod arith;
 mod atomics;
 mod checks;
 mod decode;
+mod exec;
 pub mod lanes;
 mod launch;
 mod layout;
+mod memory;
 mod module;
 mod program;
 mod run;
 mod source;
 mod stop;
 mod uninterpreted;
+mod warp;
 
 pub use checks::{Checks, Finding, Report};
 pub use launch::{Argument, Launch, Limits, Options, Outcome, run};

@@ -96,8 +96,3 @@ pub(super) fn named_space(of: &Instruction<'_>) -> Option<StateSpace> {
 pub(super) fn is_signed(ty: PtxType) -> bool {
     matches!(ty, PtxType::S8 | PtxType::S16 | PtxType::S32 | PtxType::S64)
 }
-
-/// The source that a target's slot is.
-pub(super) fn as_source(target: Target) -> Option<Source> {
-    (target.slot != Target::SINK_SLOT).then_some(Source::Slot(target.slot))
-}
