@@ -5,3 +5,4 @@
 
 pub mod arith;
 pub mod lanes;
+pub mod tensor;

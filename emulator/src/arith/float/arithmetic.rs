@@ -37,7 +37,9 @@ pub fn evaluator(mut qualifiers: Qualifiers, request: &Request) -> Option<Evalua
         "fma" | "mad" => spec.build::<Fused, 3>(request),
         _ if narrow.is_some() || float.packing != Packing::Single || float.format.bits() < 32 => None,
         // Before PTX 1.4 these had an approximate default in `f32` and a rounded one in `f64`.
-        "div" | "rcp" | "sqrt" if !rounded && float.format == Format::F32 => approximate::legacy(request, finish),
+        "div" | "rcp" | "sqrt" if !rounded && float.format == Format::F32 => {
+            approximate::legacy(request, finish)
+        }
         "div" => spec.build::<Divide, 2>(request),
         "rcp" => spec.build::<Reciprocal, 1>(request),
         "sqrt" => spec.build::<SquareRoot, 1>(request),
@@ -61,7 +63,8 @@ impl Spec {
         let Self { finish, float, narrow } = *self;
         if let Some(narrow) = narrow {
             let mixed = float == FloatType::parse("f32")? && narrow.format.bits() == 16;
-            return (mixed && narrow.packing == Packing::Single).then(|| mixed_sources::<O, N>(finish, narrow.format));
+            return (mixed && narrow.packing == Packing::Single)
+                .then(|| mixed_sources::<O, N>(finish, narrow.format));
         }
         Some(match (float.format, finish.rounding) {
             (Format::F64, _) if finish.flush || finish.saturate => return None,

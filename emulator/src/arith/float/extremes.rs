@@ -66,7 +66,11 @@ impl Extreme {
         }
         match best {
             Some(best) if nans == 0 || !self.nan => {
-                if self.xor_sign { best & !sign | signs } else { best }
+                if self.xor_sign {
+                    best & !sign | signs
+                } else {
+                    best
+                }
             }
             _ => self.format.nan(),
         }

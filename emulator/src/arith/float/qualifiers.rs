@@ -35,7 +35,8 @@ impl<'a> Qualifiers<'a> {
 
     /// Takes the first qualifier that `read` understands.
     pub fn take_first<T>(&mut self, read: impl Fn(&'a str) -> Option<T>) -> Option<T> {
-        let (index, value) = self.rest.iter().enumerate().find_map(|(index, word)| Some((index, read(word)?)))?;
+        let (index, value) =
+            self.rest.iter().enumerate().find_map(|(index, word)| Some((index, read(word)?)))?;
         self.rest.remove(index);
         Some(value)
     }

@@ -50,9 +50,9 @@ fn test(word: &str) -> Option<fn(Format, u64) -> bool> {
         "number" => |format, magnitude| magnitude <= format.infinity(),
         "notanumber" => |format, magnitude| magnitude > format.infinity(),
         // Zeros count as normal numbers.
-        "normal" => {
-            |format, magnitude| magnitude == 0 || (format.smallest_normal()..format.infinity()).contains(&magnitude)
-        }
+        "normal" => |format, magnitude| {
+            magnitude == 0 || (format.smallest_normal()..format.infinity()).contains(&magnitude)
+        },
         "subnormal" => |format, magnitude| (1..format.smallest_normal()).contains(&magnitude),
         _ => return None,
     })

@@ -30,7 +30,9 @@ pub fn evaluator(mut qualifiers: Qualifiers, request: &Request) -> Option<Evalua
             (Number::Float(target), Number::Integer(source)) => {
                 integer::into_float(modifiers, target, source)
             }
-            (Number::Integer(target), Number::Float(source)) => integer::from_float(modifiers, target, source),
+            (Number::Integer(target), Number::Float(source)) => {
+                integer::from_float(modifiers, target, source)
+            }
             (Number::Integer(_), Number::Integer(_)) => None,
         },
         _ if target == "tf32" => {
@@ -99,7 +101,8 @@ impl Modifiers {
     /// The value of a source.
     #[inline]
     fn read(self, format: Format, bits: u64) -> f64 {
-        let value = format.decode(if self.flush && format == Format::F32 { format.flush(bits) } else { bits });
+        let value =
+            format.decode(if self.flush && format == Format::F32 { format.flush(bits) } else { bits });
         match self.integral {
             Some(integral) => integral.apply(value),
             None => value,

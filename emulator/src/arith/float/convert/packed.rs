@@ -114,7 +114,8 @@ pub fn evaluator(modifiers: Modifiers, target: &str, source: &str, sources: usiz
     let source = Packed::parse(source)?;
     let rounding = rounding?;
     // Into 16 bits from fewer, or into fewer from 16.
-    let known = packed.count == 2 && source.count == 2 && sources == 1 && packed.is_narrow() != source.is_narrow();
+    let known =
+        packed.count == 2 && source.count == 2 && sources == 1 && packed.is_narrow() != source.is_narrow();
     let exponents = [packed, source].map(|it| it.element == Element::Exponent);
     let wide = if packed.is_narrow() { source } else { packed };
     let format = if exponents.contains(&true) { Format::BF16 } else { Format::F16 };

@@ -18,8 +18,7 @@ pub fn convert(modifiers: Modifiers, target: Format, source: Format) -> Option<E
         return Some(map(Packing::Single, move |[a]: [u64; 1]| a & mask));
     }
     let rounding = modifiers.rounding.unwrap_or(Rounding::NearestEven);
-    let convert =
-        move |[a]: [u64; 1]| modifiers.write(target, modifiers.read(source, a), rounding);
+    let convert = move |[a]: [u64; 1]| modifiers.write(target, modifiers.read(source, a), rounding);
     Some(map(Packing::Single, convert))
 }
 
