@@ -20,6 +20,7 @@ mod program;
 mod run;
 mod source;
 mod stop;
+pub mod tensor;
 mod uninterpreted;
 mod warp;
 

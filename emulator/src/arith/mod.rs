@@ -1,5 +1,8 @@
 //! What arithmetic instructions compute: mnemonics become evaluators over the lanes of a warp.
 
+pub mod float;
+mod integer;
+
 use crate::lanes::Lanes;
 
 /// An evaluator: sources in, results out, all 32 lanes at once.
@@ -71,6 +74,10 @@ impl<'a> Request<'a> {
 /// The evaluator of one instruction; `None` where it is no arithmetic or not known.
 #[must_use]
 pub fn evaluator(request: &Request) -> Option<Evaluator> {
+<<<<<<< HEAD
     let _ = request;
     None
+=======
+    integer::evaluator(request).or_else(|| float::evaluator(request))
+>>>>>>> float
 }

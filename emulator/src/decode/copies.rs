@@ -1,7 +1,7 @@
 //! `mov` and conversions of addresses.
 
 use super::{Decoder, Instruction, NotModelled};
-use crate::program::{Kind, Source, Target};
+use crate::program::Kind;
 use ptxopt_components::operand::OperandKind;
 use ptxopt_components::types::{PtxType, StateSpace};
 
