@@ -2,6 +2,31 @@
 //!
 //! It reads modules through the engine's reader and knows instructions by their mnemonics alone: neither the opcode
 //! table's roles and effects nor any evaluation code of the optimizer is used, so that one checks the other.
+//!
+//! [`Module::load`] decodes a module once; [`run`] launches one of its kernels and gives back everything that can be
+//! seen afterwards.
 
 pub mod arith;
+mod atomics;
+mod checks;
+mod decode;
+mod exec;
 pub mod lanes;
+mod launch;
+mod layout;
+mod memory;
+mod module;
+mod program;
+mod run;
+mod source;
+mod stop;
+pub mod tensor;
+mod uninterpreted;
+mod warp;
+
+pub use checks::{Checks, Finding, Report};
+pub use launch::{Argument, Launch, Limits, Options, Outcome, run};
+pub use module::{Entry, LoadError, Module, Parameter};
+pub use ptxopt_components::types::StateSpace;
+pub use stop::{Access, Place, Stop, Thread};
+pub use uninterpreted::{Effect, LogEntry, PrintArgument};

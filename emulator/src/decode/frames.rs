@@ -1,0 +1,187 @@
+//! Frames: the register slots and the local memory of a function, and what its own names mean.
+
+use crate::layout::{DYNAMIC, Layout, SPACE_FIRST, Symbol};
+use crate::module::LoadError;
+use crate::program::{FormalPlace, Target};
+use crate::source::declarations::variables;
+use crate::source::headers::{Formal, Header};
+use crate::source::tokens::Tokens;
+use ahash::AHashMap;
+use ptxopt_components::code_object::CodeFlags;
+use ptxopt_components::types::{PtxType, StateSpace};
+use ptxopt_components::vreg::VRegName;
+use ptxopt_engine::ptx::scan;
+use ptxopt_engine::view::FunctionView;
+
+/// Slots of a register.
+#[derive(Clone, Copy, Debug)]
+pub struct Register {
+    /// Its first slot.
+    pub slot: u32,
+    /// Elements of a vector, else 1.
+    pub lanes: u32,
+    /// Cells of an element: 2 for 128 bits.
+    pub cells: u32,
+    /// Ones for the bits of a cell.
+    pub mask: u64,
+}
+
+/// What a function's frame holds.
+pub struct Frame {
+    /// By virtual register.
+    pub vregs: Vec<Register>,
+    /// The slot of the carry flag.
+    pub carry: u32,
+    /// Number of slots.
+    pub slots: u32,
+    /// Variables and parameters of the function.
+    pub symbols: AHashMap<String, Symbol>,
+    /// Bytes of the variables among them that lie in the frame.
+    pub sizes: AHashMap<String, u64>,
+    /// Bytes of local memory.
+    pub local_size: u64,
+    /// Its alignment.
+    pub local_align: u64,
+    /// Whether it is a kernel.
+    pub is_entry: bool,
+    /// Where arguments go.
+    pub parameters: Vec<FormalPlace>,
+    /// Where results are found.
+    pub results: Vec<FormalPlace>,
+}
+
+impl Frame {
+    /// Fills in where dynamic shared memory starts.
+    pub fn finish(&mut self, dynamic_shared: u64) {
+        for symbol in self.symbols.values_mut() {
+            if let Symbol::Variable { address: address @ DYNAMIC, .. } = symbol {
+                *address = dynamic_shared;
+            }
+        }
+    }
+
+    fn reserve(&mut self, size: u64, align: u64) -> u64 {
+        let offset = self.local_size.next_multiple_of(align);
+        self.local_size = offset + size;
+        self.local_align = self.local_align.max(align);
+        offset
+    }
+}
+
+/// Lays out the frame of a function, and places the shared, global and constant variables that it declares.
+pub fn frame(
+    view: &FunctionView<'_>,
+    header: &Header,
+    scanned: &scan::Module<'_>,
+    layout: &mut Layout,
+) -> Result<Frame, LoadError> {
+    let mut frame = Frame {
+        vregs: Vec::new(),
+        carry: 0,
+        slots: 0,
+        symbols: AHashMap::new(),
+        sizes: AHashMap::new(),
+        local_size: 0,
+        local_align: 16,
+        is_entry: view.state.flags.contains(CodeFlags::ENTRY),
+        parameters: Vec::new(),
+        results: Vec::new(),
+    };
+    for vreg in view.vregs {
+        let bits = vreg.ty.element().bits();
+        let (lanes, cells) = (u32::from(vreg.ty.lanes), if bits > 64 { 2 } else { 1 });
+        let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+        frame.vregs.push(Register { slot: frame.slots, lanes, cells, mask });
+        frame.slots += lanes * cells;
+    }
+    frame.carry = frame.slots;
+    frame.slots += 1;
+    formals(view, header, scanned, &mut frame)?;
+    declarations(view, scanned, layout, &mut frame)?;
+    Ok(frame)
+}
+
+fn formals(
+    view: &FunctionView<'_>,
+    header: &Header,
+    scanned: &scan::Module<'_>,
+    frame: &mut Frame,
+) -> Result<(), LoadError> {
+    let mut next_kernel = SPACE_FIRST;
+    let mut place = |formal: &Formal, frame: &mut Frame| {
+        if formal.is_register {
+            return match register_called(view, scanned, &formal.name) {
+                Some(vreg) => {
+                    let register = frame.vregs[vreg];
+                    let target = Target { slot: register.slot, mask: register.mask };
+                    Ok(FormalPlace::Register(target, register.lanes * register.cells))
+                }
+                // A parameter that the body never names has no register.
+                None => {
+                    Ok(FormalPlace::Register(Target::SINK, if formal.ty == PtxType::B128 { 2 } else { 1 }))
+                }
+            };
+        }
+        let element = u64::from(formal.ty.bits().div_ceil(8));
+        if frame.is_entry {
+            let address = next_kernel.next_multiple_of(formal.align);
+            next_kernel = address + formal.size;
+            let symbol = Symbol::Variable { space: StateSpace::Param, address, element };
+            frame.symbols.insert(formal.name.clone(), symbol);
+            Ok(FormalPlace::Kernel(address, formal.size))
+        } else {
+            let offset = frame.reserve(formal.size, formal.align);
+            let symbol = Symbol::Frame { space: StateSpace::Param, offset, element };
+            frame.symbols.insert(formal.name.clone(), symbol);
+            frame.sizes.insert(formal.name.clone(), formal.size);
+            Ok(FormalPlace::Frame(offset, formal.size))
+        }
+    };
+    let results: Result<Vec<_>, LoadError> =
+        header.results.iter().map(|formal| place(formal, frame)).collect();
+    let parameters: Result<Vec<_>, LoadError> =
+        header.parameters.iter().map(|formal| place(formal, frame)).collect();
+    (frame.results, frame.parameters) = (results?, parameters?);
+    Ok(())
+}
+
+fn register_called(view: &FunctionView<'_>, scanned: &scan::Module<'_>, name: &str) -> Option<usize> {
+    view.vreg_names.iter().position(|vreg| {
+        vreg.number == VRegName::WHOLE && view.pools.names.bytes(scanned.text, vreg.prefix) == name.as_bytes()
+    })
+}
+
+fn declarations(
+    view: &FunctionView<'_>,
+    scanned: &scan::Module<'_>,
+    layout: &mut Layout,
+    frame: &mut Frame,
+) -> Result<(), LoadError> {
+    for decl in view.decls {
+        let mut text = scanned.text[decl.directives.range()].to_vec();
+        text.push(b' ');
+        text.extend_from_slice(view.pools.names.bytes(scanned.text, decl.name));
+        text.extend_from_slice(&scanned.text[decl.rest.range()]);
+        text.push(b';');
+        let place = decl.directives.first as usize;
+        let at_home = |error| match error {
+            LoadError::Declaration { reason, .. } => LoadError::declaration(scanned.text, place, reason),
+            error => error,
+        };
+        for variable in variables(&mut Tokens::new(&text, 0, text.len())).map_err(at_home)? {
+            let (name, element, space) = (variable.name.clone(), variable.element_size(), variable.space);
+            let symbol = if matches!(space, StateSpace::Local | StateSpace::Param) {
+                let size = variable.size.unwrap_or(0);
+                let offset = frame.reserve(size, variable.align);
+                frame.sizes.insert(name.clone(), size);
+                Symbol::Frame { space, offset, element }
+            } else if variable.is_extern && layout.symbols.contains_key(&name) {
+                continue;
+            } else {
+                layout.place(scanned.text, variable).map_err(at_home)?
+            };
+            frame.symbols.insert(name, symbol);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,282 @@
+//! Variables: space, alignment, type, dimensions, initialiser.
+
+use super::expressions::{Address, Value, expression, integer};
+use super::tokens::{Token, Tokens};
+use crate::module::LoadError;
+use ptxopt_components::types::{PtxType, StateSpace};
+
+/// A declared variable.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// Where it lives.
+    pub space: StateSpace,
+    /// Alignment in bytes.
+    pub align: u64,
+    /// Type of an element.
+    pub element: PtxType,
+    /// Elements of a vector, else 1.
+    pub lanes: u64,
+    /// Dimensions, outermost first.
+    pub dimensions: Vec<u64>,
+    /// Bytes; none where the array is unsized.
+    pub size: Option<u64>,
+    /// Declared `.extern`.
+    pub is_extern: bool,
+    /// What it holds at the start, zeros elsewhere.
+    pub initial: Vec<Piece>,
+    /// Byte offset of the declaration in the text.
+    pub offset: usize,
+}
+
+/// Bytes of an initialiser.
+#[derive(Clone, Debug)]
+pub struct Piece {
+    /// Byte offset in the variable.
+    pub at: u64,
+    /// Number of bytes.
+    pub size: u64,
+    /// What is written.
+    pub value: PieceValue,
+}
+
+/// What a [`Piece`] holds.
+#[derive(Clone, Debug)]
+pub enum PieceValue {
+    /// Bits, low bytes first.
+    Bits(u64),
+    /// An address.
+    Address(Address),
+}
+
+impl Variable {
+    /// Bytes of an element, vectors whole.
+    #[must_use]
+    pub fn element_size(&self) -> u64 {
+        bytes_of(self.element) * self.lanes
+    }
+}
+
+/// Bytes that a value of type `ty` takes in memory.
+#[must_use]
+pub fn bytes_of(ty: PtxType) -> u64 {
+    u64::from(ty.bits().div_ceil(8))
+}
+
+/// Elements that one declaration may ask for; beyond is an error and not an allocation.
+const SIZE_MAX: u64 = 1 << 40;
+
+/// The variables of one declaration: `tokens` stand at its first directive and end up behind the semicolon.
+///
+/// # Errors
+/// What is no declaration of variables.
+pub fn variables(tokens: &mut Tokens<'_>) -> Result<Vec<Variable>, LoadError> {
+    let mut prefix = Prefix::default();
+    let mut found = Vec::new();
+    loop {
+        match tokens.next()? {
+            Token::Directive(word) => prefix.directive(word, tokens)?,
+            Token::Word(name) => {
+                prefix.declarator(name, tokens, &mut found)?;
+                match tokens.next()? {
+                    Token::Mark(b',') => {}
+                    Token::Mark(b';') | Token::End => return Ok(found),
+                    other => return Err(tokens.error(format!("found {other:?}, expected `,` or `;`"))),
+                }
+            }
+            other => return Err(tokens.error(format!("found {other:?}, expected a variable"))),
+        }
+    }
+}
+
+/// The directives in front of a name.
+#[derive(Default)]
+struct Prefix {
+    space: StateSpace,
+    align: Option<u64>,
+    element: Option<PtxType>,
+    lanes: u64,
+    is_extern: bool,
+}
+
+impl Prefix {
+    fn directive(&mut self, word: &[u8], tokens: &mut Tokens<'_>) -> Result<(), LoadError> {
+        match word {
+            b"align" => self.align = Some(integer(tokens)?),
+            b"extern" => self.is_extern = true,
+            b"visible" | b"weak" | b"common" | b"ptr" => {}
+            b"v2" => self.lanes = 2,
+            b"v4" => self.lanes = 4,
+            b"v8" => self.lanes = 8,
+            b"tex" => {
+                self.space = StateSpace::Global;
+                self.element = Some(PtxType::TexRef);
+            }
+            b"attribute" => while !matches!(tokens.next()?, Token::Mark(b')') | Token::End) {},
+            _ => match (StateSpace::parse(word), PtxType::parse(word)) {
+                (Some(space), _) => self.space = space,
+                (_, Some(ty)) => self.element = Some(ty),
+                _ => {
+                    return Err(
+                        tokens.error(format!("`.{}` is no type or space", String::from_utf8_lossy(word)))
+                    );
+                }
+            },
+        }
+        Ok(())
+    }
+
+    fn declarator(
+        &self,
+        name: &[u8],
+        tokens: &mut Tokens<'_>,
+        found: &mut Vec<Variable>,
+    ) -> Result<(), LoadError> {
+        let offset = tokens.first;
+        let element = self.element.ok_or_else(|| tokens.error("variable without a type"))?;
+        let mut family = None;
+        if tokens.eat(b'<')? {
+            family = Some(integer(tokens)?);
+            tokens.expect(b'>')?;
+        }
+        let mut dimensions = Vec::new();
+        let mut is_unsized = false;
+        while tokens.eat(b'[')? {
+            if tokens.eat(b']')? {
+                is_unsized = true;
+                dimensions.push(0);
+            } else {
+                dimensions.push(integer(tokens)?);
+                tokens.expect(b']')?;
+            }
+        }
+        let lanes = self.lanes.max(1);
+        let natural = bytes_of(element) * lanes;
+        let mut variable = Variable {
+            name: String::from_utf8_lossy(name).into_owned(),
+            space: self.space,
+            align: self.align.unwrap_or(natural).max(1),
+            element,
+            lanes,
+            dimensions,
+            size: None,
+            is_extern: self.is_extern,
+            initial: Vec::new(),
+            offset,
+        };
+        if !variable.align.is_power_of_two() {
+            return Err(tokens.error("alignment that is no power of two"));
+        }
+        let mut count = 0;
+        if tokens.eat(b'=')? {
+            count = Initialiser { variable: &mut variable }.read(tokens)?;
+        }
+        if is_unsized && let Some(first) = variable.dimensions.first_mut() {
+            *first = count;
+        }
+        if !is_unsized || count > 0 {
+            let size = variable.dimensions.iter().try_fold(natural, |size, &dim| size.checked_mul(dim));
+            let size = size.filter(|&size| size <= SIZE_MAX);
+            variable.size = Some(size.ok_or_else(|| tokens.error("variable too large"))?);
+        }
+        match family {
+            None => found.push(variable),
+            Some(count) if count > 1 << 16 => return Err(tokens.error("too many variables")),
+            Some(count) => {
+                found.extend((0..count).map(|number| Variable {
+                    name: format!("{}{number}", variable.name),
+                    ..variable.clone()
+                }))
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Fills a variable from its braces.
+struct Initialiser<'v> {
+    variable: &'v mut Variable,
+}
+
+impl Initialiser<'_> {
+    /// Reads the initialiser behind `=`; gives the number of elements of the outermost dimension.
+    fn read(&mut self, tokens: &mut Tokens<'_>) -> Result<u64, LoadError> {
+        let mut extents = self.variable.dimensions.clone();
+        if self.variable.lanes > 1 {
+            extents.push(self.variable.lanes);
+        }
+        let scalar = bytes_of(self.variable.element);
+        if let Token::Text(text) = tokens.peek()? {
+            tokens.next()?;
+            let bytes = unescaped(text);
+            for (at, &byte) in bytes.iter().enumerate() {
+                let value = PieceValue::Bits(u64::from(byte));
+                self.variable.initial.push(Piece { at: at as u64, size: 1, value });
+            }
+            return Ok(bytes.len() as u64);
+        }
+        let end = self.level(tokens, &extents, 0)?;
+        let inner: u64 = extents.iter().skip(1).product();
+        Ok(end.div_ceil((inner * scalar).max(1)))
+    }
+
+    /// One brace level, or one value; `at` is its first byte. Gives the byte behind what it wrote.
+    fn level(&mut self, tokens: &mut Tokens<'_>, extents: &[u64], at: u64) -> Result<u64, LoadError> {
+        if !tokens.eat(b'{')? {
+            return self.scalar(tokens, at);
+        }
+        let inner = extents.get(1..).unwrap_or_default();
+        let stride = inner.iter().product::<u64>() * bytes_of(self.variable.element);
+        let mut next = at;
+        let mut end = at;
+        while !tokens.eat(b'}')? {
+            let is_nested = tokens.peek()? == Token::Mark(b'{');
+            end = self.level(tokens, inner, next)?;
+            next = if is_nested { next + stride } else { end };
+            end = end.max(next);
+            if !tokens.eat(b',')? {
+                tokens.expect(b'}')?;
+                break;
+            }
+        }
+        Ok(end)
+    }
+
+    fn scalar(&mut self, tokens: &mut Tokens<'_>, at: u64) -> Result<u64, LoadError> {
+        let element = self.variable.element;
+        let size = bytes_of(element);
+        let value = match expression(tokens)? {
+            Value::Address(address) => PieceValue::Address(address),
+            Value::Integer(bits) => PieceValue::Bits(bits),
+            Value::Single(bits) if element == PtxType::F64 => {
+                PieceValue::Bits(f64::from(f32::from_bits(bits)).to_bits())
+            }
+            Value::Single(bits) => PieceValue::Bits(u64::from(bits)),
+            Value::Double(value) if size == 4 => PieceValue::Bits(u64::from((value as f32).to_bits())),
+            Value::Double(value) if size == 8 => PieceValue::Bits(value.to_bits()),
+            Value::Double(_) => return Err(tokens.error("a real in a variable that holds none")),
+        };
+        self.variable.initial.push(Piece { at, size, value });
+        Ok(at + size)
+    }
+}
+
+/// The bytes that a string stands for.
+fn unescaped(text: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = text.iter().copied();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'\\' => match rest.next() {
+                Some(b'n') => b'\n',
+                Some(b't') => b'\t',
+                Some(b'r') => b'\r',
+                Some(b'0') | None => 0,
+                Some(other) => other,
+            },
+            byte => byte,
+        });
+    }
+    bytes
+}

@@ -1,0 +1,179 @@
+//! Constant expressions of initialisers and dimensions (PTX ISA 9.0, sections 4.5 and 5.4.4).
+
+use super::tokens::{Token, Tokens};
+use crate::module::LoadError;
+
+/// The value of an expression.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// An integer.
+    Integer(u64),
+    /// The bits of a single.
+    Single(u32),
+    /// A double.
+    Double(f64),
+    /// The address of a variable or function.
+    Address(Address),
+}
+
+/// `generic(name) + addend`, of which `mask` is taken and moved down.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Address {
+    /// The variable or function.
+    pub name: String,
+    /// Bytes behind it.
+    pub addend: i64,
+    /// Whether its generic address is meant and not that in its own space.
+    pub is_generic: bool,
+    /// The bits that are taken.
+    pub mask: u64,
+}
+
+/// Parentheses and signs inside one another, each a stack frame.
+const DEPTH_MAX: u32 = 128;
+
+/// The expression that starts here.
+///
+/// # Errors
+/// What is no constant expression.
+pub fn expression(tokens: &mut Tokens<'_>) -> Result<Value, LoadError> {
+    binary(tokens, 0, 0)
+}
+
+/// The integer that starts here.
+///
+/// # Errors
+/// What is no constant integer.
+pub fn integer(tokens: &mut Tokens<'_>) -> Result<u64, LoadError> {
+    match expression(tokens)? {
+        Value::Integer(value) => Ok(value),
+        _ => Err(tokens.error("expected an integer")),
+    }
+}
+
+/// Symbol and strength of the operator here, and where the text behind it starts.
+fn operator(tokens: &Tokens<'_>) -> Result<Option<(&'static str, u32, usize)>, LoadError> {
+    let mut behind = tokens.clone();
+    let Token::Mark(first) = behind.next()? else { return Ok(None) };
+    let mut further = behind.clone();
+    let second = match further.next()? {
+        Token::Mark(byte) if further.first == behind.position() => byte,
+        _ => 0,
+    };
+    let (symbol, strength) = match (first, second) {
+        (b'<', b'<') => ("<<", 4),
+        (b'>', b'>') => (">>", 4),
+        (b'|', _) => ("|", 1),
+        (b'^', _) => ("^", 2),
+        (b'&', _) => ("&", 3),
+        (b'+', _) => ("+", 5),
+        (b'-', _) => ("-", 5),
+        (b'*', _) => ("*", 6),
+        (b'/', _) => ("/", 6),
+        (b'%', _) => ("%", 6),
+        _ => return Ok(None),
+    };
+    let end = if symbol.len() == 2 { further.position() } else { behind.position() };
+    Ok(Some((symbol, strength, end)))
+}
+
+fn binary(tokens: &mut Tokens<'_>, weakest: u32, depth: u32) -> Result<Value, LoadError> {
+    let mut left = unary(tokens, depth)?;
+    loop {
+        let (symbol, strength) = match operator(tokens)? {
+            Some((symbol, strength, end)) if strength > weakest => {
+                tokens.jump(end);
+                (symbol, strength)
+            }
+            _ => return Ok(left),
+        };
+        let right = binary(tokens, strength, depth)?;
+        left = apply(symbol, left, right).ok_or_else(|| tokens.error("expression without a value"))?;
+    }
+}
+
+fn unary(tokens: &mut Tokens<'_>, depth: u32) -> Result<Value, LoadError> {
+    if depth > DEPTH_MAX {
+        return Err(tokens.error("expression too deep"));
+    }
+    match tokens.next()? {
+        Token::Integer(mask) if tokens.peek()? == Token::Mark(b'(') => {
+            tokens.expect(b'(')?;
+            let inner = binary(tokens, 0, depth + 1)?;
+            tokens.expect(b')')?;
+            match inner {
+                Value::Address(address) => Ok(Value::Address(Address { mask, ..address })),
+                _ => Err(tokens.error("expected an address under the mask")),
+            }
+        }
+        Token::Integer(value) => Ok(Value::Integer(value)),
+        Token::Single(bits) => Ok(Value::Single(bits)),
+        Token::Double(value) => Ok(Value::Double(value)),
+        Token::Word(b"generic") if tokens.peek()? == Token::Mark(b'(') => {
+            tokens.expect(b'(')?;
+            let inner = binary(tokens, 0, depth + 1)?;
+            tokens.expect(b')')?;
+            match inner {
+                Value::Address(address) => Ok(Value::Address(Address { is_generic: true, ..address })),
+                _ => Err(tokens.error("expected a variable in `generic`")),
+            }
+        }
+        Token::Word(b"WARP_SZ") => Ok(Value::Integer(32)),
+        Token::Word(name) => Ok(Value::Address(Address {
+            name: String::from_utf8_lossy(name).into_owned(),
+            addend: 0,
+            is_generic: false,
+            mask: u64::MAX,
+        })),
+        Token::Mark(b'(') => {
+            let inner = binary(tokens, 0, depth + 1)?;
+            tokens.expect(b')')?;
+            Ok(inner)
+        }
+        Token::Mark(b'+') => unary(tokens, depth + 1),
+        Token::Mark(b'-') => match unary(tokens, depth + 1)? {
+            Value::Integer(value) => Ok(Value::Integer(value.wrapping_neg())),
+            Value::Single(bits) => Ok(Value::Single(bits ^ 1 << 31)),
+            Value::Double(value) => Ok(Value::Double(-value)),
+            Value::Address(_) => Err(tokens.error("an address has no negative")),
+        },
+        Token::Mark(b'~') => match unary(tokens, depth + 1)? {
+            Value::Integer(value) => Ok(Value::Integer(!value)),
+            _ => Err(tokens.error("expected an integer")),
+        },
+        found => Err(tokens.error(format!("found {found:?}, expected a constant"))),
+    }
+}
+
+fn apply(symbol: &str, left: Value, right: Value) -> Option<Value> {
+    Some(match (left, right) {
+        (Value::Integer(a), Value::Integer(b)) => Value::Integer(match symbol {
+            "+" => a.wrapping_add(b),
+            "-" => a.wrapping_sub(b),
+            "*" => a.wrapping_mul(b),
+            // Integers are signed unless they carry a `U`, which no initialiser in the wild does.
+            "/" => (a as i64).checked_div(b as i64)? as u64,
+            "%" => (a as i64).checked_rem(b as i64)? as u64,
+            "<<" => a.wrapping_shl(b as u32),
+            ">>" => (a as i64).wrapping_shr(b as u32) as u64,
+            "&" => a & b,
+            "|" => a | b,
+            _ => a ^ b,
+        }),
+        (Value::Double(a), Value::Double(b)) => Value::Double(match symbol {
+            "+" => a + b,
+            "-" => a - b,
+            "*" => a * b,
+            "/" => a / b,
+            _ => return None,
+        }),
+        (Value::Address(address), Value::Integer(by)) if matches!(symbol, "+" | "-") => {
+            let by = if symbol == "+" { by as i64 } else { (by as i64).wrapping_neg() };
+            Value::Address(Address { addend: address.addend.wrapping_add(by), ..address })
+        }
+        (Value::Integer(by), Value::Address(address)) if symbol == "+" => {
+            Value::Address(Address { addend: address.addend.wrapping_add(by as i64), ..address })
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,216 @@
+//! Words, numbers, strings and punctuation of module-level text.
+
+use super::super::module::LoadError;
+
+/// One token.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Token<'t> {
+    /// `.align`, without its dot.
+    Directive(&'t [u8]),
+    /// A name.
+    Word(&'t [u8]),
+    /// An integer.
+    Integer(u64),
+    /// `0f3F800000`: the bits of a single.
+    Single(u32),
+    /// A double, written as such or by its bits.
+    Double(f64),
+    /// A string without its quotes, escapes as written.
+    Text(&'t [u8]),
+    /// Anything else, one byte.
+    Mark(u8),
+    /// The end.
+    End,
+}
+
+/// A place in a text, moving from token to token.
+#[derive(Clone)]
+pub struct Tokens<'t> {
+    text: &'t [u8],
+    at: usize,
+    end: usize,
+    /// Where the last token started.
+    pub first: usize,
+}
+
+fn continues_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'%')
+}
+
+impl<'t> Tokens<'t> {
+    /// The tokens of `text[first..end]`.
+    #[must_use]
+    pub fn new(text: &'t [u8], first: usize, end: usize) -> Self {
+        Self { text, at: first, end, first }
+    }
+
+    /// Where the next token is looked for.
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Goes on at byte `at` of the text.
+    pub fn jump(&mut self, at: usize) {
+        self.at = at;
+    }
+
+    /// The error `reason` at the last token.
+    #[must_use]
+    pub fn error(&self, reason: impl Into<String>) -> LoadError {
+        LoadError::declaration(self.text, self.first, reason.into())
+    }
+
+    fn byte(&self) -> u8 {
+        if self.at < self.end { self.text[self.at] } else { 0 }
+    }
+
+    fn skip_blank(&mut self) {
+        while self.at < self.end {
+            let rest = &self.text[self.at..self.end];
+            if rest[0].is_ascii_whitespace() {
+                self.at += 1;
+            } else if rest.starts_with(b"//") || rest[0] == b'#' {
+                self.skip_line();
+            } else if rest.starts_with(b"/*") {
+                let close = rest.windows(2).skip(2).position(|pair| pair == b"*/");
+                self.at += close.map_or(rest.len(), |close| close + 4);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Moves behind the end of the line.
+    pub fn skip_line(&mut self) {
+        let rest = &self.text[self.at.min(self.end)..self.end];
+        self.at += rest.iter().position(|&byte| byte == b'\n').map_or(rest.len(), |at| at + 1);
+    }
+
+    fn name(&mut self) -> &'t [u8] {
+        let first = self.at;
+        while continues_name(self.byte()) || self.text[self.at.min(self.end)..self.end].starts_with(b"::") {
+            self.at += if self.byte() == b':' { 2 } else { 1 };
+        }
+        &self.text[first..self.at]
+    }
+
+    /// The next token.
+    ///
+    /// # Errors
+    /// A number that is none.
+    pub fn next(&mut self) -> Result<Token<'t>, LoadError> {
+        self.skip_blank();
+        self.first = self.at;
+        let byte = self.byte();
+        let following = self.text.get(self.at + 1).copied().unwrap_or(0);
+        Ok(match byte {
+            _ if self.at >= self.end => Token::End,
+            b'.' if following.is_ascii_digit() => self.decimal()?,
+            b'.' if continues_name(following) => {
+                self.at += 1;
+                Token::Directive(self.name())
+            }
+            b'"' => self.string(),
+            b'0'..=b'9' => self.number()?,
+            _ if continues_name(byte) => Token::Word(self.name()),
+            _ => {
+                self.at += 1;
+                Token::Mark(byte)
+            }
+        })
+    }
+
+    /// The next token, left standing.
+    ///
+    /// # Errors
+    /// A number that is none.
+    pub fn peek(&self) -> Result<Token<'t>, LoadError> {
+        self.clone().next()
+    }
+
+    /// Takes the mark `byte` if it stands here.
+    ///
+    /// # Errors
+    /// A number that is none.
+    pub fn eat(&mut self, byte: u8) -> Result<bool, LoadError> {
+        let is_here = self.peek()? == Token::Mark(byte);
+        if is_here {
+            self.next()?;
+        }
+        Ok(is_here)
+    }
+
+    /// Takes the mark `byte`.
+    ///
+    /// # Errors
+    /// Anything else.
+    pub fn expect(&mut self, byte: u8) -> Result<(), LoadError> {
+        match self.next()? {
+            Token::Mark(found) if found == byte => Ok(()),
+            found => Err(self.error(format!("found {found:?}, expected `{}`", char::from(byte)))),
+        }
+    }
+
+    /// Takes a name.
+    ///
+    /// # Errors
+    /// Anything else.
+    pub fn word(&mut self) -> Result<&'t [u8], LoadError> {
+        match self.next()? {
+            Token::Word(word) => Ok(word),
+            found => Err(self.error(format!("found {found:?}, expected a name"))),
+        }
+    }
+
+    fn string(&mut self) -> Token<'t> {
+        self.at += 1;
+        let first = self.at;
+        while self.at < self.end && self.text[self.at] != b'"' {
+            self.at += if self.text[self.at] == b'\\' { 2 } else { 1 };
+        }
+        let end = self.at.min(self.end);
+        self.at = (end + 1).min(self.end);
+        Token::Text(&self.text[first..end])
+    }
+
+    fn number(&mut self) -> Result<Token<'t>, LoadError> {
+        let first = self.at;
+        let word = self.name();
+        let spelled = std::str::from_utf8(word).unwrap_or_default();
+        let is_decimal = word.iter().all(u8::is_ascii_digit) || spelled.contains(['e', 'E']);
+        let is_hex = spelled.starts_with("0x") || spelled.starts_with("0X");
+        if is_decimal && !is_hex && (self.byte() == b'.' || spelled.contains(['e', 'E'])) {
+            self.at = first;
+            return self.decimal();
+        }
+        let bits = |digits: &str, radix| {
+            let digits = digits.trim_end_matches('U');
+            u64::from_str_radix(digits, radix).map_err(|_| self.error("malformed number"))
+        };
+        Ok(match spelled.get(..2) {
+            Some("0f" | "0F") => Token::Single(bits(&spelled[2..], 16)? as u32),
+            Some("0d" | "0D") => Token::Double(f64::from_bits(bits(&spelled[2..], 16)?)),
+            Some("0x" | "0X") => Token::Integer(bits(&spelled[2..], 16)?),
+            Some("0b" | "0B") => Token::Integer(bits(&spelled[2..], 2)?),
+            Some(octal) if octal.starts_with('0') && octal != "0U" => Token::Integer(bits(&spelled[1..], 8)?),
+            _ => Token::Integer(bits(spelled, 10)?),
+        })
+    }
+
+    fn decimal(&mut self) -> Result<Token<'t>, LoadError> {
+        let first = self.at;
+        while self.byte().is_ascii_digit() || self.byte() == b'.' {
+            self.at += 1;
+        }
+        if matches!(self.byte(), b'e' | b'E') {
+            self.at += 1;
+            self.at += usize::from(matches!(self.byte(), b'+' | b'-'));
+            while self.byte().is_ascii_digit() {
+                self.at += 1;
+            }
+        }
+        let spelled = std::str::from_utf8(&self.text[first..self.at]).unwrap_or_default();
+        spelled.parse().map(Token::Double).map_err(|_| self.error("malformed number"))
+    }
+}
