@@ -1,7 +1,7 @@
 //! A loaded module: its variables placed, its functions decoded once for every launch.
 
 use crate::decode;
-use crate::layout::{Layout, Symbol};
+use crate::layout::Layout;
 use crate::program::{Function, Program};
 use crate::source::declarations::{Variable, variables};
 use crate::source::headers::{Formal, Header, header};
@@ -257,12 +257,5 @@ impl Outline {
             Some(&function) => Some(&self.headers[function]),
             None => self.prototypes.iter().find(|header| header.name == name),
         }
-    }
-}
-
-impl Module {
-    /// Where a variable or function of the module is.
-    pub(crate) fn symbol(&self, name: &str) -> Option<Symbol> {
-        self.layout.symbols.get(name).copied()
     }
 }

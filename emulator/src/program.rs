@@ -134,8 +134,6 @@ pub struct Address {
     pub offset: i64,
     /// The space that it is in.
     pub space: StateSpace,
-    /// Whether the base is a register of 32 bits: the sum must stay within them.
-    pub is_narrow: bool,
 }
 
 /// A load.

@@ -1,25 +1,360 @@
-//! Runs.
+//! A run: memory made, CTAs started and taken in turns, the outcome collected.
 
-use crate::launch::{Launch, Options, Outcome};
+use crate::exec::special::{Special, table};
+use crate::exec::{Barrier, Cta, Exec, Pause};
+use crate::lanes::{Lanes, WARP_SIZE};
+use crate::launch::{Argument, Launch, Options, Outcome};
+use crate::layout::{ALLOCATION_ALIGN, SPACE_FIRST};
+use crate::memory::races::Races;
+use crate::memory::written::Written;
+use crate::memory::{Allocations, Heap, Local, put_value};
 use crate::module::Module;
-use crate::stop::Stop;
+use crate::program::FormalPlace;
+use crate::stop::{Place, Stop, Thread};
+use crate::uninterpreted::LogEntry;
+use crate::warp::calls::CallTree;
+use crate::warp::{Group, Wait, Warp};
+use ahash::AHashMap;
+use ptxopt_components::types::StateSpace;
+use std::collections::VecDeque;
 
-/// A run.
-pub struct Machine;
+/// Turns of all its warps after which a CTA lets another one start: it may wait for that one.
+const ROUNDS_PER_CTA: u32 = 64;
 
-impl Machine {
-    /// Prepares a run.
-    pub fn new(_module: &Module, _launch: &Launch, _options: &Options) -> Result<Self, Stop> {
-        Err(Stop::NotSupported { mnemonic: "run".to_owned(), line: 0 })
+/// Named barriers of a CTA, with that of its cluster.
+const BARRIERS: usize = 17;
+
+/// Results that an operation may have.
+const RESULTS_MAX: usize = 64;
+
+/// What all CTAs of a run share.
+pub struct World<'m> {
+    /// The module.
+    pub module: &'m Module,
+    /// How it runs.
+    pub options: Options,
+    /// Extent of the grid.
+    pub grid: [u32; 3],
+    /// Extent of a CTA.
+    pub block: [u32; 3],
+    /// Dynamic shared memory of a CTA.
+    pub shared_bytes: u64,
+    /// Global memory.
+    pub global: Allocations,
+    /// What `malloc` gives out.
+    pub heap: Heap,
+    /// Constants, from address 0 of their space.
+    pub constants: Vec<u8>,
+    /// Parameters of the kernel, from address 0 of their space.
+    pub params: Vec<u8>,
+    /// Thread-instructions so far.
+    pub steps: u64,
+    /// The log.
+    pub log: Vec<LogEntry>,
+    /// Reports.
+    pub reports: Vec<crate::checks::Report>,
+    /// Reports beyond the limit.
+    pub reports_dropped: u64,
+    /// How often a thread asked for a hash.
+    pub occurrences: AHashMap<(Thread, u64), u64>,
+    /// What special registers say, by row.
+    pub specials: Vec<Special>,
+    charged: u64,
+}
+
+impl World<'_> {
+    /// Counts memory that the run is about to take.
+    ///
+    /// # Errors
+    /// When that is more than the limit.
+    pub fn charge(&mut self, bytes: u64) -> Result<(), Stop> {
+        self.charged = self.charged.saturating_add(bytes);
+        if self.charged > self.options.limits.memory_bytes { Err(Stop::MemoryLimit) } else { Ok(()) }
     }
 
-    /// Runs.
+    /// Threads of a CTA.
+    #[must_use]
+    pub fn threads_of_cta(&self) -> u32 {
+        self.block.iter().product()
+    }
+
+    /// Thread number `number` of CTA `ctaid`.
+    #[must_use]
+    pub fn thread(&self, ctaid: [u32; 3], number: u32) -> Thread {
+        let [x, y, _] = self.block;
+        Thread { ctaid, tid: [number % x, number / x % y, number / x / y] }
+    }
+}
+
+/// A CTA with its warps.
+struct Running {
+    cta: Cta,
+    warps: Vec<Warp>,
+    charged: u64,
+}
+
+/// A run of a kernel.
+pub struct Machine<'m> {
+    world: World<'m>,
+    function: u32,
+    buffers: Vec<u64>,
+}
+
+/// The stop that the launch does not fit.
+fn bad(reason: impl Into<String>) -> Stop {
+    Stop::BadLaunch(reason.into())
+}
+
+impl<'m> Machine<'m> {
+    /// Prepares a run: checks the launch and makes memory.
+    ///
+    /// # Errors
+    /// A launch that does not fit the kernel, or memory beyond the limit.
+    pub fn new(module: &'m Module, launch: &Launch, options: &Options) -> Result<Self, Stop> {
+        let function = module
+            .program
+            .functions
+            .iter()
+            .position(|function| function.is_entry && function.header.name == launch.entry)
+            .ok_or_else(|| bad(format!("no entry `{}`", launch.entry)))?;
+        let layout = &module.layout;
+        let world = World {
+            module,
+            options: *options,
+            grid: launch.grid,
+            block: launch.block,
+            shared_bytes: launch.shared_bytes,
+            global: Allocations::default(),
+            heap: Heap::new(layout.map),
+            constants: vec![0; layout.const_end as usize],
+            params: vec![0; SPACE_FIRST as usize],
+            steps: 0,
+            log: Vec::new(),
+            reports: Vec::new(),
+            reports_dropped: 0,
+            occurrences: AHashMap::new(),
+            specials: table(),
+            charged: 0,
+        };
+        let mut machine = Self { world, function: function as u32, buffers: Vec::new() };
+        machine.check_shape(launch)?;
+        machine.make_variables()?;
+        machine.make_arguments(launch)?;
+        Ok(machine)
+    }
+
+    fn check_shape(&self, launch: &Launch) -> Result<(), Stop> {
+        const THREADS_MAX: u64 = 1024;
+        let threads: u64 = launch.block.iter().map(|&dim| u64::from(dim)).product();
+        let header = &self.world.module.program.functions[self.function as usize].header;
+        if launch.grid.contains(&0) || threads == 0 || threads > THREADS_MAX {
+            return Err(bad("grid or block of an impossible size"));
+        }
+        if header.required_block != [0; 3] && header.required_block != launch.block {
+            return Err(bad(format!("the kernel requires blocks of {:?}", header.required_block)));
+        }
+        if header.cluster > 1 && !self.world.options.uninterpreted {
+            return Err(Stop::NotSupported { mnemonic: "cluster of several CTAs".to_owned(), line: 0 });
+        }
+        if header.parameters.len() != launch.args.len() {
+            let (takes, given) = (header.parameters.len(), launch.args.len());
+            return Err(bad(format!("the kernel takes {takes} arguments, {given} are given")));
+        }
+        Ok(())
+    }
+
+    /// Makes global and constant variables.
+    fn make_variables(&mut self) -> Result<(), Stop> {
+        let layout = &self.world.module.layout;
+        self.world.charge(layout.const_end)?;
+        for placed in &layout.placed {
+            let variable = &placed.variable;
+            let size = variable.size.unwrap_or(0);
+            self.world.charge(size)?;
+            let mut bytes = vec![0; size as usize];
+            for piece in &variable.initial {
+                let bits = layout.bits(piece).map_err(|name| {
+                    bad(format!("the initialiser of `{}` names `{name}`, which is unknown", variable.name))
+                })?;
+                let range = piece.at as usize..(piece.at + piece.size) as usize;
+                match bytes.get_mut(range) {
+                    Some(to) => put_value(&mut to[..piece.size.min(8) as usize], bits),
+                    None => return Err(bad(format!("the initialiser of `{}` is too long", variable.name))),
+                }
+            }
+            if variable.space == StateSpace::Const {
+                let first = placed.address as usize;
+                self.world.constants[first..first + bytes.len()].copy_from_slice(&bytes);
+            } else {
+                self.world.global.insert(placed.address, bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes buffers, and writes the parameters.
+    fn make_arguments(&mut self, launch: &Launch) -> Result<(), Stop> {
+        let map = self.world.module.layout.map;
+        let function = &self.world.module.program.functions[self.function as usize];
+        let mut next = map.buffers;
+        for ((argument, &place), formal) in
+            launch.args.iter().zip(&function.parameters).zip(&function.header.parameters)
+        {
+            let FormalPlace::Kernel(address, size) = place else {
+                return Err(bad("a kernel parameter in a register"));
+            };
+            let bytes = match argument {
+                Argument::Buffer(bytes) => {
+                    let address = next.next_multiple_of(ALLOCATION_ALIGN);
+                    next = map.behind(address, bytes.len() as u64);
+                    self.world.charge(bytes.len() as u64)?;
+                    self.world.global.insert(address, bytes.clone());
+                    self.buffers.push(address);
+                    address.to_le_bytes()[..size.min(8) as usize].to_vec()
+                }
+                Argument::Scalar(bytes) => bytes.clone(),
+            };
+            if bytes.len() as u64 != size {
+                let (name, given) = (&formal.name, bytes.len());
+                return Err(bad(format!("parameter `{name}` has {size} bytes, {given} are given")));
+            }
+            self.world.params.resize((address + size) as usize, 0);
+            self.world.params[address as usize..].copy_from_slice(&bytes);
+        }
+        Ok(())
+    }
+
+    /// Runs the grid: CTAs in the order of their ids, one at a time unless they wait for one another.
     pub fn run(&mut self) -> Option<Stop> {
-        None
+        let mut results = vec![[0; WARP_SIZE]; RESULTS_MAX];
+        let [x, y, z] = self.world.grid;
+        let mut ids = (0..z).flat_map(|z| (0..y).flat_map(move |y| (0..x).map(move |x| [x, y, z])));
+        let mut waiting: VecDeque<Running> = VecDeque::new();
+        loop {
+            let next = match ids.next() {
+                Some(id) => self.start(id),
+                None => match waiting.pop_front() {
+                    Some(running) => Ok(running),
+                    None => return None,
+                },
+            };
+            let mut running = match next {
+                Ok(running) => running,
+                Err(stop) => return Some(stop),
+            };
+            match self.turns(&mut running, &mut results) {
+                Ok(true) => self.world.charged -= running.charged,
+                Ok(false) => waiting.push_back(running),
+                Err(stop) => return Some(stop),
+            }
+        }
     }
 
-    /// The outcome.
+    /// Runs a CTA until it is done or has had its turns; whether it is done.
+    fn turns(&mut self, running: &mut Running, results: &mut [Lanes]) -> Result<bool, Stop> {
+        for _ in 0..ROUNDS_PER_CTA {
+            let mut is_done = true;
+            let before = self.world.steps;
+            for warp in &mut running.warps {
+                let pause = Exec::new(&mut self.world, &mut running.cta, warp, results).run()?;
+                is_done &= pause == Pause::Done;
+            }
+            if is_done {
+                return Ok(true);
+            }
+            if self.world.steps == before {
+                return Err(Stop::Deadlock { place: self.one_that_waits(running) });
+            }
+        }
+        Ok(false)
+    }
+
+    fn one_that_waits(&self, running: &Running) -> Place {
+        let program = &self.world.module.program;
+        let waits = running.warps.iter().find_map(|warp| {
+            let group = warp.groups.first()?;
+            let thread = warp.threads[group.mask.trailing_zeros() as usize];
+            Some(Place { thread, line: program.line(program.ops[group.pc as usize].offset) })
+        });
+        waits.unwrap_or_default()
+    }
+
+    /// Makes a CTA with its warps.
+    fn start(&mut self, id: [u32; 3]) -> Result<Running, Stop> {
+        let checks = self.world.options.checks;
+        let threads = self.world.threads_of_cta();
+        let before = self.world.charged;
+        let shared = self.world.module.layout.dynamic_shared + self.world.shared_bytes;
+        self.world.charge(shared)?;
+        let mut cta = Cta {
+            id,
+            live: threads,
+            shared: vec![0; shared as usize],
+            written: checks.uninitialised.then(|| Written::new(shared as usize)),
+            races: checks.races.then(|| Races::new(threads as usize)),
+            barriers: (0..BARRIERS).map(|_| Barrier::default()).collect(),
+        };
+        let mut results = [[0; WARP_SIZE]];
+        let mut warps = Vec::new();
+        for first in (0..threads).step_by(WARP_SIZE) {
+            let mut warp = self.warp(id, first, threads);
+            let group = warp.groups[0];
+            Exec::new(&mut self.world, &mut cta, &mut warp, &mut results).start(&group)?;
+            warps.push(warp);
+        }
+        Ok(Running { cta, warps, charged: self.world.charged - before })
+    }
+
+    fn warp(&self, id: [u32; 3], first: u32, threads: u32) -> Warp {
+        let count = (threads - first).min(WARP_SIZE as u32);
+        let mask = if count == 32 { u32::MAX } else { (1 << count) - 1 };
+        let wants_written = self.world.options.checks.uninitialised;
+        let function = &self.world.module.program.functions[self.function as usize];
+        let local = || Local { written: wants_written.then(Written::default), ..Local::default() };
+        Warp {
+            first_thread: first,
+            live: mask,
+            registers: Vec::new(),
+            written: Vec::new(),
+            groups: vec![Group {
+                mask,
+                pc: function.first,
+                function: self.function,
+                base: 0,
+                local: self.world.module.layout.local_end.next_multiple_of(function.local_align),
+                call: CallTree::ROOT,
+                wait: Wait::Ready,
+                turn: 0,
+            }],
+            calls: CallTree::new(),
+            locals: (0..WARP_SIZE).map(|_| local()).collect(),
+            threads: (first..first + count).map(|number| self.world.thread(id, number)).collect(),
+            copies: Vec::new(),
+            commits: [0; WARP_SIZE],
+            clock: 0,
+            turns: 0,
+            patience: 0,
+            favoured: None,
+        }
+    }
+
+    /// What the run left behind.
+    #[must_use]
     pub fn outcome(self, stop: Option<Stop>) -> Outcome {
-        Outcome { stop, ..Outcome::default() }
+        let World { module, global, log, steps, reports, reports_dropped, .. } = self.world;
+        let bytes_at = |address| global.starting_at(address).map_or_else(Vec::new, |one| one.bytes.clone());
+        let variables = module.layout.placed.iter();
+        let globals = variables
+            .filter(|placed| placed.variable.space == StateSpace::Global)
+            .map(|placed| (placed.variable.name.clone(), bytes_at(placed.address)));
+        Outcome {
+            buffers: self.buffers.iter().map(|&address| bytes_at(address)).collect(),
+            globals: globals.collect(),
+            log,
+            stop,
+            steps,
+            reports,
+            reports_dropped,
+        }
     }
 }

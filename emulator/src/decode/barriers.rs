@@ -81,7 +81,7 @@ impl Decoder<'_> {
         let space = named_space(of).unwrap_or_default();
         if action == MBarrierAction::PendingCount {
             let state = self.source(of.single(1)?, None)?;
-            let address = crate::program::Address { base: state, offset: 0, space, is_narrow: false };
+            let address = crate::program::Address { base: state, offset: 0, space };
             return Ok(Kind::MBarrier(Box::new(MBarrierOp {
                 action,
                 address,

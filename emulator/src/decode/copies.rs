@@ -1,7 +1,7 @@
 //! `mov` and conversions of addresses.
 
 use super::{Decoder, Instruction, NotModelled};
-use crate::program::{Kind, Source, Target};
+use crate::program::Kind;
 use ptxopt_components::operand::OperandKind;
 use ptxopt_components::types::{PtxType, StateSpace};
 
@@ -95,9 +95,4 @@ pub(super) fn named_space(of: &Instruction<'_>) -> Option<StateSpace> {
 /// Whether `ty` is a signed integer.
 pub(super) fn is_signed(ty: PtxType) -> bool {
     matches!(ty, PtxType::S8 | PtxType::S16 | PtxType::S32 | PtxType::S64)
-}
-
-/// The source that a target's slot is.
-pub(super) fn as_source(target: Target) -> Option<Source> {
-    (target.slot != Target::SINK_SLOT).then_some(Source::Slot(target.slot))
 }

@@ -22,10 +22,8 @@ pub struct Register {
     pub lanes: u32,
     /// Cells of an element: 2 for 128 bits.
     pub cells: u32,
-    /// Bits of an element; 64 a cell where there are two.
+    /// Ones for the bits of a cell.
     pub mask: u64,
-    /// Bits of an element.
-    pub bits: u32,
 }
 
 /// What a function's frame holds.
@@ -93,7 +91,7 @@ pub fn frame(
         let bits = vreg.ty.element().bits();
         let (lanes, cells) = (u32::from(vreg.ty.lanes), if bits > 64 { 2 } else { 1 });
         let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
-        frame.vregs.push(Register { slot: frame.slots, lanes, cells, mask, bits });
+        frame.vregs.push(Register { slot: frame.slots, lanes, cells, mask });
         frame.slots += lanes * cells;
     }
     frame.carry = frame.slots;

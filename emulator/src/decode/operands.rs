@@ -74,11 +74,6 @@ impl Decoder<'_> {
         }
     }
 
-    /// Bits of the register that an operand names.
-    pub(super) fn width(&self, operand: Operand) -> Option<u32> {
-        operand.vreg().map(|vreg| self.frame.vregs[vreg.index()].bits)
-    }
-
     /// First slot and number of cells of a register operand, its component chosen.
     fn cells_of(&self, operand: Operand, vreg: usize) -> Result<(u32, u32), NotModelled> {
         let register = self.frame.vregs[vreg];
@@ -176,11 +171,10 @@ impl Decoder<'_> {
         match operand.kind() {
             OperandKind::Register { vreg, .. } => {
                 let base = Source::Slot(self.frame.vregs[vreg.index()].slot);
-                let is_narrow = self.width(operand) == Some(32);
                 // Parameters of a device function are in its frame, those of a kernel have an arena of their own.
                 let is_frame = space == StateSpace::Param && (!self.frame.is_entry || of.has("param::func"));
                 let space = if is_frame { StateSpace::Local } else { space };
-                Ok(Address { base, offset: self.offset(operand), space, is_narrow })
+                Ok(Address { base, offset: self.offset(operand), space })
             }
             OperandKind::Symbol(_) | OperandKind::Text(_) => {
                 let (symbol, offset) = self.symbol_operand(operand)?;
@@ -194,11 +188,11 @@ impl Decoder<'_> {
                 let is_named = matches!(space, StateSpace::Generic | StateSpace::Param)
                     || own == StateSpace::Local && space == StateSpace::Local;
                 let space = if is_named { own } else { space };
-                Ok(Address { base, offset: 0, space, is_narrow: false })
+                Ok(Address { base, offset: 0, space })
             }
             _ => {
                 let bits = self.literal(operand, None)?;
-                Ok(Address { base: self.constant(bits), offset: 0, space, is_narrow: false })
+                Ok(Address { base: self.constant(bits), offset: 0, space })
             }
         }
     }

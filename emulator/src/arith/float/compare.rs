@@ -1,4 +1,4 @@
-//! `setp`, `set`, `selp` and `slct` with a floating-point type in them.
+//! `setp` and `set` of floats.
 //!
 //! The ordered comparisons are false where a source is NaN, the unordered ones true; `num` and `nan` ask for that
 //! alone. `-0` equals `+0`.
@@ -9,13 +9,11 @@ use super::qualifiers::Qualifiers;
 use crate::arith::{Evaluator, Request};
 use crate::lanes::WARP_SIZE;
 
-/// The evaluator of `setp`, `set`, `selp` and `slct`.
+/// The evaluator of `setp` and `set`.
 pub fn evaluator(qualifiers: Qualifiers, request: &Request) -> Option<Evaluator> {
     match qualifiers.root {
         "setp" => set_predicate(qualifiers, request),
         "set" => set(qualifiers, request),
-        "selp" => select_by_predicate(qualifiers, request),
-        "slct" => select_by_sign(qualifiers, request),
         _ => None,
     }
 }
@@ -30,8 +28,8 @@ struct Relation {
 }
 
 impl Relation {
-    /// The relation named `word`. The names of unsigned comparisons are for integers alone.
-    fn parse(word: &str, integer: bool) -> Option<Self> {
+    /// The relation named `word`.
+    fn parse(word: &str) -> Option<Self> {
         let (less, equal, greater, unordered) = match word {
             "eq" => (false, true, false, false),
             "ne" => (true, false, true, false),
@@ -39,25 +37,21 @@ impl Relation {
             "le" => (true, true, false, false),
             "gt" => (false, false, true, false),
             "ge" => (false, true, true, false),
-            "lo" if integer => (true, false, false, false),
-            "ls" if integer => (true, true, false, false),
-            "hi" if integer => (false, false, true, false),
-            "hs" if integer => (false, true, true, false),
-            "equ" if !integer => (false, true, false, true),
-            "neu" if !integer => (true, false, true, true),
-            "ltu" if !integer => (true, false, false, true),
-            "leu" if !integer => (true, true, false, true),
-            "gtu" if !integer => (false, false, true, true),
-            "geu" if !integer => (false, true, true, true),
-            "num" if !integer => (true, true, true, false),
-            "nan" if !integer => (false, false, false, true),
+            "equ" => (false, true, false, true),
+            "neu" => (true, false, true, true),
+            "ltu" => (true, false, false, true),
+            "leu" => (true, true, false, true),
+            "gtu" => (false, false, true, true),
+            "geu" => (false, true, true, true),
+            "num" => (true, true, true, false),
+            "nan" => (false, false, false, true),
             _ => return None,
         };
         Some(Self { less, equal, greater, unordered })
     }
 
     #[inline]
-    fn holds<T: PartialOrd>(self, a: T, b: T) -> bool {
+    fn holds(self, a: f64, b: f64) -> bool {
         let (less, equal, greater) = (a < b, a == b, a > b);
         let unordered = !(less | equal | greater);
         self.less & less | self.equal & equal | self.greater & greater | self.unordered & unordered
@@ -125,7 +119,7 @@ impl Comparison {
 
 /// Takes the modifiers of a comparison of `format`.
 fn comparison(qualifiers: &mut Qualifiers, request: &Request, format: Format) -> Option<Comparison> {
-    let relation = qualifiers.take_first(|word| Relation::parse(word, false))?;
+    let relation = qualifiers.take_first(Relation::parse)?;
     let combination = Combination::take(qualifiers);
     let flush = qualifiers.take("ftz") || request.dialect.flushes && format == Format::F32;
     let fits = qualifiers.is_empty() && combination.fits(request.sources);
@@ -175,16 +169,14 @@ fn truth(word: &str) -> Option<u64> {
     })
 }
 
-/// `set` of floats, or of integers into a float.
+/// `set`: the outcome as a number; that of a pair as a pair.
 fn set(mut qualifiers: Qualifiers, request: &Request) -> Option<Evaluator> {
     let mut types = qualifiers.rest().iter().rev();
     let (source, target) = (*types.next()?, *types.next()?);
     if !qualifiers.take(source) || !qualifiers.take(target) || request.results != 1 {
         return None;
     }
-    let Some(float) = FloatType::parse(source) else {
-        return set_from_integer(qualifiers, request, target, source);
-    };
+    let float = FloatType::parse(source)?;
     let comparison = comparison(&mut qualifiers, request, float.format)?;
     let truth = match (float.packing, target) {
         (Packing::Single, _) => truth(target)?,
@@ -207,97 +199,4 @@ fn set(mut qualifiers: Qualifiers, request: &Request) -> Option<Evaluator> {
             }
         })
     })
-}
-
-/// `set` of two integers into a float: `set.lt.f32.s32`.
-fn set_from_integer(
-    mut qualifiers: Qualifiers,
-    request: &Request,
-    target: &str,
-    source: &str,
-) -> Option<Evaluator> {
-    FloatType::parse(target)?;
-    let truth = truth(target)?;
-    let (signed, bits) = integer_type(source)?;
-    let relation = qualifiers.take_first(|word| Relation::parse(word, true))?;
-    let combination = Combination::take(&mut qualifiers);
-    let negated = request.is_negated(2);
-    if !qualifiers.is_empty() || !combination.fits(request.sources) {
-        return None;
-    }
-    // Shifted to the top of the cell, values of every width compare as the whole cells do.
-    let outcome = move |a: u64, b: u64| {
-        let (a, b) = (a << (64 - bits), b << (64 - bits));
-        if signed { relation.holds(a as i64, b as i64) } else { relation.holds(a, b) }
-    };
-    Some(if request.sources == 2 {
-        map(Packing::Single, move |[a, b]: [u64; 2]| if outcome(a, b) { truth } else { 0 })
-    } else {
-        map(Packing::Single, move |[a, b, predicate]: [u64; 3]| {
-            let holds = combination.apply(outcome(a, b), (predicate & 1 != 0) != negated);
-            if holds { truth } else { 0 }
-        })
-    })
-}
-
-/// Whether the integer type named `word` is signed, and its bits.
-fn integer_type(word: &str) -> Option<(bool, u32)> {
-    Some(match word {
-        "b16" | "u16" => (false, 16),
-        "b32" | "u32" => (false, 32),
-        "b64" | "u64" => (false, 64),
-        "s16" => (true, 16),
-        "s32" => (true, 32),
-        "s64" => (true, 64),
-        _ => return None,
-    })
-}
-
-/// `selp.f32` and `selp.f64`: bits are moved, not changed.
-fn select_by_predicate(mut qualifiers: Qualifiers, request: &Request) -> Option<Evaluator> {
-    let mask = moved_bits(qualifiers.take_first(|word| word.starts_with('f').then_some(word))?)?;
-    let negated = request.is_negated(2);
-    let fits = qualifiers.is_empty() && request.results == 1 && request.sources == 3;
-    fits.then(|| {
-        map(
-            Packing::Single,
-            move |[a, b, predicate]: [u64; 3]| {
-                if (predicate & 1 != 0) != negated { a & mask } else { b & mask }
-            },
-        )
-    })
-}
-
-/// The bits that `selp` and `slct` move for the type named `word`.
-fn moved_bits(word: &str) -> Option<u64> {
-    Some(match word {
-        "f32" => u64::from(u32::MAX),
-        "f64" => u64::MAX,
-        _ => u64::MAX >> (64 - integer_type(word)?.1),
-    })
-}
-
-/// `slct` with a float in one of its types: the first source where the third is not negative (`-0` is not, NaN
-/// counts as negative), else the second.
-fn select_by_sign(mut qualifiers: Qualifiers, request: &Request) -> Option<Evaluator> {
-    let mut types = qualifiers.rest().iter().rev();
-    let (condition, moved) = (*types.next()?, *types.next()?);
-    let mask = moved_bits(moved)?;
-    let known = qualifiers.take(condition) && qualifiers.take(moved);
-    // Flushing a subnormal condition turns a negative one into `-0`, which selects the first source.
-    let flush = condition == "f32" && (qualifiers.take("ftz") || request.dialect.flushes);
-    if !known || !qualifiers.is_empty() || request.results != 1 || request.sources != 3 {
-        return None;
-    }
-    let select = move |[a, b]: [u64; 2], first: bool| if first { a & mask } else { b & mask };
-    match condition {
-        "s32" if moved.starts_with('f') => {
-            Some(map(Packing::Single, move |[a, b, c]: [u64; 3]| select([a, b], c as i32 >= 0)))
-        }
-        "f32" => Some(map(Packing::Single, move |[a, b, c]: [u64; 3]| {
-            let condition = Format::F32.decode(if flush { Format::F32.flush(c) } else { c });
-            select([a, b], condition >= 0.0)
-        })),
-        _ => None,
-    }
 }

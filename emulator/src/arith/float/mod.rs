@@ -1,7 +1,7 @@
 //! The floating-point half of arithmetic.
 //!
 //! One rule holds for all of it: an operation computes its exact result and rounds it once. NaN results are canonical
-//! (see [`Format::nan`]), but for operations that move bits.
+//! (see [`format::Format::nan`]), but for operations that move bits.
 
 mod approximate;
 mod arithmetic;
@@ -18,7 +18,6 @@ mod sign;
 #[cfg(test)]
 mod tests;
 
-use format::Format;
 use qualifiers::Qualifiers;
 
 use super::{Evaluator, Request};
@@ -32,7 +31,7 @@ pub fn evaluator(request: &Request) -> Option<Evaluator> {
         return None;
     }
     let qualifiers = Qualifiers::split(request.mnemonic);
-    let predicate_third = matches!(qualifiers.root, "setp" | "set" | "selp");
+    let predicate_third = matches!(qualifiers.root, "setp" | "set");
     if (0..request.sources).any(|source| request.is_negated(source) && !(predicate_third && source == 2)) {
         return None;
     }
@@ -45,7 +44,7 @@ pub fn evaluator(request: &Request) -> Option<Evaluator> {
         }
         "min" | "max" => extremes::evaluator(qualifiers, request),
         "abs" | "neg" | "copysign" | "testp" => sign::evaluator(qualifiers, request),
-        "setp" | "set" | "selp" | "slct" => compare::evaluator(qualifiers, request),
+        "setp" | "set" => compare::evaluator(qualifiers, request),
         "cvt" => convert::evaluator(qualifiers, request),
         _ => None,
     }

@@ -1,0 +1,86 @@
+//! Device functions.
+
+use super::{Callee, Context, Grower};
+use crate::print::Level;
+use crate::tree::{Body, Class, Convention, Function, Init, Reg};
+
+/// Classes that parameters and results have.
+const CLASSES: [Class; 7] = [Class::R, Class::R, Class::L, Class::R, Class::H, Class::F, Class::D];
+
+impl Grower<'_> {
+    /// A function, which may call those before it and perhaps itself.
+    pub fn function(&mut self, index: usize, budget: usize) -> Function {
+        let convention = *self.random.pick(&[
+            Convention::Params,
+            Convention::Params,
+            Convention::Struct,
+            Convention::Registers,
+        ]);
+        let parameters: Vec<Class> = (0..self.random.below(5)).map(|_| *self.random.pick(&CLASSES)).collect();
+        let result_count = match convention {
+            Convention::Params => self.random.below(2),
+            Convention::Struct => self.random.below(4),
+            // Several switch the ABI off for the whole module.
+            Convention::Registers => {
+                if self.random.chance(30) {
+                    2
+                } else {
+                    1
+                }
+            }
+        };
+        let results: Vec<Reg> = (0..result_count)
+            .map(|_| {
+                let class = *self.random.pick(&CLASSES);
+                self.any_reg(class)
+            })
+            .collect();
+        let is_convergent = self.random.chance(25);
+        let callee = Callee {
+            parameters: parameters.clone(),
+            results: results.iter().map(|reg| reg.class).collect(),
+            is_convergent,
+            has_memory: self.random.chance(60),
+            is_recursive: self.random.chance(30),
+            cost: 1,
+        };
+        self.callees.push(callee.clone());
+        self.new_body();
+        self.may_recurse = callee.is_recursive;
+        self.budget = budget;
+        let level = if is_convergent { Level::Warp(self.full_mask) } else { Level::Thread };
+        let context = Context {
+            level,
+            counters: Vec::new(),
+            loops: 0,
+            may_scatter: level == Level::Thread,
+            depth: 1,
+            turns: 1,
+            is_tail: false,
+            function: Some(index),
+        };
+        let statements = self.block(&context, 12);
+        self.callees[index].cost = self.cost + 8;
+        Function {
+            convention,
+            results,
+            has_memory: callee.has_memory,
+            is_recursive: callee.is_recursive,
+            is_convergent,
+            body: Body { pools: self.function_pools(&parameters), statements },
+            parameters,
+        }
+    }
+
+    /// Parameters stand in the first registers of their classes; the others are constants.
+    fn function_pools(&mut self, parameters: &[Class]) -> [Vec<Init>; 8] {
+        Class::ALL.map(|class| {
+            let own = (0_u8..).zip(parameters).filter(|&(_, &parameter)| parameter == class);
+            let mut pool: Vec<Init> = own.map(|(at, _)| Init::Parameter(at)).collect();
+            while pool.len() <= self.pool_size() {
+                pool.push(Init::Const(self.immediate(class)));
+            }
+            pool
+        })
+    }
+}

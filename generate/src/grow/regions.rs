@@ -1,0 +1,195 @@
+//! Control flow.
+
+use super::{Context, Grower, TURNS_MAX};
+use crate::options::Feature;
+use crate::print::Level;
+use crate::print::conditions::{arms, spread};
+use crate::tree::{Class, Cond, Goto, Loop, Node, Operand, Reg, Shape, Statement, Switch, SwitchForm, Trips};
+
+impl Context {
+    /// The same place, one region deeper.
+    fn inside(&self) -> Self {
+        Self { depth: self.depth + 1, ..self.clone() }
+    }
+
+    /// An arm at a level.
+    fn arm(&self, level: Level) -> Self {
+        Self { level, ..self.inside() }
+    }
+}
+
+impl Grower<'_> {
+    /// Two arms.
+    pub fn branch(&mut self, context: &Context, into: &mut Vec<Statement>) {
+        let cond = self.cond(context);
+        let (then_level, else_level) = arms(context.level, spread(&cond), self.full_mask);
+        let is_apart = spread(&cond) != crate::print::conditions::Spread::Uniform;
+        let mut then_context = context.arm(then_level);
+        then_context.loops = if is_apart && !context.may_scatter { 0 } else { context.loops };
+        let mut else_context = context.arm(else_level);
+        else_context.loops = then_context.loops;
+        let then = self.arm(&then_context);
+        let otherwise = if self.random.chance(50) { self.arm(&else_context) } else { Vec::new() };
+        into.push(Statement::If(cond, then, otherwise));
+    }
+
+    /// A loop. In half of those that could keep threads together, threads may leave one by one.
+    pub fn counted_loop(&mut self, context: &Context, into: &mut Vec<Statement>) {
+        let id = self.fresh_id();
+        let trips_max = (TURNS_MAX / context.turns).clamp(1, 9);
+        let mask = if trips_max >= 7 { 7 } else { 3 };
+        let drawn = u32::try_from(self.random.between(0, trips_max as usize)).expect("small");
+        let trips = match self.random.below(6) {
+            0 if self.scalar_count > 0 => match self.scalar() {
+                Operand::Scalar(number) => Trips::Scalar(number, mask),
+                _ => Trips::Const(drawn),
+            },
+            1 | 2 => Trips::Thread(self.operand(Class::R), mask),
+            _ => Trips::Const(drawn),
+        };
+        let shape = match self.random.below(5) {
+            0 | 1 => Shape::Top,
+            2 => Shape::Bottom,
+            3 => Shape::Down,
+            _ => Shape::Middle(u8::try_from(self.random.below(4)).expect("below 4")),
+        };
+        let may_scatter = context.level == Level::Thread || self.random.chance(50);
+        let stays = !matches!(trips, Trips::Thread(..)) && !may_scatter;
+        let mut counters = context.counters.clone();
+        counters.push(id);
+        let inner = Context {
+            level: if stays { context.level } else { Level::Thread },
+            counters,
+            loops: if context.may_scatter || context.loops == 0 || stays { context.loops + 1 } else { 1 },
+            may_scatter: !stays,
+            turns: context.turns * trips_max.max(1),
+            ..context.inside()
+        };
+        let body = self.arm(&inner);
+        let step = u32::try_from(self.random.between(1, 3)).expect("small");
+        into.push(Statement::Loop(Loop {
+            id,
+            trips,
+            step,
+            shape,
+            is_nounroll: self.random.chance(10),
+            body,
+        }));
+    }
+
+    /// `break` or `continue`.
+    pub fn leave(&mut self, context: &Context, into: &mut Vec<Statement>) {
+        let cond = match self.random.below(8) {
+            0 => Cond::Always,
+            1 | 2 => self.uniform_cond(context),
+            _ if context.may_scatter => self.any_cond(),
+            _ => self.uniform_cond(context),
+        };
+        // Several loops are left at once only where threads are apart in all of them, or by all.
+        let levels = self.random.below(context.loops);
+        into.push(if self.random.chance(60) {
+            Statement::Break(cond, u8::try_from(levels).expect("few loops"))
+        } else {
+            Statement::Continue(cond, self.random.chance(40))
+        });
+    }
+
+    /// Several arms.
+    pub fn switch(&mut self, context: &Context, into: &mut Vec<Statement>) {
+        let guard = self.maybe_guard();
+        let is_uniform = guard.is_none() && self.random.chance(40);
+        let selector = if !is_uniform {
+            Operand::Reg(self.reg(Class::R))
+        } else if !context.counters.is_empty() && self.random.chance(60) {
+            Operand::Counter(*self.random.pick(&context.counters))
+        } else {
+            self.scalar()
+        };
+        let level = if is_uniform { context.level } else { Level::Thread };
+        let mut inner = context.arm(level);
+        inner.loops = if is_uniform || context.may_scatter { context.loops } else { 0 };
+        let count = self.random.between(1, 5);
+        let arms: Vec<_> = (0..count).map(|_| (self.arm(&inner), self.random.chance(25))).collect();
+        let size = count + self.random.below(3);
+        let table = (0..size)
+            .map(|at| u8::try_from(if at < count { at } else { self.random.below(count) }).expect("few arms"))
+            .collect();
+        let form = if self.random.chance(65) { SwitchForm::Table } else { SwitchForm::Chain };
+        into.push(Statement::Switch(Switch { selector, form, guard, table, arms }));
+    }
+
+    /// Gotos: every node may jump to every other one.
+    pub fn goto(&mut self, context: &Context, into: &mut Vec<Statement>) {
+        let id = self.fresh_id();
+        let fuel = u32::try_from(self.random.between(1, 9)).expect("small");
+        let count = self.random.between(2, 5);
+        let mut inner = context.arm(Level::Thread);
+        inner.turns = context.turns * (fuel / 2).max(1);
+        inner.loops = if context.may_scatter { context.loops } else { 0 };
+        let nodes = (0..count)
+            .map(|_| {
+                let body = self.arm(&inner);
+                let jumps =
+                    (0..self.random.below(3)).map(|_| (self.any_cond(), self.target(count))).collect();
+                let mut node = Node { body, jumps };
+                if self.random.chance(25) {
+                    node.jumps.push((Cond::Always, self.target(count)));
+                }
+                node
+            })
+            .collect();
+        let entries = (0..self.random.below(3)).map(|_| (self.any_cond(), self.target(count))).collect();
+        into.push(Statement::Goto(Goto { id, fuel, entries, nodes }));
+    }
+
+    /// A node of a region, or its end.
+    fn target(&mut self, count: usize) -> u8 {
+        u8::try_from(self.random.below(count + 1)).expect("few nodes")
+    }
+
+    /// A scope with registers of its own.
+    pub fn scope(&mut self, context: &Context, into: &mut Vec<Statement>) {
+        let shadows = (0..self.random.between(1, 3))
+            .map(|_| {
+                let class = *self.random.pick(&[Class::R, Class::L, Class::F, Class::P, Class::H]);
+                let bits = self.immediate(class);
+                (self.any_reg(class), bits)
+            })
+            .collect::<Vec<(Reg, u64)>>();
+        let body = self.arm(&context.inside());
+        into.push(Statement::Scope(shadows, body));
+    }
+
+    /// Code that nothing reaches.
+    pub fn unreachable(&mut self, context: &Context, into: &mut Vec<Statement>) {
+        let body = self.arm(&context.inside());
+        into.push(Statement::Unreachable(body));
+    }
+
+    /// Branches to the next block.
+    pub fn next_blocks(&mut self, context: &Context, into: &mut Vec<Statement>) {
+        let cond = if self.random.chance(40) { Cond::Always } else { self.cond(context) };
+        into.push(Statement::Next(cond, u8::try_from(self.random.between(1, 3)).expect("small")));
+    }
+
+    /// The end of some threads: of the kernel behind its barriers, or a return from a function.
+    pub fn end(&mut self, context: &Context, into: &mut Vec<Statement>) {
+        let cond = if self.random.chance(5) { Cond::Always } else { self.any_cond() };
+        if context.function.is_some() {
+            return into.push(Statement::Return(cond));
+        }
+        let has_half = self.arch >= 60 && self.options.weight(Feature::Half) > 0;
+        let classes: &[Class] = if has_half {
+            &[Class::R, Class::L, Class::P, Class::F, Class::E]
+        } else {
+            &[Class::R, Class::L, Class::P, Class::H, Class::D]
+        };
+        let outputs = (0..self.random.between(1, 4))
+            .map(|_| {
+                let class = *self.random.pick(classes);
+                self.any_reg(class)
+            })
+            .collect();
+        into.push(Statement::Exit(cond, outputs));
+    }
+}

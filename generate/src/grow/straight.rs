@@ -1,0 +1,219 @@
+//! Straight-line statements.
+
+use super::{Context, Grower};
+use crate::catalogue::{Op, catalogue};
+use crate::options::Feature;
+use crate::tree::{CarryKind, Class, Def, Inst, Link, Operand, Reg, Statement};
+
+/// Instructions that are kept to be drawn again.
+const RECENT_MAX: usize = 12;
+
+impl Grower<'_> {
+    /// An instruction of a feature.
+    pub fn instruction(&mut self, feature: Feature, into: &mut Vec<Statement>) {
+        let arch = self.arch;
+        let fits = |op: &Op| op.feature == feature && op.arch_min <= arch;
+        let count = catalogue().iter().filter(|op| fits(op)).count();
+        if count == 0 {
+            return;
+        }
+        let chosen = self.random.below(count);
+        let at =
+            catalogue().iter().enumerate().filter(|(_, op)| fits(op)).nth(chosen).expect("counted above").0;
+        let inst = self.instance(at);
+        self.remember(&inst);
+        into.push(Statement::Inst(inst));
+    }
+
+    fn instance(&mut self, at: usize) -> Inst {
+        let op = &catalogue()[at];
+        let uses = op.uses().map(|(class, _)| self.operand(class)).collect();
+        let defs = op.defs().map(|(class, _)| self.def_of(op, class)).collect();
+        Inst { op: u16::try_from(at).expect("a test says so"), defs, uses, guard: self.maybe_guard() }
+    }
+
+    /// Instructions with one result use it; one of several may go nowhere.
+    fn def_of(&mut self, op: &Op, class: Class) -> Def {
+        if op.defs().count() == 1 { Def::Reg(self.new_def(class)) } else { self.def(class) }
+    }
+
+    fn remember(&mut self, inst: &Inst) {
+        self.recent.push(inst.clone());
+        if self.recent.len() > RECENT_MAX {
+            self.recent.remove(0);
+        }
+    }
+
+    /// An instruction once more: as it was, or with another type, width, rounding, modifier, operand order or guard.
+    pub fn redundant(&mut self, context: &Context, into: &mut Vec<Statement>) {
+        let may_access = !self.recent_accesses.is_empty();
+        if self.recent.is_empty() || may_access && self.random.chance(35) {
+            return self.access_again(context, into);
+        }
+        let mut inst = self.random.pick(&self.recent.clone()).clone();
+        match self.random.below(6) {
+            0 | 1 => {}
+            2 => inst.guard = if inst.guard.is_some() { None } else { Some(self.guard()) },
+            3 if inst.uses.len() >= 2 && same_class(&inst, 0, 1) => inst.uses.swap(0, 1),
+            _ => inst.op = self.neighbour(inst.op),
+        }
+        if self.random.chance(70) {
+            let classes: Vec<Class> =
+                catalogue()[usize::from(inst.op)].defs().map(|(class, _)| class).collect();
+            inst.defs = classes.into_iter().map(|class| Def::Reg(self.new_def(class))).collect();
+        }
+        self.remember(&inst);
+        into.push(Statement::Inst(inst));
+    }
+
+    /// An instruction that stands near in the catalogue and has the same slots.
+    fn neighbour(&mut self, at: u16) -> u16 {
+        let ops = catalogue();
+        let signature = &ops[usize::from(at)].signature;
+        let near = usize::from(at).saturating_sub(12)..(usize::from(at) + 12).min(ops.len());
+        let same: Vec<usize> = near
+            .filter(|&other| ops[other].signature == *signature && ops[other].arch_min <= self.arch)
+            .collect();
+        u16::try_from(*self.random.pick(&same)).expect("an index of the catalogue")
+    }
+
+    /// An instruction of the catalogue by its template's text.
+    fn named(&self, name: &str, defs: &[Reg], uses: &[Operand]) -> Statement {
+        let at = catalogue().iter().position(|op| match op.pieces.first() {
+            Some(crate::catalogue::Piece::Text(text)) => text.trim_end() == name,
+            _ => false,
+        });
+        let at = at.expect("the catalogue has the instruction");
+        Statement::Inst(Inst {
+            op: u16::try_from(at).expect("an index of the catalogue"),
+            defs: defs.iter().copied().map(Def::Reg).collect(),
+            uses: uses.to_vec(),
+            guard: None,
+        })
+    }
+
+    /// Copies among registers: a swap over a third, a rotation, a copy that outlives its source.
+    pub fn copies(&mut self, into: &mut Vec<Statement>) {
+        let (class, name) = *self.random.pick(&[
+            (Class::R, "mov.b32"),
+            (Class::L, "mov.b64"),
+            (Class::H, "mov.b16"),
+            (Class::F, "mov.f32"),
+            (Class::D, "mov.f64"),
+            (Class::P, "mov.pred"),
+        ]);
+        let [a, b, c] = [0; 3].map(|_| self.any_reg(class));
+        let guard = self.maybe_guard();
+        let moves: &[(Reg, Reg)] = match self.random.below(4) {
+            0 => &[(c, a), (a, b), (b, c)],
+            1 => &[(a, b), (b, c), (c, a)],
+            2 => &[(a, b)],
+            _ => &[(c, a), (a, b), (b, c), (c, a)],
+        };
+        for &(to, from) in moves {
+            self.note_def(to);
+            let mut statement = self.named(name, &[to], &[Operand::Reg(from)]);
+            if let Statement::Inst(inst) = &mut statement {
+                inst.guard = guard;
+            }
+            into.push(statement);
+        }
+        if class == Class::R && self.random.chance(50) {
+            into.push(self.named("add.s32", &[a], &[Operand::Reg(a), Operand::Imm(1)]));
+        }
+    }
+
+    /// Work for registers that the output does not hold: `d = d + x`. Most of it nothing reads.
+    pub fn dead(&mut self, into: &mut Vec<Statement>) {
+        let index = u8::try_from(self.pool_size()).expect("pools are small");
+        let dead = |class| Reg { class, index };
+        match self.random.below(5) {
+            0 => {
+                let step = self.operand(Class::R);
+                into.push(self.named("add.s32", &[dead(Class::R)], &[Operand::Reg(dead(Class::R)), step]));
+            }
+            1 => {
+                let wide = Operand::Reg(dead(Class::L));
+                into.push(self.named("add.s64", &[dead(Class::L)], &[wide, Operand::Imm(1)]));
+            }
+            2 => {
+                let single = Operand::Reg(dead(Class::F));
+                into.push(self.named("add.rn.f32", &[dead(Class::F)], &[single, Operand::Imm(0x3F80_0000)]));
+            }
+            3 => {
+                let (word, other) = (Operand::Reg(dead(Class::R)), self.operand(Class::R));
+                into.push(self.named("xor.b32", &[dead(Class::R)], &[word, other]));
+                into.push(self.named("mul.wide.u32", &[dead(Class::L)], &[word, word]));
+            }
+            _ => {
+                // The end of a chain that is not dead after all.
+                let word = Operand::Reg(dead(Class::R));
+                into.push(self.named("add.s32", &[dead(Class::R)], &[word, Operand::Imm(3)]));
+                self.store_word(word, into);
+            }
+        }
+    }
+
+    /// A chain of guarded writes to one register, or a guard that its own instruction overwrites.
+    pub fn guarded(&mut self, into: &mut Vec<Statement>) {
+        let guard = self.guard();
+        let opposite = crate::tree::Guard { index: guard.index, is_negated: !guard.is_negated };
+        let def = self.new_def(Class::R);
+        let choices = match self.random.below(3) {
+            0 => vec![guard, opposite],
+            1 => vec![guard, guard],
+            _ => {
+                let (a, b) = (self.operand(Class::R), self.operand(Class::R));
+                let predicate = Reg { class: Class::P, index: guard.index };
+                let mut statement = self.named("setp.lt.s32", &[predicate], &[a, b]);
+                if let Statement::Inst(inst) = &mut statement {
+                    inst.guard = Some(guard);
+                }
+                into.push(statement);
+                vec![guard]
+            }
+        };
+        for guard in choices {
+            let name = *self.random.pick(&["add.s32", "mov.b32", "mul.lo.u32", "xor.b32"]);
+            let uses: Vec<Operand> =
+                (0..if name == "mov.b32" { 1 } else { 2 }).map(|_| self.operand(Class::R)).collect();
+            let mut statement = self.named(name, &[def], &uses);
+            if let Statement::Inst(inst) = &mut statement {
+                inst.guard = Some(guard);
+            }
+            into.push(statement);
+        }
+    }
+
+    /// The bits of a float.
+    pub fn float_bits(&mut self, into: &mut Vec<Statement>) {
+        let has_half = self.arch >= 60;
+        let sources: &[Class] =
+            if has_half { &[Class::F, Class::D, Class::E, Class::X] } else { &[Class::F, Class::D] };
+        let source = *self.random.pick(sources);
+        let source = self.reg(source);
+        let class = *self.random.pick(&[Class::R, Class::L]);
+        into.push(Statement::Bits(self.new_def(class), source));
+    }
+
+    /// A carry chain, some of whose results nothing reads.
+    pub fn carry(&mut self, into: &mut Vec<Statement>) {
+        let kind = *self.random.pick(&[CarryKind::Add, CarryKind::Add, CarryKind::Sub, CarryKind::Mad]);
+        let is_wide = self.random.chance(30);
+        let class = if is_wide { Class::L } else { Class::R };
+        let links = (0..self.random.between(2, 4))
+            .map(|_| Link {
+                def: if self.random.chance(25) { Def::Nowhere } else { Def::Reg(self.new_def(class)) },
+                uses: [0; 3].map(|_| self.operand(class)),
+                guard: self.maybe_guard(),
+            })
+            .collect();
+        into.push(Statement::Carry(kind, is_wide, links));
+    }
+}
+
+/// Whether two slots take operands of one class.
+fn same_class(inst: &Inst, a: usize, b: usize) -> bool {
+    let classes: Vec<(Class, char)> = catalogue()[usize::from(inst.op)].uses().collect();
+    classes[a] == classes[b]
+}
