@@ -14,12 +14,14 @@
 // Written by the test beside the kernels: calls the kernel `name` with `arguments`, each the address of a value.
 int call_kernel(const char *name, void **arguments);
 
-float __nvvm_ex2_approx_f(float x) { abort(); }
-float __nvvm_lg2_approx_f(float x) { abort(); }
-float __nvvm_sin_approx_f(float x) { abort(); }
-float __nvvm_cos_approx_f(float x) { abort(); }
-float __nvvm_rsqrt_approx_f(float x) { abort(); }
-unsigned __nvvm_activemask(void) { abort(); }
+// What the program ends with when a kernel wants something that has no native twin.
+enum { NO_TWIN = 3 };
+float __nvvm_ex2_approx_f(float x) { exit(NO_TWIN); }
+float __nvvm_lg2_approx_f(float x) { exit(NO_TWIN); }
+float __nvvm_sin_approx_f(float x) { exit(NO_TWIN); }
+float __nvvm_cos_approx_f(float x) { exit(NO_TWIN); }
+float __nvvm_rsqrt_approx_f(float x) { exit(NO_TWIN); }
+unsigned __nvvm_activemask(void) { exit(NO_TWIN); }
 
 struct position grid_size, block_size, block_index, thread_index;
 unsigned lane_index;

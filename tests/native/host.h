@@ -137,7 +137,7 @@ static inline unsigned __nvvm_prmt(unsigned a, unsigned b, unsigned selector) {
     return result;
 }
 
-// These have no native twin that agrees bit for bit; a kernel that calls one aborts.
+// These have no native twin that agrees bit for bit; a kernel that calls one ends the program with status 3.
 float __nvvm_ex2_approx_f(float x);
 float __nvvm_lg2_approx_f(float x);
 float __nvvm_sin_approx_f(float x);

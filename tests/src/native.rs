@@ -39,6 +39,9 @@ const PTX_FLAGS: &[&str] = &[
     "-",
 ];
 
+/// Exit status of a program whose kernel uses what has no native twin.
+const NO_TWIN: i32 = 3;
+
 /// The compiler, if it is installed.
 #[must_use]
 pub fn clang() -> Option<&'static str> {
@@ -151,11 +154,12 @@ fn type_of(parameter: &str) -> String {
 }
 
 impl Kernel {
-    /// Runs the kernel in `program` with the arguments of `seed`; gives the buffers, in the order of the arguments.
+    /// Runs the kernel in `program` with the arguments of `seed`; gives the buffers, in the order of the arguments,
+    /// or none where the kernel uses what has no native twin.
     ///
     /// # Errors
     /// Why it did not end well.
-    pub fn run(&self, program: &Path, seed: u64) -> Result<Vec<Vec<u8>>, String> {
+    pub fn run(&self, program: &Path, seed: u64) -> Result<Option<Vec<Vec<u8>>>, String> {
         let line = &self.line;
         let extents = line.grid.iter().chain(&line.block).map(u32::to_string);
         let mut child = Command::new(program)
@@ -184,6 +188,9 @@ impl Kernel {
         let _ = send();
         drop(input);
         let result = child.wait_with_output().map_err(|error| error.to_string())?;
+        if result.status.code() == Some(NO_TWIN) {
+            return Ok(None);
+        }
         if !result.status.success() {
             return Err(format!("the native program ends with {}", result.status));
         }
@@ -195,7 +202,7 @@ impl Kernel {
             buffers.push(buffer.to_vec());
             rest = behind;
         }
-        Ok(buffers)
+        Ok(Some(buffers))
     }
 }
 

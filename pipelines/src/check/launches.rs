@@ -39,7 +39,9 @@ pub fn find(path: &Path, text: &[u8]) -> Result<Vec<LaunchLine>> {
 /// A comment that is no launch line.
 pub fn in_text(text: &[u8]) -> Result<Vec<LaunchLine>> {
     let comments = text.split(|&byte| byte == b'\n').filter_map(|line| line.strip_prefix(COMMENT));
-    comments.map(|line| Ok(LaunchLine::parse(std::str::from_utf8(line)?)?)).collect()
+    // A sentence may start with the same word.
+    let is_line = |line: &&[u8]| line.split(u8::is_ascii_whitespace).nth(1) == Some(b"grid");
+    comments.filter(is_line).map(|line| Ok(LaunchLine::parse(std::str::from_utf8(line)?)?)).collect()
 }
 
 /// The lines of a file that start with `prefix`, which is cut off.
