@@ -60,9 +60,10 @@ impl Frame {
         }
     }
 
+    /// Room for a variable, padded to its alignment: compilers read a parameter of 12 bytes as a vector of 16.
     fn reserve(&mut self, size: u64, align: u64) -> u64 {
         let offset = self.local_size.next_multiple_of(align);
-        self.local_size = offset + size;
+        self.local_size = offset + size.next_multiple_of(align);
         self.local_align = self.local_align.max(align);
         offset
     }

@@ -69,8 +69,8 @@ impl Exec<'_, '_> {
         };
         self.make_frame(&group)?;
         let mut actuals = call.arguments.iter();
-        for &formal in &callee.parameters {
-            match formal {
+        for (&place, formal) in callee.parameters.iter().zip(&callee.header.parameters) {
+            match place {
                 FormalPlace::Register(target, count) => {
                     for cell in 0..count {
                         let Some(&actual) = actuals.next() else { return Err(self.mismatch()) };
@@ -84,6 +84,7 @@ impl Exec<'_, '_> {
                 FormalPlace::Frame(offset, size) => {
                     let Some(&actual) = actuals.next() else { return Err(self.mismatch()) };
                     self.pass(actual, group.local + offset, size)?;
+                    self.note_padding(group.local + offset, size, formal.align);
                 }
                 FormalPlace::Kernel(..) => return Err(self.mismatch()),
             }
@@ -115,6 +116,15 @@ impl Exec<'_, '_> {
             _ => return Err(self.mismatch()),
         }
         Ok(())
+    }
+
+    /// The bytes behind a parameter, up to its alignment, may be read: what they hold is nobody's mistake.
+    fn note_padding(&mut self, at: u64, size: u64, align: u64) {
+        for lane in lanes_of(self.group.mask) {
+            if let Some(written) = &mut self.warp.locals[lane].written {
+                written.note(at + size, size.next_multiple_of(align) - size);
+            }
+        }
     }
 
     /// Copies bytes within the local memory of each lane; what was not written stays so.

@@ -179,8 +179,9 @@ impl<'t> Tokens<'t> {
         let word = self.name();
         let spelled = std::str::from_utf8(word).unwrap_or_default();
         let is_decimal = word.iter().all(u8::is_ascii_digit) || spelled.contains(['e', 'E']);
-        let is_hex = spelled.starts_with("0x") || spelled.starts_with("0X");
-        if is_decimal && !is_hex && (self.byte() == b'.' || spelled.contains(['e', 'E'])) {
+        let is_coded =
+            matches!(spelled.get(..2), Some("0x" | "0X" | "0f" | "0F" | "0d" | "0D" | "0b" | "0B"));
+        if is_decimal && !is_coded && (self.byte() == b'.' || spelled.contains(['e', 'E'])) {
             self.at = first;
             return self.decimal();
         }

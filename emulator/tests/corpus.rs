@@ -1,0 +1,64 @@
+//! Every kernel of the corpus, run once at each level of the front end.
+
+mod support;
+
+use ptxopt_emulator::{Limits, Module, Options, Outcome, run};
+use std::fs;
+use support::{corpus, launch};
+
+fn options() -> Options {
+    Options { limits: Limits { steps: 400_000_000, ..Limits::default() }, ..Options::default() }
+}
+
+fn load(path: &str) -> Module {
+    let text = fs::read(corpus().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    Module::load(&text).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn outcome(path: &str, line: &str) -> Outcome {
+    run(&load(path), &launch(line), &options())
+}
+
+/// The lines of the launch file: module, and the rest.
+fn lines() -> Vec<(String, String)> {
+    let text = fs::read_to_string(corpus().join("launches")).unwrap();
+    let split = |line: &str| line.split_once(' ').map(|(name, rest)| (name.to_owned(), rest.to_owned()));
+    text.lines().filter_map(split).collect()
+}
+
+/// Launches of modules written by hand.
+#[test]
+fn modules_written_by_hand_run() {
+    let mut problems = Vec::new();
+    for (name, rest) in lines() {
+        if corpus().join(format!("ptx/{name}.ptx")).exists() {
+            let outcome = outcome(&format!("ptx/{name}.ptx"), &rest);
+            if let Some(stop) = outcome.stop {
+                problems.push(format!("{name} {rest}: {stop}"));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// Both levels of the front end compute the same, since none of them may change what a program means.
+#[test]
+fn kernels_compiled_with_and_without_optimisation_agree() {
+    let mut problems = Vec::new();
+    for (name, rest) in lines() {
+        if !corpus().join(format!("O0/{name}.ptx")).exists() {
+            continue;
+        }
+        let plain = outcome(&format!("O0/{name}.ptx"), &rest);
+        let optimised = outcome(&format!("O3/{name}.ptx"), &rest);
+        for (level, outcome) in [("O0", &plain), ("O3", &optimised)] {
+            if let Some(stop) = &outcome.stop {
+                problems.push(format!("{level} {name} {rest}: {stop}"));
+            }
+        }
+        if plain.stop.is_none() && optimised.stop.is_none() && plain.buffers != optimised.buffers {
+            problems.push(format!("{name}: levels differ: {rest}"));
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
