@@ -4,6 +4,7 @@ use crate::arith::Evaluator;
 use crate::atomics::Update;
 use crate::lanes::Lanes;
 use crate::source::headers::Header;
+use crate::tensor::{MatrixMove, WarpEvaluator, WmmaFragment};
 use ptxopt_components::types::StateSpace;
 
 /// The code of a module.
@@ -426,6 +427,26 @@ pub struct Call {
     pub results: Box<[Actual]>,
 }
 
+/// Matrices of a warp.
+pub struct MatrixOp {
+    /// What happens.
+    pub action: MatrixAction,
+    /// Registers that are read.
+    pub sources: Box<[Source]>,
+    /// Registers that are written.
+    pub targets: Box<[Target]>,
+}
+
+/// What happens with matrices.
+pub enum MatrixAction {
+    /// `mma`, `wmma.mma`, `movmatrix`.
+    Evaluate(WarpEvaluator),
+    /// `ldmatrix`, `stmatrix`: each row has an address.
+    Rows(MatrixMove, Address),
+    /// `wmma.load`, `wmma.store`: address, and elements between rows.
+    Fragment(WmmaFragment, Address, Option<Source>),
+}
+
 /// An instruction without a model.
 pub struct Uninterpreted {
     /// Its mnemonic.
@@ -496,6 +517,8 @@ pub enum Kind {
     StackSave(Target),
     /// `stackrestore`.
     StackRestore(Source),
+    /// Matrices.
+    Matrix(Box<MatrixOp>),
     /// Without a model.
     Uninterpreted(Box<Uninterpreted>),
 }

@@ -1,7 +1,7 @@
 //! A run: memory made, CTAs started and taken in turns, the outcome collected.
 
 use crate::exec::special::{Special, table};
-use crate::exec::{Barrier, Cta, Exec, Pause};
+use crate::exec::{BARRIERS, Barrier, Cta, Exec, Pause};
 use crate::lanes::{Lanes, WARP_SIZE};
 use crate::launch::{Argument, Launch, Options, Outcome};
 use crate::layout::{ALLOCATION_ALIGN, SPACE_FIRST};
@@ -20,9 +20,6 @@ use std::collections::VecDeque;
 
 /// Turns of all its warps after which a CTA lets another one start: it may wait for that one.
 const ROUNDS_PER_CTA: u32 = 64;
-
-/// Named barriers of a CTA, with that of its cluster.
-const BARRIERS: usize = 17;
 
 /// Results that an operation may have.
 const RESULTS_MAX: usize = 64;

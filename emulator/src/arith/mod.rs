@@ -74,10 +74,5 @@ impl<'a> Request<'a> {
 /// The evaluator of one instruction; `None` where it is no arithmetic or not known.
 #[must_use]
 pub fn evaluator(request: &Request) -> Option<Evaluator> {
-<<<<<<< HEAD
-    let _ = request;
-    None
-=======
     integer::evaluator(request).or_else(|| float::evaluator(request))
->>>>>>> float
 }

@@ -2,6 +2,7 @@
 
 use super::{Decoder, Instruction, NotModelled};
 use crate::arith::{Request, evaluator};
+use crate::exec::SOURCES_MAX;
 use crate::program::{Evaluate, Kind, Source, Target, Uninterpreted};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::types::PtxType;
@@ -64,6 +65,9 @@ impl Decoder<'_> {
         }
         if of.has("cc") {
             targets.push(Target { slot: self.frame.carry, mask: 1 });
+        }
+        if sources.len().max(targets.len()) > SOURCES_MAX {
+            return Err(NotModelled);
         }
         let (sources, targets) = (sources.into(), targets.into());
         Ok(Kind::Evaluate(Box::new(Evaluate { evaluator, sources, targets })))

@@ -3,6 +3,7 @@
 use super::copies::{is_signed, named_space};
 use super::{Decoder, Instruction, NotModelled};
 use crate::atomics::Update;
+use crate::exec::ACCESS_MAX;
 use crate::program::{Atomic, Kind, Load, Source, Store, Target};
 use ptxopt_components::types::{PtxType, StateSpace};
 
@@ -31,6 +32,9 @@ impl Cells {
             bits @ (8 | 16 | 32 | 64) => Ok(Self { count: lanes, bytes: (bits / 8) as u8, ty }),
             _ => Err(NotModelled),
         }
+        .and_then(
+            |cells: Self| if cells.whole() as usize > ACCESS_MAX { Err(NotModelled) } else { Ok(cells) },
+        )
     }
 
     fn whole(&self) -> u32 {

@@ -7,6 +7,7 @@ mod calls;
 mod copies;
 mod frames;
 mod items;
+mod matrix;
 mod memory;
 mod operands;
 mod warp;
@@ -231,6 +232,7 @@ impl<'a> Decoder<'a> {
             | "griddepcontrol" | "setmaxnreg" => Ok(Kind::Nothing),
             "discard" => Ok(Kind::Nothing),
             "createpolicy" => self.policy(of),
+            "mma" | "wmma" | "movmatrix" | "ldmatrix" | "stmatrix" => self.matrix(of),
             "alloca" | "stacksave" | "stackrestore" => self.stack(of),
             _ => self.arithmetic(of),
         }

@@ -5,6 +5,7 @@ mod asynchronous;
 mod barriers;
 mod calls;
 mod control;
+mod matrix;
 mod mbarriers;
 mod memory;
 mod reports;
@@ -14,7 +15,9 @@ mod together;
 mod uninterpreted;
 mod values;
 
-pub use barriers::Barrier;
+pub use access::ACCESS_MAX;
+pub use barriers::{BARRIERS, Barrier};
+pub use values::SOURCES_MAX;
 
 use crate::lanes::Lanes;
 use crate::memory::races::Races;
@@ -177,6 +180,7 @@ impl<'r, 'm> Exec<'r, 'm> {
             Kind::Exit => return self.exit(mask),
             Kind::Trap => return Err(Stop::Trap { place: self.place(mask.trailing_zeros()) }),
             Kind::Warp(op) if op.members.is_some() => return self.arrive_at_members(op, mask),
+            Kind::Matrix(op) => return self.matrix(op, mask),
             Kind::Barrier(barrier) => return self.arrive_at_barrier(barrier, mask),
             Kind::Warp(op) => self.together_now(op, mask),
             Kind::Move(source, target) => self.copy(*source, *target, mask),
@@ -231,6 +235,7 @@ impl<'r, 'm> Exec<'r, 'm> {
         for at in 0..self.warp.groups.len() {
             match self.warp.groups[at].wait {
                 Wait::Ready => {}
+                Wait::WholeWarp => self.wake_whole(at),
                 Wait::Barrier { id, phase } => self.wake_from_barrier(at, id, phase),
                 Wait::Members { qualifiers, members } => self.wake_members(qualifiers, members),
             }

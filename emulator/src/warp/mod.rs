@@ -46,6 +46,8 @@ pub enum Wait {
         /// The membermask.
         members: u32,
     },
+    /// The other threads of the warp, at this very place.
+    WholeWarp,
     /// A barrier of the CTA to complete.
     Barrier {
         /// Its number.

@@ -10,7 +10,7 @@ pub const PATIENCE: u32 = 256;
 const TURNS_PER_EVENT: u64 = 1 << 12;
 
 impl Warp {
-    /// Joins groups that are ready at the same place.
+    /// Joins groups that are at the same place, ready or waiting for the whole warp.
     pub fn merge(&mut self) {
         let mut at = 0;
         while at + 1 < self.groups.len() {
@@ -66,5 +66,6 @@ impl Warp {
 }
 
 fn is_same_place(a: &Group, b: &Group) -> bool {
-    a.wait == Wait::Ready && b.wait == Wait::Ready && a.pc == b.pc && a.call == b.call
+    let is_here = matches!(a.wait, Wait::Ready | Wait::WholeWarp);
+    is_here && a.wait == b.wait && a.pc == b.pc && a.call == b.call
 }
