@@ -160,7 +160,7 @@ const INTEGER: &str = "
     shr.(u32|s32|b32) >r, <r, <r
     selp.(b32|u32|s32) >r, <r, <r, =p
     slct.(u32|s32|b32).s32 >r, <r, <r, <r
-    slct.(u32|s32).(|ftz.)f32 >r, <r, <r, =f
+    slct.(|ftz.)(u32|s32).f32 >r, <r, <r, =f
     mul.wide.(u16|s16) >r, <h, <h
     mad.wide.(u16|s16) >r, <h, <h, <r
     set.(lt|ge|eq|ne).(u32|s32).(u32|s32) >r, <r, <r
@@ -296,7 +296,7 @@ const FLOAT: &str = "
     testp.(finite|infinite|number|notanumber|normal|subnormal).f32 >p, =f
     setp.(eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan).(|ftz.)f32 >p, <f, <f
     setp.(lt|geu).(and|or|xor).f32 >?p|>?p, <f, <f, (|!)=p
-    set.(lt|geu|nan).(u32|s32).(|ftz.)f32 >r, <f, <f
+    set.(lt|geu|nan).(|ftz.)(u32|s32).f32 >r, <f, <f
     set.(lt|geu).f32.f32 >f, <f, <f
     set.(lt|eq).f32.s32 >f, <r, <r
 ";

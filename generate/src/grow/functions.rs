@@ -3,6 +3,7 @@
 use super::{Callee, Context, Grower};
 use crate::print::Level;
 use crate::tree::{Body, Class, Convention, Function, Init, Reg};
+use std::collections::BTreeSet;
 
 /// Classes that parameters and results have.
 const CLASSES: [Class; 7] = [Class::R, Class::R, Class::L, Class::R, Class::H, Class::F, Class::D];
@@ -29,16 +30,11 @@ impl Grower<'_> {
                 }
             }
         };
-        let results: Vec<Reg> = (0..result_count)
-            .map(|_| {
-                let class = *self.random.pick(&CLASSES);
-                self.any_reg(class)
-            })
-            .collect();
+        let result_classes: Vec<Class> = (0..result_count).map(|_| *self.random.pick(&CLASSES)).collect();
         let is_convergent = self.random.chance(25);
         let callee = Callee {
             parameters: parameters.clone(),
-            results: results.iter().map(|reg| reg.class).collect(),
+            results: result_classes.clone(),
             is_convergent,
             has_memory: self.random.chance(60),
             is_recursive: self.random.chance(30),
@@ -61,6 +57,7 @@ impl Grower<'_> {
         };
         let statements = self.block(&context, 12);
         self.callees[index].cost = self.cost + 8;
+        let results = result_classes.iter().map(|&class| self.result(class)).collect();
         Function {
             convention,
             results,
@@ -70,6 +67,14 @@ impl Grower<'_> {
             body: Body { pools: self.function_pools(&parameters), statements },
             parameters,
         }
+    }
+
+    /// A register that the body computes, if it computes one of the class.
+    fn result(&mut self, class: Class) -> Reg {
+        let of_class = |regs: &BTreeSet<Reg>| regs.iter().filter(|reg| reg.class == class).copied().collect();
+        let (unread, written): (Vec<Reg>, Vec<Reg>) = (of_class(&self.unread), of_class(&self.written));
+        let results = if unread.is_empty() { written } else { unread };
+        if results.is_empty() { self.any_reg(class) } else { *self.random.pick(&results) }
     }
 
     /// Parameters stand in the first registers of their classes; the others are constants.

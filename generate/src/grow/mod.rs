@@ -69,9 +69,11 @@ pub(crate) struct Grower<'a> {
     /// Statements run so far, with the loops around them.
     pub cost: u64,
     next_id: u16,
-    recent_defs: Vec<Reg>,
     /// Registers that the body writes.
     written: BTreeSet<Reg>,
+    /// Registers that were written and not yet read, in the order of the text. They are read soon and spared until
+    /// then, or most of the code would be dead.
+    unread: BTreeSet<Reg>,
     recent: Vec<Inst>,
     recent_accesses: Vec<Access>,
 }
@@ -90,8 +92,8 @@ impl<'a> Grower<'a> {
             budget: 0,
             cost: 0,
             next_id: 0,
-            recent_defs: Vec::new(),
             written: BTreeSet::new(),
+            unread: BTreeSet::new(),
             recent: Vec::new(),
             recent_accesses: Vec::new(),
         }
@@ -107,8 +109,8 @@ impl<'a> Grower<'a> {
     pub fn new_body(&mut self) {
         self.recent.clear();
         self.recent_accesses.clear();
-        self.recent_defs.clear();
         self.written.clear();
+        self.unread.clear();
         self.next_id = 0;
         self.cost = 0;
     }
@@ -195,14 +197,16 @@ impl<'a> Grower<'a> {
         self.options.registers
     }
 
-    /// A register to read: half the time one that was written lately.
+    /// A register to read: mostly one that was written and not read yet.
     pub fn reg(&mut self, class: Class) -> Reg {
-        let recent: Vec<Reg> =
-            self.recent_defs.iter().rev().filter(|reg| reg.class == class).take(3).copied().collect();
-        if !recent.is_empty() && self.random.chance(50) {
-            return *self.random.pick(&recent);
-        }
-        self.any_reg(class)
+        let unread: Vec<Reg> = self.unread.iter().filter(|reg| reg.class == class).copied().collect();
+        let reg = if !unread.is_empty() && self.random.chance(60) {
+            *self.random.pick(&unread)
+        } else {
+            self.any_reg(class)
+        };
+        self.unread.remove(&reg);
+        reg
     }
 
     /// Any register.
@@ -213,7 +217,12 @@ impl<'a> Grower<'a> {
 
     /// A register to write.
     pub fn new_def(&mut self, class: Class) -> Reg {
-        let reg = self.any_reg(class);
+        let mut reg = self.any_reg(class);
+        for _ in 0..4 {
+            if self.unread.contains(&reg) {
+                reg = self.any_reg(class);
+            }
+        }
         self.note_def(reg);
         reg
     }
@@ -221,10 +230,7 @@ impl<'a> Grower<'a> {
     /// Remembers that a register is written.
     pub fn note_def(&mut self, reg: Reg) {
         self.written.insert(reg);
-        self.recent_defs.push(reg);
-        if self.recent_defs.len() > 24 {
-            self.recent_defs.remove(0);
-        }
+        self.unread.insert(reg);
     }
 
     /// A definition slot, now and then not used.

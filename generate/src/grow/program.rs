@@ -104,7 +104,7 @@ impl Grower<'_> {
     /// Registers that reach the output: most of those that the code writes, and one that it may only read.
     fn outputs(&mut self) -> Vec<Reg> {
         let written: Vec<Reg> = self.written.iter().copied().collect();
-        let mut outputs: Vec<Reg> = written.into_iter().filter(|_| self.random.chance(80)).collect();
+        let mut outputs: Vec<Reg> = written.into_iter().filter(|_| self.random.chance(90)).collect();
         let other = self.any_reg(Class::R);
         if !outputs.contains(&other) {
             outputs.push(other);

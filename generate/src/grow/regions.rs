@@ -79,9 +79,9 @@ impl Grower<'_> {
 
     /// `break` or `continue`.
     pub fn leave(&mut self, context: &Context, into: &mut Vec<Statement>) {
-        let cond = match self.random.below(8) {
+        let cond = match self.random.below(20) {
             0 => Cond::Always,
-            1 | 2 => self.uniform_cond(context),
+            1..=5 => self.uniform_cond(context),
             _ if context.may_scatter => self.any_cond(),
             _ => self.uniform_cond(context),
         };
@@ -187,7 +187,7 @@ impl Grower<'_> {
         let outputs = (0..self.random.between(1, 4))
             .map(|_| {
                 let class = *self.random.pick(classes);
-                self.any_reg(class)
+                self.reg(class)
             })
             .collect();
         into.push(Statement::Exit(cond, outputs));
