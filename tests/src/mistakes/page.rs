@@ -1,0 +1,31 @@
+//! The page about the mistakes.
+
+use super::Mistake;
+use std::fmt::Write;
+
+const HEAD: &str = "# Deliberate mistakes
+
+What a wrong optimizer would do, and within how many kernels the judge notices. The table is made from the one that
+the test `mistakes` runs (`tests/src/mistakes`); `BLESS=1 cargo test -p ptxopt-tests --test mistakes` writes it.
+
+Each mistake is made on the text that the writer prints, at every place that its belief suggests. Only modules with such
+a place count. Corpus modules come in a fixed order, those written by hand first; generated kernels by seed, from 0.
+A number is the limit that the test asserts, about twice what was needed when the row was written; a dash says that
+this source of kernels is not asked, because it does not catch the mistake or has no place for it.
+
+What running cannot show is not in the table: fences and memory orders (the emulator runs threads in one order),
+`bra.uni`, and copies of registers that are still written asynchronously. Those are facts that the verifier checks.
+
+";
+
+/// The page, in Markdown.
+#[must_use]
+pub fn markdown(mistakes: &[&Mistake]) -> String {
+    let mut page = HEAD.to_owned();
+    page.push_str("| mistake | the wrong belief | corpus | generated |\n|---|---|---:|---:|\n");
+    let limit = |limit: Option<u32>| limit.map_or_else(|| "-".to_owned(), |limit| limit.to_string());
+    for Mistake { name, story, corpus_max, generated_max, .. } in mistakes {
+        let _ = writeln!(page, "| {name} | {story} | {} | {} |", limit(*corpus_max), limit(*generated_max));
+    }
+    page
+}

@@ -1,0 +1,170 @@
+//! Mistakes about who holds which value: copies, redundant expressions, dead code.
+
+use super::Mistake;
+use super::line::{Inst, Line, registers, renamed};
+use super::text::{Change, Mutated, Pair, Types, each_function, insts, is_read, pairs, remove};
+
+pub const MISTAKES: [Mistake; 10] = [
+    Mistake::new("lost-copy", "a copy stands for its source, whatever is written to that since", [9, 9], |lines| {
+        pairs(lines, |pair| {
+            let (copy, source) = plain_copy(pair.first)?;
+            let is_stale = !pair.keeps(&[source]) && pair.keeps(&[copy]);
+            let is_read = pair.second.sources().iter().any(|operand| registers(operand).contains(&copy));
+            (is_stale && is_read).then(|| {
+                let first = usize::from(pair.second.has_result());
+                let mut inst = pair.second.clone();
+                for operand in &mut inst.operands[first..] {
+                    *operand = renamed(operand, copy, source);
+                }
+                Change::Second(vec![inst])
+            })
+        })
+    }),
+    Mistake::new("swapped-phi", "copies at the end of a loop may be written in any order", [9, 9], |lines| {
+        each_function(lines, swap_copies)
+    }),
+    Mistake::new("coalesced-copies", "the two sides of a copy may share a register", [9, 9], |lines| {
+        each_function(lines, coalesce)
+    }),
+    Mistake::new("operand-redefined", "an expression keeps its value when an operand is written again", [9, 9], |lines| {
+        pairs(lines, |pair| {
+            let value = same_expression(pair)?;
+            let is_stale = !pair.keeps(&pair.first.reads()) || pair.first.reads().contains(&value);
+            if is_stale && pair.keeps(&[value]) { pair.reuse(value) } else { None }
+        })
+    }),
+    Mistake::new("value-redefined", "a value stays in its register", [9, 9], |lines| {
+        pairs(lines, |pair| {
+            let value = same_expression(pair)?;
+            let is_overwritten = !pair.keeps(&[value]) && pair.keeps(&pair.first.reads());
+            if is_overwritten && !pair.first.reads().contains(&value) { pair.reuse(value) } else { None }
+        })
+    }),
+    Mistake::new("type-ignored", "the same operation on the same operands is the same in every type", [9, 9], |lines| {
+        pairs(lines, |pair| {
+            let (first, second) = (pair.first, pair.second);
+            let value = first.result().filter(|_| first.is_pure() && first.guard.is_none())?;
+            let is_near = first.base() == second.base() && first.mnemonic != second.mnemonic;
+            let is_kept = pair.keeps(&first.reads()) && pair.keeps(&[value]) && !first.reads().contains(&value);
+            if is_near && is_kept && first.sources() == second.sources() { pair.reuse(value) } else { None }
+        })
+    }),
+    Mistake::new("wrong-dominator", "what stands earlier in the text dominates what stands later", [9, 9], |lines| {
+        each_function(lines, reuse_across_blocks)
+    }),
+    Mistake::new("carry-producer", "an addition whose sum nobody reads is dead, carry or not", [9, 9], |lines| {
+        remove_dead(lines, |inst| inst.has("cc"))
+    }),
+    Mistake::new("first-result-dead", "an instruction is dead when its first result is", [9, 9], |lines| {
+        remove_dead(lines, |inst| inst.operands.first().is_some_and(|operand| operand.contains('|')))
+    }),
+    Mistake::new("atomic-result-dead", "an atomic is dead when nobody reads its result", [9, 9], |lines| {
+        remove_dead(lines, |inst| inst.is(&["atom"]))
+    }),
+];
+
+/// Target and source of an unguarded copy.
+fn plain_copy(inst: &Inst) -> Option<(&str, &str)> {
+    let copy = inst.result().filter(|_| inst.is(&["mov"]) && inst.guard.is_none())?;
+    let source = inst.operands.get(1).filter(|source| source.starts_with('%') && !source.contains('.'))?;
+    (source != copy).then_some((copy, source))
+}
+
+/// The value of the first of two equal expressions.
+fn same_expression<'a>(pair: &Pair<'a>) -> Option<&'a str> {
+    let (first, second) = (pair.first, pair.second);
+    let value = first.result().filter(|_| first.is_pure() && first.guard.is_none())?;
+    (first.mnemonic == second.mnemonic && first.sources() == second.sources()).then_some(value)
+}
+
+/// Two neighbouring copies change places where the first reads what the second writes.
+fn swap_copies(function: &[Line]) -> Mutated {
+    let mut out = function.to_vec();
+    let mut has_changed = false;
+    for at in 1..out.len() {
+        let (Line::Inst(first), Line::Inst(second)) = (&out[at - 1], &out[at]) else { continue };
+        let depends = match (plain_copy(first), plain_copy(second)) {
+            (Some((one, source)), Some((other, from))) => source == other || one == from,
+            _ => false,
+        };
+        if depends {
+            out.swap(at - 1, at);
+            has_changed = true;
+        }
+    }
+    has_changed.then_some(out)
+}
+
+/// The first copy between two registers of a type: both become one.
+fn coalesce(function: &[Line]) -> Mutated {
+    let types = Types::of(function);
+    let is_loose = |(copy, source): &(&str, &str)| {
+        types.copied_as(copy).is_some_and(|ty| types.copied_as(source) == Some(ty))
+    };
+    // A register that is written once, by this copy, may well share.
+    let is_written_again = |&(copy, _): &(&str, &str)| {
+        insts(function).filter(|inst| inst.writes().contains(&copy)).count() > 1
+    };
+    let (copy, source) = insts(function).filter_map(plain_copy).filter(is_loose).find(is_written_again)?;
+    let rename = |line: &Line| match line {
+        Line::Inst(inst) => {
+            let mut inst = inst.clone();
+            for operand in inst.operands.iter_mut().chain(&mut inst.guard) {
+                *operand = renamed(operand, copy, source);
+            }
+            Line::Inst(inst)
+        }
+        _ => line.clone(),
+    };
+    Some(function.iter().map(rename).collect())
+}
+
+/// Reuses the value of an equal expression of an earlier block, where nothing in the text between the two writes the
+/// registers concerned.
+fn reuse_across_blocks(function: &[Line]) -> Mutated {
+    let types = Types::of(function);
+    let mut known: Vec<(usize, &Inst)> = Vec::new();
+    let mut out = function.to_vec();
+    let (mut block, mut has_changed) = (0, false);
+    for (at, line) in function.iter().enumerate() {
+        let inst = match line {
+            Line::Inst(inst) => inst,
+            Line::Label(_) => {
+                block += 1;
+                continue;
+            }
+            Line::Other(_) => continue,
+        };
+        let is_leader = inst.is_pure() && inst.guard.is_none();
+        let found = known.iter().rev().find(|(home, leader)| {
+            *home < block && is_leader && leader.mnemonic == inst.mnemonic && leader.sources() == inst.sources()
+        });
+        if let Some((_, leader)) = found {
+            let pair = Pair { first: leader, between: &[], second: inst, types: &types };
+            if let Some(Change::Second(copy)) = leader.result().and_then(|value| pair.reuse(value)) {
+                out[at] = Line::Inst(copy.into_iter().next().expect("a copy is one instruction"));
+                has_changed = true;
+            }
+        }
+        let written = inst.writes();
+        known.retain(|(_, leader)| !leader.writes_any(&written) && !leader.reads().iter().any(|read| written.contains(read)));
+        if is_leader && !inst.reads().iter().any(|read| written.contains(read)) {
+            known.push((block, inst));
+        }
+        block += usize::from(inst.ends_block());
+    }
+    has_changed.then_some(out)
+}
+
+/// Takes away what writes a first result that its function does not read.
+fn remove_dead(lines: &[Line], is_candidate: impl Fn(&Inst) -> bool) -> Mutated {
+    each_function(lines, |function| {
+        remove(function, |inst| {
+            let is_dead = || {
+                let first = inst.operands[0].split('|').next().unwrap_or_default();
+                !registers(first).iter().any(|register| is_read(function, register))
+            };
+            is_candidate(inst) && inst.has_result() && is_dead()
+        })
+    })
+}
