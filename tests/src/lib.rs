@@ -2,6 +2,7 @@
 //! to the reader under test.
 
 pub mod cubin;
+pub mod generated;
 pub mod modules;
 pub mod mutate;
 pub mod native;

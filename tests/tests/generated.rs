@@ -31,14 +31,20 @@ fn the_assembler_takes_generated_kernels() {
         let accepts = |mode| ptxas.accepts(text.as_bytes(), &flags, mode);
         let said = accepts(Mode::Check).err();
         // The assembler dies of some of the valid modules that it makes code of: it accepted them before.
-        let said = said.or_else(|| if seed % ASSEMBLED_EVERY == 0 { accepts(Mode::Assemble).err() } else { None });
+        let said =
+            said.or_else(|| if seed % ASSEMBLED_EVERY == 0 { accepts(Mode::Assemble).err() } else { None });
         said.map(|said| (seed, said))
     });
-    let (died, rejected): (Vec<_>, Vec<_>) = verdicts.into_iter().flatten().partition(|(_, said)| said == DIED);
+    let (died, rejected): (Vec<_>, Vec<_>) =
+        verdicts.into_iter().flatten().partition(|(_, said)| said == DIED);
     say(&format!("ptxas accepts {} of {CHECKED} generated kernels", CHECKED as usize - rejected.len()));
     say(&format!("ptxas died making code of {} of {}", died.len(), CHECKED / ASSEMBLED_EVERY));
-    assert!(died.len() * 5 < seeds.len() / ASSEMBLED_EVERY as usize, "the assembler died too often: {died:?}");
-    let rejected: Vec<String> = rejected.into_iter().map(|(seed, said)| format!("seed {seed}: {said}")).collect();
+    assert!(
+        died.len() * 5 < seeds.len() / ASSEMBLED_EVERY as usize,
+        "the assembler died too often: {died:?}"
+    );
+    let rejected: Vec<String> =
+        rejected.into_iter().map(|(seed, said)| format!("seed {seed}: {said}")).collect();
     expect_none("generated kernels are rejected", &rejected);
 }
 
