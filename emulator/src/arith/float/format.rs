@@ -199,6 +199,7 @@ impl Format {
     }
 
     /// `significand * 2^exponent` rounded once, as the bits of its magnitude.
+    #[inline]
     #[must_use]
     pub fn round(self, negative: bool, significand: u64, exponent: i32, rounding: Rounding) -> u64 {
         if significand == 0 {
@@ -231,6 +232,32 @@ impl Format {
         if to_largest { self.largest() } else { self.infinity().min(self.nan()) }
     }
 }
+
+/// `$body` with `$name` as a constant: expands to a match with one arm, compiled by itself, for each arithmetic format.
+macro_rules! for_format {
+    ($format:expr, $name:ident => $body:expr) => {
+        match $format {
+            Format::F16 => {
+                const $name: Format = Format::F16;
+                $body
+            }
+            Format::BF16 => {
+                const $name: Format = Format::BF16;
+                $body
+            }
+            Format::F32 => {
+                const $name: Format = Format::F32;
+                $body
+            }
+            Format::F64 => {
+                const $name: Format = Format::F64;
+                $body
+            }
+            _ => unreachable!("arithmetic has four formats"),
+        }
+    };
+}
+pub(crate) use for_format;
 
 /// Half of a last place, as [`split_at`] gives it.
 const HALF: u64 = 1 << 63;
