@@ -89,7 +89,7 @@ pub(super) fn set_predicate(d: &mut Decoder) -> Option<Shaped> {
     let comparison = Comparison::taken(d, kind)?;
     let pair = d.results() == 2;
     let last = combined.map(|combined| (combined, Predicate::source(d, 2)));
-    for_type!(kind, loose T => for_comparison!(comparison, T, test => predicates(test, last, pair)))
+    for_type!(kind.as_number(), numeric T => for_comparison!(comparison, T, test => predicates(test, last, pair)))
 }
 
 fn predicates(
@@ -123,7 +123,7 @@ pub(super) fn set(d: &mut Decoder) -> Option<Shaped> {
     let kind = d.take_type()?;
     let comparison = Comparison::taken(d, kind)?;
     let last = combined.map(|combined| (combined, Predicate::source(d, 2)));
-    for_type!(kind, loose T => for_comparison!(comparison, T, test => values(test, last, yes)))
+    for_type!(kind.as_number(), numeric T => for_comparison!(comparison, T, test => values(test, last, yes)))
 }
 
 fn values(

@@ -4,7 +4,6 @@ use super::decoder::Decoder;
 use super::lift::{Shaped, lift};
 use super::logic::Predicate;
 use super::types::{Type, ones};
-use crate::lanes::Lanes;
 
 /// `mov` of all types. A `.b128` register is two cells here, so its moves from and to two `.b64` are copies.
 pub(super) fn mov(d: &mut Decoder) -> Option<Shaped> {
@@ -27,12 +26,11 @@ pub(super) fn mov(d: &mut Decoder) -> Option<Shaped> {
     };
     let bits = matches!(kind, Type::B16 | Type::B32 | Type::B64 | Type::B128);
     match (vector, d.results(), d.sources()) {
-        (Some(size), results, sources) if width <= 64 && results == size && sources == size => {
-            Some(copy(size, width))
-        }
+        (Some(2), 2, 2) if width <= 64 => Some(copy::<2>(width)),
+        (Some(4), 4, 4) if width <= 64 => Some(copy::<4>(width)),
         (Some(_), _, _) => None,
-        (None, 1, 1) if width <= 64 => Some(copy(1, width)),
-        (None, 2, 2) if width == 128 => Some(copy(2, 64)),
+        (None, 1, 1) if width <= 64 => Some(copy::<1>(width)),
+        (None, 2, 2) if width == 128 => Some(copy::<2>(64)),
         (None, 2, 4) if width == 128 => {
             Some(lift(|[a, b, c, d]| [u64::from(a as u32) | b << 32, u64::from(c as u32) | d << 32]))
         }
@@ -48,14 +46,9 @@ pub(super) fn mov(d: &mut Decoder) -> Option<Shaped> {
 }
 
 /// As many cells as there are, cut to `width`.
-fn copy(count: usize, width: u32) -> Shaped {
+fn copy<const N: usize>(width: u32) -> Shaped {
     let mask = ones(width);
-    let run = move |sources: &[&Lanes], results: &mut [Lanes]| {
-        for (result, source) in results.iter_mut().zip(sources).take(count) {
-            *result = source.map(|cell| cell & mask);
-        }
-    };
-    Shaped { results: count, sources: count, run: Box::new(run) }
+    lift(move |cells: [u64; N]| cells.map(|cell| cell & mask))
 }
 
 fn pack<const S: usize>(part: u32) -> Shaped {

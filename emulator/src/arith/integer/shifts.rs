@@ -11,7 +11,7 @@ pub(super) fn left(d: &mut Decoder) -> Option<Shaped> {
 
 /// `shr`: signed types shift in the sign.
 pub(super) fn right(d: &mut Decoder) -> Option<Shaped> {
-    for_type!(d.take_type()?, loose T => lift(|[a, amount]| [T::read(a).shift_right(amount as u32).cell()]))
+    for_type!(d.take_type()?.as_number(), numeric T => lift(|[a, amount]| [T::read(a).shift_right(amount as u32).cell()]))
 }
 
 /// `shf`: 64 bits, `b` above `a`, shifted left (the high word counts) or right (the low word counts).

@@ -130,21 +130,19 @@ pub(super) fn sum_of_difference(d: &mut Decoder) -> Option<Shaped> {
 pub(super) fn extreme(d: &mut Decoder, least: bool) -> Option<Shaped> {
     let rectified = d.take("relu");
     let kind = d.take_type()?;
-    if rectified && !matches!(kind, Type::S32 | Type::S16x2 | Type::S8x4) {
-        return None;
+    match (rectified, packed::part(kind)) {
+        (false, None) if least => for_type!(kind, numeric T => binary(<T as Ord>::min)),
+        (false, None) => for_type!(kind, numeric T => binary(<T as Ord>::max)),
+        (false, Some(part)) if least => for_type!(part, sized T => packed::binary(<T as Ord>::min)),
+        (false, Some(part)) => for_type!(part, sized T => packed::binary(<T as Ord>::max)),
+        (true, None) if kind == Type::S32 => Some(binary(rectified_extreme::<i32>(least))),
+        (true, Some(Type::S16)) => Some(packed::binary(rectified_extreme::<i16>(least))),
+        (true, Some(Type::S8)) => Some(packed::binary(rectified_extreme::<i8>(least))),
+        (true, _) => None,
     }
-    if let Some(part) = packed::part(kind) {
-        return for_type!(part, sized T => match (least, rectified) {
-            (true, false) => packed::binary(<T as Ord>::min),
-            (false, false) => packed::binary(<T as Ord>::max),
-            (true, true) => packed::binary(|a: T, b: T| a.min(b).max(T::ZERO)),
-            (false, true) => packed::binary(|a: T, b: T| a.max(b).max(T::ZERO)),
-        });
-    }
-    for_type!(kind, numeric T => match (least, rectified) {
-        (true, false) => binary(<T as Ord>::min),
-        (false, false) => binary(<T as Ord>::max),
-        (true, true) => binary(|a: T, b: T| a.min(b).max(T::ZERO)),
-        (false, true) => binary(|a: T, b: T| a.max(b).max(T::ZERO)),
-    })
+}
+
+/// The extreme of two numbers, or 0 where it is negative.
+fn rectified_extreme<T: Int>(least: bool) -> impl Fn(T, T) -> T + Send + Sync {
+    move |a, b| if least { a.min(b) } else { a.max(b) }.max(T::ZERO)
 }

@@ -56,13 +56,24 @@ impl Type {
             _ => return None,
         })
     }
+
+    /// Bit-size types as unsigned numbers.
+    pub(super) fn as_number(self) -> Self {
+        match self {
+            Self::B8 => Self::U8,
+            Self::B16 => Self::U16,
+            Self::B32 => Self::U32,
+            Self::B64 => Self::U64,
+            _ => self,
+        }
+    }
 }
 
 /// Evaluates an expression with a Rust integer type in the place of a [`Type`].
 ///
 /// `for_type!(kind, numeric T => e)` expands to a `match` over the types of the list, each arm `Some(e)` with `T` being
 /// that type; `None` for all others. `numeric`: `.u16` to `.s64`; `signed`: its signed half; `bits`: `.b16` to `.b64`,
-/// unsigned; `loose`: both, bit-size types as unsigned ones; `sized`: `.u8` to `.s64`; `words`: `.u32` to `.s64`.
+/// unsigned; `sized`: `.u8` to `.s64`; `words`: `.u32` to `.s64`.
 macro_rules! for_type {
     ($kind:expr, numeric $T:ident => $body:expr) => {
         for_type!(@ $kind, $T => $body, U16 u16, U32 u32, U64 u64, S16 i16, S32 i32, S64 i64)
@@ -72,10 +83,6 @@ macro_rules! for_type {
     };
     ($kind:expr, bits $T:ident => $body:expr) => {
         for_type!(@ $kind, $T => $body, B16 u16, B32 u32, B64 u64)
-    };
-    ($kind:expr, loose $T:ident => $body:expr) => {
-        for_type!(@ $kind, $T => $body, U16 u16, U32 u32, U64 u64, S16 i16, S32 i32, S64 i64,
-                  B16 u16, B32 u32, B64 u64)
     };
     ($kind:expr, sized $T:ident => $body:expr) => {
         for_type!(@ $kind, $T => $body, U8 u8, U16 u16, U32 u32, U64 u64, S8 i8, S16 i16, S32 i32, S64 i64)
