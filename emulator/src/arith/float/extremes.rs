@@ -49,7 +49,7 @@ impl Extreme {
     #[inline]
     fn of(self, format: Format, a: u64, b: u64) -> u64 {
         let sign = format.sign();
-        let read = |bits: u64| if self.flush { format.flush(bits) } else { bits & (sign | sign - 1) };
+        let read = |bits: u64| if self.flush { format.flush(bits) } else { bits & format.mask() };
         let (a, b) = (read(a), read(b));
         let signs = (a ^ b) & sign;
         let (a, b) = if self.absolute { (a & !sign, b & !sign) } else { (a, b) };
@@ -66,5 +66,5 @@ impl Extreme {
 #[inline]
 fn rank(format: Format, bits: u64) -> u64 {
     let sign = format.sign();
-    if bits & sign == 0 { bits | sign } else { !bits & (sign | sign - 1) }
+    if bits & sign == 0 { bits | sign } else { !bits & format.mask() }
 }

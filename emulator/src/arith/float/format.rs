@@ -86,6 +86,12 @@ impl Format {
         1 << (self.bits() - 1)
     }
 
+    /// All bits of a value.
+    #[must_use]
+    pub const fn mask(self) -> u64 {
+        self.sign() | self.magnitude()
+    }
+
     /// All bits but the sign.
     #[must_use]
     pub const fn magnitude(self) -> u64 {
@@ -214,7 +220,7 @@ impl Format {
             Rounding::Zero => false,
             Rounding::Down => negative && rest != 0,
             Rounding::Up => !negative && rest != 0,
-            Rounding::Random { bits, width } => (rest >> (64 - width)) + u64::from(bits) >> width != 0,
+            Rounding::Random { bits, width } => ((rest >> (64 - width)) + u64::from(bits)) >> width != 0,
         };
         // The hidden bit of `kept` adds one to the exponent, and so does a carry out of the fraction. A place below
         // which the whole range of the format lies would overflow the field, so it is cut off first.

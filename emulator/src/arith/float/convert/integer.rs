@@ -37,8 +37,8 @@ impl Integer {
         if source != Format::F64 && self.bits < 64 {
             return 0;
         }
-        let top = 1 << (self.bits - 1);
-        if self.signed { (top as u64).wrapping_neg() } else { top }
+        let top = 1_u64 << (self.bits - 1);
+        if self.signed { top.wrapping_neg() } else { top }
     }
 }
 

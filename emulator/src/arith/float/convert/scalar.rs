@@ -15,8 +15,7 @@ pub fn convert(modifiers: Modifiers, target: Format, source: Format) -> Option<E
     let flush = modifiers.flush && source == Format::F32;
     let changes = modifiers.integral.is_some() || modifiers.saturate || modifiers.finite || modifiers.relu;
     if target == source && !flush && !changes {
-        let mask = source.sign() | source.magnitude();
-        return Some(map(Packing::Single, move |[a]: [u64; 1]| a & mask));
+        return Some(map(Packing::Single, move |[a]: [u64; 1]| a & source.mask()));
     }
     let rounding = modifiers.rounding.unwrap_or(Rounding::NearestEven);
     Some(
