@@ -78,13 +78,16 @@ fn deal(
 ) -> Vec<Lanes> {
     let per_register = if kind.bits >= 32 { 1 } else { 32 / kind.bits };
     let mut registers = vec![[0; WARP_SIZE]; elements / per_register];
-    for lane in 0..WARP_SIZE {
-        for element in 0..elements {
-            let bits = (kind.encode)(matrix.at(place(lane, element)));
-            registers[element / per_register][lane] |= bits << (element % per_register * kind.bits);
-        }
+    for (lane, element) in places(elements) {
+        let bits = (kind.encode)(matrix.at(place(lane, element)));
+        registers[element / per_register][lane] |= bits << (element % per_register * kind.bits);
     }
     registers
+}
+
+/// Every lane with each of its elements.
+fn places(elements: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..WARP_SIZE).flat_map(move |lane| (0..elements).map(move |element| (lane, element)))
 }
 
 /// The registers that come out.

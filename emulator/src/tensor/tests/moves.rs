@@ -8,14 +8,14 @@ use crate::lanes::{Lanes, WARP_SIZE};
 fn load(mnemonic: &str, row: impl Fn(usize, usize) -> bool) -> Vec<Lanes> {
     let moved = matrix_move(mnemonic).unwrap_or_else(|| panic!("{mnemonic} is not known"));
     let mut registers = vec![[0; WARP_SIZE]; moved.registers];
-    for lane in 0..WARP_SIZE {
-        for piece in moved.pieces(lane) {
-            assert!(piece.address_lane < moved.addresses);
-            assert!(piece.offset + piece.bits as usize <= 8 * moved.row_bytes);
-            for bit in 0..piece.bits {
-                let set = row(piece.address_lane, piece.offset + bit as usize);
-                registers[piece.register][lane] |= u64::from(set) << (piece.shift + bit);
-            }
+    let pieces =
+        (0..WARP_SIZE).flat_map(|lane| moved.pieces(lane).into_iter().map(move |piece| (lane, piece)));
+    for (lane, piece) in pieces {
+        assert!(piece.address_lane < moved.addresses);
+        assert!(piece.offset + piece.bits as usize <= 8 * moved.row_bytes);
+        for bit in 0..piece.bits {
+            let set = row(piece.address_lane, piece.offset + bit as usize);
+            registers[piece.register][lane] |= u64::from(set) << (piece.shift + bit);
         }
     }
     registers

@@ -1,7 +1,7 @@
 //! `wmma`: load, multiply and store through memory give the product, whatever the mapping is.
 
 use super::super::{wmma, wmma_fragment};
-use super::{BF16, BIT, BYTE, F16, F32, F64, Kind, Matrix, NIBBLE, TF32, WORD, evaluate};
+use super::{BF16, BIT, BYTE, F16, F32, F64, Kind, Matrix, NIBBLE, TF32, WORD, evaluate, places};
 use crate::lanes::{Lanes, WARP_SIZE};
 
 /// A matrix in memory, one number an element, columns or rows `stride` elements apart.
@@ -22,12 +22,10 @@ fn load(mnemonic: &str, matrix: &Matrix, kind: Kind, stride: usize) -> Vec<Lanes
     assert_eq!(fragment.bits as usize, kind.bits);
     let memory = memory(matrix, fragment.column_major, stride);
     let mut registers = vec![[0; WARP_SIZE]; fragment.registers()];
-    for lane in 0..WARP_SIZE {
-        for element in 0..fragment.elements {
-            let (register, shift) = fragment.register(element);
-            let value = memory[fragment.offset(lane, element, stride)];
-            registers[register][lane] |= (kind.encode)(value) << shift;
-        }
+    for (lane, element) in places(fragment.elements) {
+        let (register, shift) = fragment.register(element);
+        let value = memory[fragment.offset(lane, element, stride)];
+        registers[register][lane] |= (kind.encode)(value) << shift;
     }
     registers
 }
@@ -64,15 +62,13 @@ fn check(case: &Case, layouts: [&str; 2], mnemonic: &str) {
     let store = wmma_fragment(&format!("wmma.store.d.sync.aligned.row.{shape}.{result}")).unwrap();
     let want = a.times_plus(&b, &c);
     let mut seen = vec![false; m * n];
-    for lane in 0..WARP_SIZE {
-        for element in 0..store.elements {
-            let (register, shift) = store.register(element);
-            let place = store.place(lane, element);
-            let mask = u64::MAX >> (64 - store.bits);
-            let bits = got[register][lane] >> shift & mask;
-            assert_eq!(bits, (case.kinds[2].encode)(want.at(place)), "{mnemonic} {place:?}");
-            seen[store.offset(lane, element, store.dense_stride())] = true;
-        }
+    for (lane, element) in places(store.elements) {
+        let (register, shift) = store.register(element);
+        let place = store.place(lane, element);
+        let mask = u64::MAX >> (64 - store.bits);
+        let bits = got[register][lane] >> shift & mask;
+        assert_eq!(bits, (case.kinds[2].encode)(want.at(place)), "{mnemonic} {place:?}");
+        seen[store.offset(lane, element, store.dense_stride())] = true;
     }
     assert!(seen.iter().all(|&seen| seen), "{mnemonic} stores every element");
 }
@@ -170,12 +166,10 @@ fn narrow_elements_share_a_register_as_they_share_memory() {
         ("wmma.load.b.sync.aligned.col.m8n8k128.b1", 32),
     ] {
         let fragment = wmma_fragment(mnemonic).unwrap();
-        for lane in 0..WARP_SIZE {
-            for element in 0..fragment.elements {
-                let first = fragment.offset(lane, element - element % per_word, 128);
-                assert_eq!(first % per_word, 0, "{mnemonic}");
-                assert_eq!(fragment.offset(lane, element, 128), first + element % per_word, "{mnemonic}");
-            }
+        for (lane, element) in places(fragment.elements) {
+            let first = fragment.offset(lane, element - element % per_word, 128);
+            assert_eq!(first % per_word, 0, "{mnemonic}");
+            assert_eq!(fragment.offset(lane, element, 128), first + element % per_word, "{mnemonic}");
         }
     }
 }

@@ -69,6 +69,9 @@ impl Packed {
     #[inline]
     fn encode(self, modifiers: Modifiers, value: f64, rounding: Rounding) -> u64 {
         match self.element {
+            // The frequent ones by themselves, so that their formats are constants.
+            Element::Float(Format::F16) => modifiers.write(Format::F16, value, rounding),
+            Element::Float(Format::BF16) => modifiers.write(Format::BF16, value, rounding),
             Element::Float(format) => modifiers.write(format, value, rounding),
             Element::Exponent => encode_exponent(value, rounding == Rounding::Up, modifiers.finite),
         }

@@ -56,9 +56,8 @@ fn two(edges: &[u64], width: u32, exponent: u64) -> Vec<[u64; 2]> {
     let mask = u64::MAX >> (64 - width);
     let mut random = Random(u64::from(width));
     let wild = (0..4000).map(|_| [random.next() & mask, random.next() & mask]).collect::<Vec<_>>();
-    let near = wild
-        .iter()
-        .map(|&[a, b]| [a & !exponent | exponent / 2 & exponent, b & !exponent | exponent / 2 & exponent]);
+    let middle = exponent & (exponent / 2);
+    let near = wild.iter().map(|pair| pair.map(|bits| bits & !exponent | middle));
     pairs(edges).chain(wild.iter().copied()).chain(near).collect()
 }
 
