@@ -151,7 +151,10 @@ impl<'m> Machine<'m> {
             return Err(bad(format!("the kernel requires blocks of {:?}", header.required_block)));
         }
         if header.cluster > 1 && !self.world.options.uninterpreted {
-            return Err(Stop::NotSupported { mnemonic: "cluster of several CTAs".to_owned(), line: 0 });
+            let program = &self.world.module.program;
+            let first = program.functions[self.function as usize].first as usize;
+            let line = program.line(program.ops[first].offset);
+            return Err(Stop::NotSupported { mnemonic: "cluster of several CTAs".to_owned(), line });
         }
         if header.parameters.len() != launch.args.len() {
             let (takes, given) = (header.parameters.len(), launch.args.len());
@@ -281,7 +284,11 @@ impl<'m> Machine<'m> {
         let checks = self.world.options.checks;
         let threads = self.world.threads_of_cta();
         let before = self.world.charged;
-        let shared = self.world.module.layout.dynamic_shared + self.world.shared_bytes;
+        let layout = &self.world.module.layout;
+        let shared = match self.world.shared_bytes {
+            0 => layout.shared_end,
+            dynamic => layout.dynamic_shared + dynamic,
+        };
         self.world.charge(shared)?;
         let mut cta = Cta {
             id,

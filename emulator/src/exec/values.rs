@@ -190,7 +190,8 @@ impl Exec<'_, '_> {
             None => ZEROS,
             Some(rank) => {
                 let rank = self.value(rank, mask);
-                if lanes_of(mask).any(|lane| rank[lane] as u32 != 0) {
+                let is_elsewhere = lanes_of(mask).any(|lane| rank[lane] as u32 != 0);
+                if is_elsewhere && !self.world.options.uninterpreted {
                     return Err(self.not_supported("mapa to another CTA of the cluster"));
                 }
                 self.value(address, mask)

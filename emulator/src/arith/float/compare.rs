@@ -3,7 +3,7 @@
 //! The ordered comparisons are false where a source is NaN, the unordered ones true; `num` and `nan` ask for that
 //! alone. `-0` equals `+0`.
 
-use super::format::Format;
+use super::format::{Format, for_format};
 use super::map::{FloatType, Packing, map};
 use super::qualifiers::Qualifiers;
 use crate::arith::{Evaluator, Request};
@@ -141,7 +141,9 @@ fn set_predicate(mut qualifiers: Qualifiers, request: &Request) -> Option<Evalua
         Packing::Pair(bits) => comparison.outcome(a >> bits, b >> bits),
     };
     Some(match (results, has_predicate) {
-        (1, false) => map(Packing::Single, move |[a, b]: [u64; 2]| u64::from(comparison.outcome(a, b))),
+        (1, false) => for_format!(float.format, FORMAT => map(Packing::Single, move |[a, b]: [u64; 2]| {
+            u64::from(Comparison { format: FORMAT, ..comparison }.outcome(a, b))
+        })),
         (1, true) => {
             map(Packing::Single, move |[a, b, c]: [u64; 3]| comparison.combine(comparison.outcome(a, b), c))
         }

@@ -23,12 +23,14 @@ pub fn odd_sum(a: f64, b: f64) -> f64 {
     // Knuth's two-sum: `sum + error` is `a + b` exactly where `sum` is finite.
     let virtual_b = sum - a;
     let error = (a - (sum - virtual_b)) + (b - virtual_b);
-    let bits = sum.to_bits();
-    let inexact = error.is_finite() && error != 0.0;
-    let outwards = (error > 0.0) == (sum > 0.0);
-    let step = if outwards { 1 } else { u64::MAX };
-    let odd = if inexact && bits & 1 == 0 { bits.wrapping_add(step) } else { bits };
-    f64::from_bits(odd)
+    // Without branches and comparisons of words, which the smallest x86-64 could not do for two lanes at once.
+    let (bits, rest) = (sum.to_bits(), error.to_bits());
+    let magnitude = rest << 1;
+    let inexact = (magnitude | magnitude.wrapping_neg()) >> 63;
+    let inwards = (bits ^ rest) >> 63;
+    let moves = inexact & !bits;
+    let step = moves.wrapping_sub((moves & inwards) << 1);
+    if error.is_finite() { f64::from_bits(bits.wrapping_add(step)) } else { sum }
 }
 
 /// `sum`, which is `a + b`, with the sign of zero that `rounding` asks for: a sum of opposite signs that cancels is

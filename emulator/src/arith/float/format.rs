@@ -86,6 +86,12 @@ impl Format {
         1 << (self.bits() - 1)
     }
 
+    /// All bits of a value.
+    #[must_use]
+    pub const fn mask(self) -> u64 {
+        self.sign() | self.magnitude()
+    }
+
     /// All bits but the sign.
     #[must_use]
     pub const fn magnitude(self) -> u64 {
@@ -199,6 +205,7 @@ impl Format {
     }
 
     /// `significand * 2^exponent` rounded once, as the bits of its magnitude.
+    #[inline]
     #[must_use]
     pub fn round(self, negative: bool, significand: u64, exponent: i32, rounding: Rounding) -> u64 {
         if significand == 0 {
@@ -213,7 +220,7 @@ impl Format {
             Rounding::Zero => false,
             Rounding::Down => negative && rest != 0,
             Rounding::Up => !negative && rest != 0,
-            Rounding::Random { bits, width } => (rest >> (64 - width)) + u64::from(bits) >> width != 0,
+            Rounding::Random { bits, width } => ((rest >> (64 - width)) + u64::from(bits)) >> width != 0,
         };
         // The hidden bit of `kept` adds one to the exponent, and so does a carry out of the fraction. A place below
         // which the whole range of the format lies would overflow the field, so it is cut off first.
@@ -231,6 +238,32 @@ impl Format {
         if to_largest { self.largest() } else { self.infinity().min(self.nan()) }
     }
 }
+
+/// `$body` with `$name` as a constant: expands to a match with one arm, compiled by itself, for each arithmetic format.
+macro_rules! for_format {
+    ($format:expr, $name:ident => $body:expr) => {
+        match $format {
+            Format::F16 => {
+                const $name: Format = Format::F16;
+                $body
+            }
+            Format::BF16 => {
+                const $name: Format = Format::BF16;
+                $body
+            }
+            Format::F32 => {
+                const $name: Format = Format::F32;
+                $body
+            }
+            Format::F64 => {
+                const $name: Format = Format::F64;
+                $body
+            }
+            _ => unreachable!("arithmetic has four formats"),
+        }
+    };
+}
+pub(crate) use for_format;
 
 /// Half of a last place, as [`split_at`] gives it.
 const HALF: u64 = 1 << 63;
