@@ -475,7 +475,8 @@ impl Reader<'_, '_> {
                 let word = ahead.name();
                 let word = &ahead.text[word..ahead.pos];
                 let is_behind_comma = self.cursor.text[first..end].ends_with(b",");
-                Cursor::is_digit(byte) || (is_behind_comma && matches!(word, b"function_name" | b"inlined_at"))
+                Cursor::is_digit(byte)
+                    || (is_behind_comma && matches!(word, b"function_name" | b"inlined_at"))
             };
             let is_label = end > first && self.cursor.text[first..end].ends_with(b"function_name");
             if Cursor::is_digit(byte) && !is_label {
