@@ -11,6 +11,27 @@ pub(super) fn digits_of(name: &[u8]) -> usize {
     name.len() - name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
+/// Where the number starts in which the name at `text[first..end]` ends, and the number. One walk from the end, for what
+/// every operand is asked.
+#[inline]
+pub(super) fn number_behind(text: &[u8], first: usize, end: usize) -> (usize, Option<u32>) {
+    let (mut split, mut number, mut place) = (end, 0u32, 1u32);
+    while split > first {
+        let digit = text[split - 1].wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        number = number.wrapping_add(place.wrapping_mul(u32::from(digit)));
+        place = place.wrapping_mul(10);
+        split -= 1;
+    }
+    match end - split {
+        0 => (split, None),
+        1..=DIGITS_MAX => (split, Some(number)),
+        _ => (split, number_of(&text[split..end])),
+    }
+}
+
 /// The number that `digits` spell. Zeros before it do not count: `%r01` is `%r1` to the assembler.
 #[inline]
 pub(super) fn number_of(digits: &[u8]) -> Option<u32> {
@@ -37,6 +58,16 @@ pub(super) fn splits(name: &[u8]) -> impl Iterator<Item = (usize, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_walk_gives_what_splitting_gives() {
+        for name in ["%r", "%r7", "p104", "x012", "007", "", "r999999999", "r1000000000", "r00000000000012"] {
+            let digits = digits_of(name.as_bytes());
+            let text = format!("12{name}34");
+            let expected = (2 + digits, number_of(&name.as_bytes()[digits..]));
+            assert_eq!(number_behind(text.as_bytes(), 2, 2 + name.len()), expected, "{name}");
+        }
+    }
 
     fn splits_of(name: &str) -> Vec<(&str, u32)> {
         splits(name.as_bytes()).map(|(split, number)| (&name[..split], number)).collect()

@@ -291,10 +291,15 @@ impl Reader<'_, '_> {
             .or_insert(family);
     }
 
-    /// The variable of a family that the name at `first..end` spells, unless an inner scope declares that name.
+    /// The variable of a family that `name` spells, unless an inner scope declares that name.
+    #[inline]
     pub(super) fn member_of_family(&mut self, name: NameId) -> Option<NameId> {
-        if self.scopes.fresh.families.is_empty() || self.scopes.is_bound_inside(name, Self::BODY_DEPTH as u32)
-        {
+        if self.scopes.fresh.families.is_empty() { None } else { self.member_of_some_family(name) }
+    }
+
+    #[cold]
+    fn member_of_some_family(&mut self, name: NameId) -> Option<NameId> {
+        if self.scopes.is_bound_inside(name, Self::BODY_DEPTH as u32) {
             return None;
         }
         let text = self.cursor.text;

@@ -9,7 +9,7 @@ use super::Reader;
 use crate::diagnostics::{Diagnostic, Problem, shown_name};
 use crate::names::Names;
 use crate::ptx::declaration::RegisterDeclarator;
-use crate::ptx::numbered::{digits_of, number_of, splits};
+use crate::ptx::numbered::{number_behind, splits};
 use ahash::AHashMap;
 use ptxopt_components::ids::{Maybe, NameId, VRegId};
 use ptxopt_components::types::PackedType;
@@ -24,13 +24,9 @@ const DENSE_MAX: u32 = 1 << 16;
 
 /// A declared range of registers. Each gets an id when it is used.
 struct RegisterRange {
-    /// The first eight bytes of the prefix, and its whole name.
-    key: u64,
     prefix: NameId,
-    prefix_length: u32,
     /// Number of scopes open where it was declared.
     depth: u32,
-    count: u32,
     ty: PackedType,
     flags: VRegFlags,
     /// What the writer calls them: prefix, and the number of register 0.
@@ -55,11 +51,21 @@ struct Link {
     level: u32,
 }
 
-impl RegisterRange {
+/// What an open range is looked up by. Beside the ranges, so that a handful of them lies in a cache line or two.
+#[derive(Clone, Copy)]
+struct RangeKey {
+    /// The first eight bytes of the prefix.
+    prefix: u64,
+    prefix_length: u32,
+    /// How many registers it has.
+    count: u32,
+}
+
+impl RangeKey {
     fn prefix_ends_in_digit(&self) -> bool {
         let last = self.prefix_length.clamp(1, 8) - 1;
         // Only a prefix of up to eight bytes is ever asked for by number; a longer one is compared whole.
-        self.prefix_length <= 8 && (self.key >> (8 * last) & 0xff) as u8 & 0xf0 == 0x30
+        self.prefix_length <= 8 && (self.prefix >> (8 * last) & 0xff) as u8 & 0xf0 == 0x30
     }
 }
 
@@ -77,6 +83,8 @@ enum RangeId {
 pub(super) struct Ranges {
     /// Innermost last.
     open: Vec<RegisterRange>,
+    /// By open range.
+    keys: Vec<RangeKey>,
     /// By prefix: the innermost open range.
     innermost: AHashMap<NameId, u32>,
     /// Ranges of the module that the function uses, and where they are by prefix.
@@ -105,11 +113,12 @@ impl Ranges {
     pub(super) fn close(&mut self, len: usize) {
         while self.open.len() > len {
             let range = self.open.pop().expect("longer than that");
+            let key = self.keys.pop().expect("each range has one");
             match range.link.outer {
                 Some(outer) => self.innermost.insert(range.prefix, outer),
                 None => self.innermost.remove(&range.prefix),
             };
-            self.digit_prefixes -= usize::from(range.prefix_ends_in_digit());
+            self.digit_prefixes -= usize::from(key.prefix_ends_in_digit());
             self.spare.push(range);
         }
     }
@@ -135,12 +144,12 @@ impl Ranges {
         let parent = &self.open[outer as usize];
         let level = parent.link.level + 1;
         let range = |index: u32| &self.open[index as usize];
+        let count = |index: u32| self.keys[index as usize].count;
         if let Some(jump) = parent.link.jump
             && let Some(far) = range(jump).link.jump
             && parent.link.level - range(jump).link.level == range(jump).link.level - range(far).link.level
         {
-            let skipped =
-                [parent.count, parent.link.skipped_max, range(jump).count, range(jump).link.skipped_max];
+            let skipped = [count(outer), parent.link.skipped_max, count(jump), range(jump).link.skipped_max];
             let skipped_max = skipped.into_iter().fold(0, u32::max);
             return Link { outer: Some(outer), jump: Some(far), skipped_max, level };
         }
@@ -152,7 +161,7 @@ impl Ranges {
     fn find_by_prefix(&self, prefix: NameId, number: u32) -> Option<usize> {
         let mut at = self.innermost.get(&prefix).copied();
         while let Some(index) = at {
-            if number < self.open[index as usize].count {
+            if number < self.keys[index as usize].count {
                 return Some(index as usize);
             }
             at = self.outwards(index, number);
@@ -174,11 +183,11 @@ impl Ranges {
         }
         let key = key_of(text, first, split);
         let length = (split - first) as u32;
-        for (index, range) in self.open.iter().enumerate().rev() {
-            if range.key != key || range.prefix_length != length || number >= range.count {
+        for (index, range) in self.keys.iter().enumerate().rev() {
+            if range.prefix != key || range.prefix_length != length || number >= range.count {
                 continue;
             }
-            if length <= 8 || names.bytes(text, range.prefix) == &text[first..split] {
+            if length <= 8 || names.bytes(text, self.open[index].prefix) == &text[first..split] {
                 return Some(index);
             }
         }
@@ -187,11 +196,8 @@ impl Ranges {
 
     fn spare(&mut self, prefix: NameId, ty: PackedType, flags: VRegFlags) -> RegisterRange {
         let mut range = self.spare.pop().unwrap_or_else(|| RegisterRange {
-            key: 0,
             prefix,
-            prefix_length: 0,
             depth: 0,
-            count: 0,
             ty,
             flags,
             written: (prefix, 0),
@@ -229,8 +235,7 @@ impl Reader<'_, '_> {
         if self.scopes.ranges.digit_prefixes > 0 || !self.module.registers.is_empty() {
             return self.ranged_register_anywhere(first, end);
         }
-        let split = first + digits_of(&text[first..end]);
-        let Some(number) = number_of(&text[split..end]) else { return Ok(None) };
+        let (split, Some(number)) = number_behind(text, first, end) else { return Ok(None) };
         let found = self.scopes.ranges.find(&self.out.pools.names, text, first, split, number);
         match found {
             Some(index) => self.register_unless_shadowed(RangeId::Open(index), number, first, end),
@@ -259,7 +264,7 @@ impl Reader<'_, '_> {
     /// The range of the module that holds register `number` of the prefix at `first..split`.
     fn range_of_module(&mut self, first: usize, split: usize, number: u32) -> Option<RangeId> {
         let text = self.cursor.text;
-        let (ty, count) =
+        let (ty, _) =
             self.module.registers.range(&text[first..split]).filter(|&(_, count)| number < count)?;
         let prefix = self.out.pools.names.intern(text, first, split);
         let ranges = &mut self.scopes.ranges;
@@ -267,7 +272,7 @@ impl Reader<'_, '_> {
             return Some(RangeId::OfModule(index as usize));
         }
         let mut range = ranges.spare(prefix, ty, Self::OF_MODULE);
-        (range.depth, range.count) = (Self::MODULE_DEPTH, count);
+        range.depth = Self::MODULE_DEPTH;
         let index = ranges.of_module.len();
         ranges.of_module.push(range);
         ranges.of_module_by_prefix.insert(prefix, index as u32);
@@ -347,11 +352,10 @@ impl Reader<'_, '_> {
         let written = if is_repeated { self.fresh_numbers(prefix, ty, count) } else { (prefix, 0) };
         let ranges = &mut self.scopes.ranges;
         let mut range = ranges.spare(prefix, ty, VRegFlags::empty());
-        range.key = key_of(text, first, end);
-        range.prefix_length = (end - first) as u32;
-        (range.depth, range.count, range.written) = (depth, count, written);
-        range.link = ranges.link(prefix);
-        ranges.digit_prefixes += usize::from(range.prefix_ends_in_digit());
+        (range.depth, range.written, range.link) = (depth, written, ranges.link(prefix));
+        let key = RangeKey { prefix: key_of(text, first, end), prefix_length: (end - first) as u32, count };
+        ranges.digit_prefixes += usize::from(key.prefix_ends_in_digit());
+        ranges.keys.push(key);
         ranges.innermost.insert(prefix, ranges.open.len() as u32);
         ranges.open.push(range);
         Ok(())
@@ -369,7 +373,8 @@ mod tests {
         let (mut ranges, prefix) = (Ranges::default(), NameId::new(0));
         for &count in counts {
             let mut range = ranges.spare(prefix, PackedType::new(PtxType::B32, 1), VRegFlags::empty());
-            (range.count, range.link) = (count, ranges.link(prefix));
+            range.link = ranges.link(prefix);
+            ranges.keys.push(RangeKey { prefix: 0, prefix_length: 0, count });
             ranges.innermost.insert(prefix, ranges.open.len() as u32);
             ranges.open.push(range);
         }
@@ -412,7 +417,7 @@ mod tests {
             let ranges = nested(&counts);
             for number in [0, 1, depth / 3, depth - 2, depth] {
                 let (mut steps, mut at) = (0, ranges.innermost.values().next().copied());
-                while let Some(index) = at.filter(|&index| number >= ranges.open[index as usize].count) {
+                while let Some(index) = at.filter(|&index| number >= ranges.keys[index as usize].count) {
                     at = ranges.outwards(index, number);
                     steps += 1;
                 }
