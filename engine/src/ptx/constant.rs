@@ -37,7 +37,17 @@ impl Constant {
     }
 }
 
+/// The one constant that has a name: the threads of a warp, 32.
+pub(super) const WARP_SIZE: &[u8] = b"WARP_SZ";
+
 impl Cursor<'_> {
+    /// Whether the word here is [`WARP_SIZE`].
+    pub(super) fn is_at_warp_size(&self) -> bool {
+        let mut behind = *self;
+        let first = behind.name();
+        &self.text[first..behind.pos] == WARP_SIZE
+    }
+
     /// The plain integer that starts here.
     pub(super) fn integer(&mut self) -> Result<i64, Diagnostic> {
         let first = self.pos;
@@ -141,8 +151,8 @@ impl Cursor<'_> {
                 let truth = self.unary(depth + 1)?.is_true().ok_or_else(|| self.malformed())?;
                 Ok(Constant::Signed(i64::from(!truth)))
             }
-            b'W' if self.text[self.pos..].starts_with(b"WARP_SZ") => {
-                self.pos += b"WARP_SZ".len();
+            b'W' if self.is_at_warp_size() => {
+                self.pos += WARP_SIZE.len();
                 Ok(Constant::Signed(32))
             }
             _ => self.number(),

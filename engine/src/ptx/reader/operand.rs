@@ -5,6 +5,7 @@ use super::left::LeftReason;
 use super::scopes::Binding;
 use crate::diagnostics::{Diagnostic, Problem};
 use crate::forms::Operands;
+use crate::ptx::constant::WARP_SIZE;
 use crate::ptx::cursor::Cursor;
 use ptxopt_components::anchor::TableKind;
 use ptxopt_components::form::shape;
@@ -123,14 +124,20 @@ impl Reader<'_, '_> {
                 let mut behind = self.cursor;
                 behind.pos += 1;
                 behind.skip_blank()?;
-                if !Cursor::starts_name(behind.peek()) {
+                if !Cursor::starts_name(behind.peek()) || behind.is_at_warp_size() {
                     return self.literal_operand();
                 }
                 self.cursor = behind;
                 self.predicate(true)
             }
-            b'-' if Cursor::starts_name(self.cursor.peek_at(1)) && self.cursor.peek_at(1) != b'W' => {
-                self.cursor.pos += 1;
+            b'-' => {
+                let mut behind = self.cursor;
+                behind.pos += 1;
+                behind.skip_blank()?;
+                if !Cursor::starts_name(behind.peek()) || behind.is_at_warp_size() {
+                    return self.literal_operand();
+                }
+                self.cursor = behind;
                 let first = self.cursor.pos;
                 let operand = self.named_operand()?;
                 let is_register = operand.vreg().is_some_and(|vreg| self.class_of(vreg) == RegClass::R);
@@ -261,7 +268,7 @@ impl Reader<'_, '_> {
         if let Some(vreg) = self.register_of_module(name)? {
             return Ok(self.register_operand(vreg));
         }
-        if bytes == b"WARP_SZ" {
+        if bytes == WARP_SIZE {
             self.cursor.pos = first;
             return self.literal_operand();
         }

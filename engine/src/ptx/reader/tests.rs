@@ -108,7 +108,8 @@ fn every_spelling_of_a_number_keeps_its_value() {
         ".reg .b64 %rd<2>; .reg .f32 %f<2>; .reg .f64 %fd<2>; mov.u64 %rd1, 0xFFFFFFFFFFFFFFFF; \
                      mov.u64 %rd1, 0b101; mov.u64 %rd1, 017; mov.u64 %rd1, 4294967296; mov.u64 %rd1, 7U; \
                      mov.f32 %f1, 0f3F800000; mov.f64 %fd1, 0d3FF0000000000000; mov.f64 %fd1, 1.5e0; \
-                     mov.u64 %rd1, (1 << 4) + 3 * 2; mov.u64 %rd1, (3 > 2) ? 5 : 6; mov.u64 %rd1, ~0; ret;",
+                     mov.u64 %rd1, (1 << 4) + 3 * 2; mov.u64 %rd1, (3 > 2) ? 5 : 6; mov.u64 %rd1, ~0; \
+                     mov.u64 %rd1, -WARP_SZ; mov.u64 %rd1, !WARP_SZ + 9; ret;",
     );
     for value in [
         "0xFFFFFFFFFFFFFFFF",
@@ -122,12 +123,20 @@ fn every_spelling_of_a_number_keeps_its_value() {
         "22",
         "5",
         "-1",
+        "-32",
+        "9",
     ] {
         assert!(
             text.contains(&format!(" %rd1, {value};")) || text.contains(&format!("1, {value};")),
             "{value}"
         );
     }
+}
+
+#[test]
+fn registers_may_start_like_the_warp_size() {
+    let text = body(".reg .s32 W, WARP_SZ1; vadd.s32.s32.s32 W, - W, -WARP_SZ1; ret;");
+    assert!(text.contains("vadd.s32.s32.s32 W, -W, -WARP_SZ1;"), "{text}");
 }
 
 #[test]
