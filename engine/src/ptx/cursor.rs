@@ -156,8 +156,10 @@ impl<'t> Cursor<'t> {
     #[inline(always)]
     pub fn name(&mut self) -> usize {
         let first = self.pos;
-        self.pos += usize::from(self.peek() == b'%');
-        self.skip_class(NAME);
+        if CLASS[self.peek() as usize] & (NAME | NAME_START) != 0 {
+            self.pos += 1;
+            self.skip_class(NAME);
+        }
         first
     }
 

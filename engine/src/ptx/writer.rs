@@ -88,6 +88,9 @@ fn write_variables(function: &FunctionView<'_>, text: &[u8], out: &mut Vec<u8>) 
     }
 }
 
+/// Ranges that are compared one after the other. Where there are more, hashing a prefix is cheaper.
+const COMPARED_MAX: usize = 16;
+
 /// Declares the registers that the text names: ranges by prefix, then single names; both sorted by type and bytes.
 fn write_registers(function: &FunctionView<'_>, text: &[u8], is_used: &[bool], out: &mut Vec<u8>) {
     let mut ranges: Vec<(PackedType, VRegName)> = Vec::new();
@@ -101,7 +104,12 @@ fn write_registers(function: &FunctionView<'_>, text: &[u8], is_used: &[bool], o
         if name.number == VRegName::WHOLE {
             singles.push((head.ty, name));
         } else {
-            let range = *range_of_prefix.entry(name.prefix).or_insert_with(|| {
+            let known = match ranges.len() {
+                ..=COMPARED_MAX => ranges.iter().position(|(_, range)| range.prefix == name.prefix),
+                _ => range_of_prefix.get(&name.prefix).copied(),
+            };
+            let range = known.unwrap_or_else(|| {
+                range_of_prefix.insert(name.prefix, ranges.len());
                 ranges.push((head.ty, name));
                 ranges.len() - 1
             });

@@ -123,6 +123,7 @@ impl Ranges {
         }
     }
 
+    #[inline(always)]
     fn get(&self, id: RangeId) -> &RegisterRange {
         match id {
             RangeId::Open(index) => &self.open[index],
@@ -130,7 +131,6 @@ impl Ranges {
         }
     }
 
-    #[inline]
     fn get_mut(&mut self, id: RangeId) -> &mut RegisterRange {
         match id {
             RangeId::Open(index) => &mut self.open[index],
@@ -176,7 +176,7 @@ impl Ranges {
     }
 
     /// The innermost open range that holds register `number` of the prefix `text[first..split]`.
-    #[inline]
+    #[inline(always)]
     fn find(&self, names: &Names, text: &[u8], first: usize, split: usize, number: u32) -> Option<usize> {
         if self.open.len() > COMPARED_MAX {
             return self.find_by_prefix(names.find(text, &text[first..split])?, number);
@@ -279,7 +279,7 @@ impl Reader<'_, '_> {
         Some(RangeId::OfModule(index))
     }
 
-    #[inline]
+    #[inline(always)]
     fn register_unless_shadowed(
         &mut self,
         id: RangeId,
@@ -304,12 +304,18 @@ impl Reader<'_, '_> {
         self.scopes.is_bound_inside(name, depth)
     }
 
-    #[inline]
+    #[inline(always)]
     fn register_of_range(&mut self, id: RangeId, number: u32) -> Result<VRegId, Diagnostic> {
-        let range = self.scopes.ranges.get_mut(id);
-        if let Some(vreg) = range.dense.get(number as usize).and_then(|slot| slot.get()) {
-            return Ok(vreg);
+        let range = self.scopes.ranges.get(id);
+        match range.dense.get(number as usize).and_then(|slot| slot.get()) {
+            Some(vreg) => Ok(vreg),
+            None => self.new_register_of_range(id, number),
         }
+    }
+
+    /// As [`Self::register_of_range`], for what is perhaps not used yet.
+    fn new_register_of_range(&mut self, id: RangeId, number: u32) -> Result<VRegId, Diagnostic> {
+        let range = self.scopes.ranges.get(id);
         if number >= DENSE_MAX
             && let Some(&vreg) = range.sparse.get(&number)
         {
