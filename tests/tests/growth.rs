@@ -4,8 +4,8 @@
 //! and written at one length and at eight times that, and what is compared is CPU time, as a ratio: a linear algorithm
 //! takes 8 times as long, a quadratic one 64 times.
 
+use ptxopt_tests::clock::cpu_time;
 use ptxopt_tests::rewrite::Rewriter;
-use rustix::time::{ClockId, clock_gettime};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -19,11 +19,6 @@ const SLOWER_MAX: u32 = 24;
 const NOISE: Duration = Duration::from_millis(1);
 
 const HEAD: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
-
-fn cpu_time() -> Duration {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
-}
 
 /// The least of three runs.
 fn time_of(text: &str) -> Duration {
