@@ -90,9 +90,4 @@ impl Names {
     pub fn bytes<'a>(&'a self, module: &'a [u8], name: NameId) -> &'a [u8] {
         self.texts[name.index()].bytes(module, &self.fresh)
     }
-
-    /// Every name with its bytes, in the order of first use.
-    pub fn iter<'a>(&'a self, module: &'a [u8]) -> impl Iterator<Item = (NameId, &'a [u8])> {
-        (0..self.texts.len()).map(move |index| (NameId::new(index), self.bytes(module, NameId::new(index))))
-    }
 }

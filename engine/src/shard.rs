@@ -215,18 +215,15 @@ impl Shard {
                 dumps.source = module.text.to_vec();
             }
         }
-        let mut left = Vec::new();
+        let by_reader = staging.left.drain(..);
+        let mut left: Vec<Left> =
+            by_reader.map(|(code, reason)| Left { code, reason: reason.to_string() }).collect();
         for (code, state) in staging.code_states.iter_mut().enumerate() {
-            let reason = if state.flags.contains(CodeFlags::LEFT) {
-                "holds text that the tables cannot say"
-            } else if u64::from(staging.code_texts[code].insts_in) * TABLE_BYTES_PER_INST > self.limits.memory
-            {
-                "memory limit"
-            } else {
-                continue;
-            };
-            state.flags |= CodeFlags::LEFT;
-            left.push(Left { code: CodeId::new(code), reason: reason.to_owned() });
+            let bytes = u64::from(staging.code_texts[code].insts_in) * TABLE_BYTES_PER_INST;
+            if bytes > self.limits.memory && !state.flags.contains(CodeFlags::LEFT) {
+                state.flags |= CodeFlags::LEFT;
+                left.push(Left { code: CodeId::new(code), reason: "memory limit".to_owned() });
+            }
         }
         world.resource_mut::<LeftFunctions>().all = left;
         self.fingerprints.clear();
