@@ -362,7 +362,8 @@ fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
             (move |log: ResMut<StepLog>, fuel: Res<Fuel>| begin(log, fuel, index))
                 .in_set(Stage::Begin(index)),
         );
-        for (position, &fact) in step.phase.needs.iter().enumerate() {
+        let facts = plan.facts_for(step.phase);
+        for (position, &fact) in facts.iter().enumerate() {
             let stage = Stage::Facts(index, position);
             follow(&mut schedule, stage);
             let analysis = plan.analysis(fact).expect("a checked plan has every analysis");
@@ -379,7 +380,7 @@ fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
             if wanted < needed {
                 continue;
             }
-            let stage = Stage::Facts(index, step.phase.needs.len() + position);
+            let stage = Stage::Facts(index, facts.len() + position);
             follow(&mut schedule, stage);
             (check.install)(&mut Slot { world, schedule: &mut schedule, stage });
             check_set = Some(stage);

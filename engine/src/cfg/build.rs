@@ -1,6 +1,7 @@
 //! Edges: what each block's control-flow instructions and its end lead to.
 
 use crate::tables::CodeTables;
+use crate::view::FunctionView;
 use ptxopt_components::anchor::Table;
 use ptxopt_components::block::{BlockEdges, BlockFlags, BlockHead};
 use ptxopt_components::code_object::CodeSpans;
@@ -49,6 +50,26 @@ impl EdgeSource<'_> {
         }
         true
     }
+}
+
+/// Whether control may leave the function in a block: by a return, an exit or a trap, guarded or not, or off its end.
+#[must_use]
+pub fn leaves_function(function: &FunctionView<'_>, block: BlockId) -> bool {
+    for inst in function.insts_of(block) {
+        let head = function.heads[inst.index()];
+        if !head.marks.contains(Marks::CONTROL) {
+            continue;
+        }
+        // Control flow that names neither a block nor a table ends the function.
+        let leads_on = |operand: &Operand| operand.as_block().is_some() || operand.as_table().is_some();
+        if !function.operands_of(inst).iter().any(leads_on) {
+            return true;
+        }
+        if !head.opcode.is_guarded() {
+            return false;
+        }
+    }
+    block.index() + 1 == function.blocks.len()
 }
 
 /// Builds successor and predecessor lists of the function `spans` from its instructions.
