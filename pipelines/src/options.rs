@@ -283,6 +283,8 @@ impl Options {
             Verdict::NotAtLevel
         } else if key == system::ANALYZE_CONTROL_FLOW && self.knobs.is_on(Knob::Knob235) {
             Verdict::Vetoed(Knob::Knob235)
+        } else if key == system::OPTIMIZE_BRANCHES && self.dont_merge_blocks {
+            Verdict::Vetoed(Knob::DontMergeBasicBlocks)
         } else if self.disabled_phases.contains(row.number) {
             Verdict::Disabled
         } else if !is_named {
@@ -303,9 +305,6 @@ impl Options {
         let mut notes = Vec::new();
         for (knob, _) in self.knobs.settings() {
             note_knob(knob, &mut notes);
-        }
-        if self.dont_merge_blocks {
-            note_knob(Knob::DontMergeBasicBlocks, &mut notes);
         }
         for phase in self.named_phases.phases().chain(self.dump_after.phases()) {
             note_phase(phase, &mut notes);

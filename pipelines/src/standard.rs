@@ -4,7 +4,8 @@ use crate::options::{OptLevel, Options, VerifyLevel};
 use crate::table::{self, Does, PhaseRow, system};
 use ptxopt_engine::phase::{Edge, Limits, Phase, Plan, Step, Verify};
 use ptxopt_systems::{
-    analyze_control_flow, check, eliminate_dead, loops, post_dominators, split_at_control_flow, sweep,
+    analyze_control_flow, check, eliminate_dead, loops, optimize_branches, post_dominators,
+    split_at_control_flow, sweep,
 };
 
 /// A step without a system of its own: its verifiers are what it is for.
@@ -27,6 +28,16 @@ pub const ORDER: &[Edge] = &[
         reason: "live sets are kept at block boundaries, so control may leave a block only there",
     },
     Edge {
+        before: "SetControlFlowOpLastInBB",
+        after: "OriBranchOpt",
+        reason: "a branch in mid-block is not the end of its block",
+    },
+    Edge {
+        before: "OriBranchOpt",
+        after: "OriPerformLiveDeadFirst",
+        reason: "predicates of deleted branches, and blocks that nothing leads to, are left to dead-code elimination",
+    },
+    Edge {
         before: "OriPerformLiveDeadFourth",
         after: "FinalInspectionPass",
         reason: "the inspection sees the code that is written",
@@ -39,6 +50,7 @@ fn phase_of(key: &str) -> &'static Phase {
         system::ANALYZE_CONTROL_FLOW => &analyze_control_flow::PHASE,
         system::SPLIT_AT_CONTROL_FLOW => &split_at_control_flow::PHASE,
         system::ELIMINATE_DEAD_SIMPLE => &eliminate_dead::SIMPLE,
+        system::OPTIMIZE_BRANCHES => &optimize_branches::PHASE,
         system::ELIMINATE_DEAD => &eliminate_dead::FULL,
         system::SWEEP => &sweep::PHASE,
         _ => &INSPECTION,

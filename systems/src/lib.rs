@@ -7,6 +7,7 @@ pub mod analyze_control_flow;
 pub mod check;
 pub mod eliminate_dead;
 pub mod loops;
+pub mod optimize_branches;
 pub mod post_dominators;
 pub mod split_at_control_flow;
 pub mod sweep;

@@ -40,6 +40,7 @@ const GOLDENS: &[Golden] = &[
     Golden { phase: "eliminate_dead_simple", before: &[6, 76], step: 10, is_listed: false },
     Golden { phase: "eliminate_dead", before: &[6, 76], step: 16, is_listed: false },
     Golden { phase: "sweep", before: &[6, 10, 16], step: 76, is_listed: true },
+    Golden { phase: "optimize_branches", before: &[6, 76], step: 15, is_listed: false },
 ];
 
 /// Lists blocks and rows behind the last step. A phase of the tests' own, since only a system sees the tables.
@@ -90,6 +91,11 @@ fn eliminate_dead() {
 #[test]
 fn sweep() {
     check_folder(&GOLDENS[3]);
+}
+
+#[test]
+fn optimize_branches() {
+    check_folder(&GOLDENS[4]);
 }
 
 /// A diff without a module, or a folder that no test visits, would claim something that nothing checks.

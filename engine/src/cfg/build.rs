@@ -69,7 +69,14 @@ pub fn leaves_function(function: &FunctionView<'_>, block: BlockId) -> bool {
             return false;
         }
     }
-    block.index() + 1 == function.blocks.len()
+    next_living(function.blocks, block).is_none()
+}
+
+/// The block that comes behind `block` when dead ones are swept: what it falls through to.
+#[must_use]
+pub fn next_living(blocks: &[BlockHead], block: BlockId) -> Option<BlockId> {
+    let behind = blocks.iter().enumerate().skip(block.index() + 1);
+    behind.filter(|(_, head)| !head.flags.contains(BlockFlags::DEAD)).map(|(at, _)| BlockId::new(at)).next()
 }
 
 /// Builds successor and predecessor lists of the function `spans` from its instructions.
@@ -90,7 +97,8 @@ pub fn connect(tables: &mut CodeTables, spans: &CodeSpans) {
     connect_blocks(source, blocks, edges, &mut pools.edges);
 }
 
-/// As [`connect`], over plain slices: appends to `pool` and points `edges` at it. Dead blocks have no edges.
+/// As [`connect`], over plain slices: appends to `pool` and points `edges` at it. Dead blocks have no edges, and control
+/// falls past them.
 pub fn connect_blocks(
     source: EdgeSource<'_>,
     blocks: &[BlockHead],
@@ -107,8 +115,8 @@ pub fn connect_blocks(
         }
         let first = pool.len();
         let runs_off = source.successors(head.insts, |target| pool.push(target));
-        if runs_off && block + 1 < count {
-            pool.push(BlockId::new(block + 1));
+        if runs_off {
+            pool.extend(next_living(blocks, BlockId::new(block)));
         }
         edges[block].succs = Span::between(first, pool.len());
         for target in &pool[first..] {

@@ -8,7 +8,6 @@ use super::{Acts, Kind, Knob, KnobRow, Preset, Reach};
 /// The phase that the knob steers has no system yet.
 const NO_PHASE: Acts = No("the phase that it steers has no system in this release");
 const NO_PASS: Acts = No("the structurizer is not part of this release");
-const NO_MERGE: Acts = No("no phase of this release merges blocks");
 const NO_GRAPH: Acts = No("no dump of the flow graph in this release");
 
 const COPY_PROP: Reach = Phases(&[13, 29, 37, 46, 58, 65]);
@@ -113,8 +112,8 @@ pub const KNOBS: [KnobRow; 49] = [
         "write the flow graph as DOT"),
     row(Knob::OptionFlag24, "OptionFlag24", NONE, Phases(&[3]), Bool, Preset::Bool(false), NO_GRAPH,
         "print reverse postorder and back edges, after the DOT if both are on"),
-    row(Knob::DontMergeBasicBlocks, "--dont-merge-basicblocks", NONE, All, Bool, Preset::Bool(false), NO_MERGE,
-        "never merge consecutive blocks, for code that is to be debugged"),
+    row(Knob::DontMergeBasicBlocks, "--dont-merge-basicblocks", NONE, All, Bool, Preset::Bool(false), Yes,
+        "never merge consecutive blocks, for code that is to be debugged: OriBranchOpt is left out"),
     row(Knob::NamedPhasesFlag, "--named-phases", NONE, All, Text, Preset::Unset, Yes,
         "the same as NamedPhases"),
     row(Knob::OptLevelFlag, "--opt-level", NONE, All, Int, Preset::Int(2), Yes,

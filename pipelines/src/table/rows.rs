@@ -51,7 +51,7 @@ pub const PHASES: [PhaseRow; PHASE_COUNT] = [
     row(12, "OriSanitize", Validation, Any, Nothing(UNSAID)),
     row(13, "GeneralOptimizeEarly", Optimization, Any, Nothing(NOT_YET)),
     row(14, "DoSwitchOptFirst", Optimization, Above(0), Nothing(NOT_YET)),
-    row(15, "OriBranchOpt", Optimization, Above(0), Nothing(NOT_YET)),
+    row(15, "OriBranchOpt", Optimization, Above(0), System(system::OPTIMIZE_BRANCHES)),
     row(16, "OriPerformLiveDeadFirst", Analysis, Any, System(system::ELIMINATE_DEAD)),
     row(17, "OptimizeBindlessHeaderLoads", Optimization, Any, Nothing(MACHINE)),
     row(18, "OriLoopSimplification", Optimization, Any, Nothing(NOT_YET)),
