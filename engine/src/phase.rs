@@ -99,6 +99,17 @@ pub struct Step {
     pub verified: bool,
 }
 
+impl Step {
+    /// Numbers from here on belong to steps that are no phases of the source: they look, and write to the dumps.
+    pub const OBSERVERS: u16 = 1000;
+
+    /// Whether the step may write to the dumps.
+    #[must_use]
+    pub const fn dumps(&self) -> bool {
+        self.dump || self.number >= Self::OBSERVERS
+    }
+}
+
 /// "`before` runs before `after`, because."
 #[derive(Clone, Copy, Debug)]
 pub struct Edge {

@@ -14,7 +14,7 @@ use crate::forms::FormTable;
 use crate::fuel::Fuel;
 use crate::guard::guarded;
 use crate::log::{Dumps, Left, LeftFunctions, Remark, Remarks, StepLog, StepStats, Violations};
-use crate::phase::{Limits, Plan, Slot, Stage, Verify};
+use crate::phase::{Limits, Plan, Slot, Stage, Step, Verify};
 use crate::ptx::reader::{ReaderScratch, read};
 use crate::ptx::scan::{FunctionText, Module};
 use crate::ptx::writer::{WriterScratch, write_function};
@@ -142,7 +142,7 @@ impl Shard {
             schedule,
             limits: plan.limits,
             step_count: plan.steps.len(),
-            wants_dumps: plan.steps.iter().any(|step| step.dump),
+            wants_dumps: plan.steps.iter().any(Step::dumps),
             wants_fingerprints: plan.remarks || plan.fingerprint.is_some(),
             selected: plan.fingerprint,
             fingerprints: Vec::new(),

@@ -48,6 +48,8 @@ pub enum Action {
     Opt(OptArguments),
     /// Optimize files and folders into a folder of the same shape
     Batch(BatchArguments),
+    /// Print what is known of a module's functions: flow graph, ranks, dominators, loops
+    Analyze(AnalyzeArguments),
     /// List the phases, with what runs at the given level and options
     Phases,
     /// List the knobs, with their values and what acts in this release
@@ -79,6 +81,38 @@ pub struct BatchArguments {
     /// Write a report here, one JSON object a module
     #[arg(long, value_name = "FILE.jsonl")]
     pub report: Option<PathBuf>,
+}
+
+/// What to print of a module.
+#[derive(Debug, Args)]
+pub struct AnalyzeArguments {
+    /// The PTX file to read; `-` is standard input
+    pub input: PathBuf,
+
+    /// Only the functions of this name
+    #[arg(long, value_name = "NAME")]
+    pub function: Option<String>,
+
+    /// What to print, in this order
+    #[arg(long, required = true, value_name = "WHAT", value_delimiter = ',', ignore_case = true)]
+    pub print: Vec<Print>,
+}
+
+/// Something that can be printed of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Print {
+    /// The edges of the flow graph
+    Cfg,
+    /// Reverse postorder and back edges
+    Rpo,
+    /// The dominator tree
+    Dominators,
+    /// The loop nest, and irreducible regions
+    Loops,
+    /// The flow graph in Graphviz's DOT
+    Dot,
+    /// The code, each control-flow instruction the last of its block
+    Ori,
 }
 
 /// Figures to print on standard error after the work.

@@ -3,6 +3,7 @@
 //! Exit status: 0, all is well; 1, a module failed; 2, the command line is wrong, or a batch was refused
 //! before it began; 130, interrupted.
 
+mod analyze;
 mod arguments;
 mod listing;
 mod statistics;
@@ -79,6 +80,7 @@ fn run(arguments: &Arguments, options: &Options) -> Result<u8> {
     match action {
         Action::Opt(opt) => run_opt(opt, options, &arguments.flags.stat),
         Action::Batch(batch) => run_batch(batch, options, &arguments.flags.stat),
+        Action::Analyze(arguments) => analyze::run(arguments, options),
         Action::Phases => print(&listing::phases(options, terminal_width())),
         Action::Knobs => print(&listing::knobs(options, terminal_width())),
     }

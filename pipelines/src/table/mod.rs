@@ -121,17 +121,20 @@ pub mod system {
     pub const OPTIMIZE_BRANCHES: &str = "optimize_branches";
     /// Computes liveness and deletes what is dead.
     pub const ELIMINATE_DEAD: &str = "eliminate_dead";
+    /// Gives loops a preheader and one latch.
+    pub const SIMPLIFY_LOOPS: &str = "simplify_loops";
     /// Sweeps deleted rows out of the tables.
     pub const SWEEP: &str = "sweep";
 
     /// Every key, in the order of its first phase.
-    pub const ALL: [&str; 8] = [
+    pub const ALL: [&str; 9] = [
         CHECK_INITIAL,
         ANALYZE_CONTROL_FLOW,
         SPLIT_AT_CONTROL_FLOW,
         ELIMINATE_DEAD_SIMPLE,
         OPTIMIZE_BRANCHES,
         ELIMINATE_DEAD,
+        SIMPLIFY_LOOPS,
         SWEEP,
         CHECK_FINAL,
     ];

@@ -54,7 +54,7 @@ pub const PHASES: [PhaseRow; PHASE_COUNT] = [
     row(15, "OriBranchOpt", Optimization, Above(0), System(system::OPTIMIZE_BRANCHES)),
     row(16, "OriPerformLiveDeadFirst", Analysis, Any, System(system::ELIMINATE_DEAD)),
     row(17, "OptimizeBindlessHeaderLoads", Optimization, Any, Nothing(MACHINE)),
-    row(18, "OriLoopSimplification", Optimization, Any, Nothing(NOT_YET)),
+    row(18, "OriLoopSimplification", Optimization, Any, System(system::SIMPLIFY_LOOPS)),
     row(19, "OriSplitLiveRanges", Optimization, Any, Nothing(NOT_YET)),
     row(20, "PerformPGO", Optimization, Any, Nothing(PROFILE)),
     row(21, "OriStrengthReduce", Optimization, Any, Nothing(NOT_YET)),
