@@ -14,7 +14,7 @@ use crate::forms::FormTable;
 use crate::fuel::Fuel;
 use crate::guard::guarded;
 use crate::log::{Dumps, Left, LeftFunctions, Remark, Remarks, StepLog, StepStats, Violations};
-use crate::phase::{Limits, Plan, Slot, Stage, Verify};
+use crate::phase::{Limits, Plan, Slot, Stage, Step, Verify};
 use crate::ptx::reader::{ReaderScratch, read};
 use crate::ptx::scan::{FunctionText, Module};
 use crate::ptx::writer::{WriterScratch, write_function};
@@ -142,7 +142,7 @@ impl Shard {
             schedule,
             limits: plan.limits,
             step_count: plan.steps.len(),
-            wants_dumps: plan.steps.iter().any(|step| step.dump),
+            wants_dumps: plan.steps.iter().any(Step::dumps),
             wants_fingerprints: plan.remarks || plan.fingerprint.is_some(),
             selected: plan.fingerprint,
             fingerprints: Vec::new(),
@@ -359,7 +359,8 @@ fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
             (move |log: ResMut<StepLog>, fuel: Res<Fuel>| begin(log, fuel, index))
                 .in_set(Stage::Begin(index)),
         );
-        for (position, &fact) in step.phase.needs.iter().enumerate() {
+        let facts = plan.facts_for(step.phase);
+        for (position, &fact) in facts.iter().enumerate() {
             let stage = Stage::Facts(index, position);
             follow(&mut schedule, stage);
             let analysis = plan.analysis(fact).expect("a checked plan has every analysis");
@@ -376,7 +377,7 @@ fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
             if wanted < needed {
                 continue;
             }
-            let stage = Stage::Facts(index, step.phase.needs.len() + position);
+            let stage = Stage::Facts(index, facts.len() + position);
             follow(&mut schedule, stage);
             (check.install)(&mut Slot { world, schedule: &mut schedule, stage });
             check_set = Some(stage);

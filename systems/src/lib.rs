@@ -5,6 +5,11 @@
 
 pub mod analyze_control_flow;
 pub mod check;
+pub mod dump_graph;
 pub mod eliminate_dead;
+pub mod loops;
+pub mod optimize_branches;
+pub mod post_dominators;
+pub mod simplify_loops;
 pub mod split_at_control_flow;
 pub mod sweep;

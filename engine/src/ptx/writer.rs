@@ -190,7 +190,14 @@ impl Writer<'_> {
         if anchor.kind == AnchorKind::InstPragma && is_deleted(anchor.before) {
             return;
         }
-        if anchor.kind != AnchorKind::DebugLabel {
+        if anchor.kind == AnchorKind::DebugLabel {
+            // As the label of its block it was written already.
+            let own = self.function.labels[anchor.block.index()].name.get();
+            let names = &self.function.pools.names;
+            if own.is_some_and(|own| names.bytes(self.text, own) == &self.text[anchor.text.range()]) {
+                return;
+            }
+        } else {
             self.out.push(b'\t');
         }
         self.out.extend_from_slice(&self.text[anchor.text.range()]);

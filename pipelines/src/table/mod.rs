@@ -117,18 +117,24 @@ pub mod system {
     pub const SPLIT_AT_CONTROL_FLOW: &str = "split_at_control_flow";
     /// Deletes what one look at the block, and at the function's uses, shows to be dead.
     pub const ELIMINATE_DEAD_SIMPLE: &str = "eliminate_dead_simple";
+    /// Threads jumps, lets blocks fall through, merges them.
+    pub const OPTIMIZE_BRANCHES: &str = "optimize_branches";
     /// Computes liveness and deletes what is dead.
     pub const ELIMINATE_DEAD: &str = "eliminate_dead";
+    /// Gives loops a preheader and one latch.
+    pub const SIMPLIFY_LOOPS: &str = "simplify_loops";
     /// Sweeps deleted rows out of the tables.
     pub const SWEEP: &str = "sweep";
 
     /// Every key, in the order of its first phase.
-    pub const ALL: [&str; 7] = [
+    pub const ALL: [&str; 9] = [
         CHECK_INITIAL,
         ANALYZE_CONTROL_FLOW,
         SPLIT_AT_CONTROL_FLOW,
         ELIMINATE_DEAD_SIMPLE,
+        OPTIMIZE_BRANCHES,
         ELIMINATE_DEAD,
+        SIMPLIFY_LOOPS,
         SWEEP,
         CHECK_FINAL,
     ];

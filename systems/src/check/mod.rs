@@ -29,6 +29,8 @@ pub mod terminators;
 mod testing;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod updates;
 
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, CodeId, Id};

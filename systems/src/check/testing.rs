@@ -1,8 +1,9 @@
 //! Functions for the tests of the verifiers: read from PTX text, to be broken in one place.
 
-use crate::analyze_control_flow::{Graph, Scratch, analyze};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{Id, VRegId};
+use ptxopt_engine::cfg::analyze::{AnalysisScratch, annotate};
+use ptxopt_engine::cfg::graph::Graph;
 use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, solve};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::ptx::reader::{ReaderScratch, read};
@@ -41,12 +42,12 @@ impl Built {
     /// Computes the control-flow facts of every function.
     pub fn analyze(&mut self) {
         let tables = &mut self.tables;
-        let mut scratch = Scratch::default();
+        let mut scratch = AnalysisScratch::default();
         for (state, spans) in tables.code_states.iter_mut().zip(&tables.code_spans) {
             let rows = spans.blocks.range();
             let graph = Graph { edges: &tables.block_edges[rows.clone()], pool: &tables.pools.edges };
             let heads = &mut tables.block_heads[rows.clone()];
-            let violates = analyze(graph, heads, &mut tables.block_orders[rows], &mut scratch);
+            let violates = annotate(graph, heads, &mut tables.block_orders[rows], &mut scratch);
             state.flags.set(CodeFlags::RPO_VIOLATION, violates);
         }
     }

@@ -118,7 +118,7 @@ fn run(text: &[u8], phases: &[&'static Phase]) -> BatchOutput {
     };
     let plan = Plan {
         steps: phases.iter().enumerate().map(step).collect(),
-        analyses: &[&analyze_control_flow::PHASE],
+        analyses: &[&analyze_control_flow::ANALYSIS],
         checks: ALL,
         verify: Verify::Full,
         fuel: None,

@@ -240,7 +240,7 @@ impl Reader<'_, '_> {
         self.number_blocks();
         self.place_in_blocks();
         self.resolve_references();
-        self.drop_needless_labels();
+        self.place_block_labels();
         let out = &mut *self.out;
         let spans = CodeSpans {
             insts: Span::between(self.first.inst, out.inst_heads.len()),
@@ -395,30 +395,23 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Removes the anchors of labels that are written as their block's label anyway.
-    fn drop_needless_labels(&mut self) {
+    /// Moves the anchors of labels that are written as their block's label into that block. The writer passes them over
+    /// there; where the block is merged or dies, the label that a debug section names is still written.
+    fn place_block_labels(&mut self) {
         let (text, first) = (self.cursor.text, self.first);
         let out = &mut *self.out;
         let (names, labels) = (&out.pools.names, &out.block_labels[first.block..]);
-        let is_block_label = |block: BlockId, label: Span| {
-            let name = labels[block.index()].name.get();
+        let has_label = |block: BlockId, label: Span| {
+            let name = labels.get(block.index()).and_then(|label| label.name.get());
             name.is_some_and(|name| names.bytes(text, name) == &text[label.range()])
         };
-        let mut kept = first.anchor;
-        for at in first.anchor..out.pools.anchors.len() {
-            let anchor = out.pools.anchors[at];
+        for anchor in &mut out.pools.anchors[first.anchor..] {
             // The anchor was pushed before its label was counted, so it lies in the block before.
             let own = BlockId(anchor.block.0 + 1);
-            let next = (own.index() < labels.len()).then_some(own);
-            let is_needless = anchor.kind == AnchorKind::DebugLabel
-                && (is_block_label(anchor.block, anchor.text)
-                    || next.is_some_and(|block| is_block_label(block, anchor.text)));
-            if !is_needless {
-                out.pools.anchors[kept] = anchor;
-                kept += 1;
+            if anchor.kind == AnchorKind::DebugLabel && has_label(own, anchor.text) {
+                anchor.block = own;
             }
         }
-        out.pools.anchors.truncate(kept);
     }
 }
 
