@@ -70,7 +70,7 @@ pub struct Editor<'w, 's> {
     blocks: BlocksMut<'w, 's>,
     insts: InstsMut<'w, 's>,
     vregs: VRegs<'w, 's>,
-    pools: Res<'w, PoolsResource>,
+    pools: ResMut<'w, PoolsResource>,
     fuel: ResMut<'w, Fuel>,
     remarks: ResMut<'w, Remarks>,
     /// What the running step did.
@@ -135,6 +135,25 @@ impl Editor<'_, '_> {
             state.flags |= CodeFlags::HAS_TOMBSTONES;
         }
         deleted
+    }
+
+    /// Puts the sink `_` in place of the result at `position`, if the bisect limit allows; says whether.
+    ///
+    /// The caller knows that nothing reads the result and that the form takes a sink there.
+    pub fn sink_result(&mut self, code: CodeId, inst: InstId, position: usize, reason: &'static str) -> bool {
+        if !self.fuel.take() {
+            return false;
+        }
+        let (states, _, spans, _) = self.codes.columns();
+        let (heads, operands, places) = self.insts.columns();
+        let row = spans[code.index()].insts.first as usize + inst.index();
+        let operands = operands[row].get_mut(heads[row].operand_count, &mut self.pools.0.operands);
+        debug_assert!(operands[position].is_definition());
+        operands[position] = Operand::sink();
+        states[code.index()].inst_epoch += 1;
+        let (step, offset) = (self.log.step, places[row].offset);
+        self.remarks.push(Remark { kind: RemarkKind::Passed, step, code, offset, reason });
+        true
     }
 
     /// Deletes unreachable blocks with everything in them, if the bisect limit allows; says whether.

@@ -3,14 +3,16 @@
 use crate::options::{OptLevel, Options, VerifyLevel};
 use crate::table::{self, Does, PhaseRow, system};
 use ptxopt_engine::phase::{Edge, Limits, Phase, Plan, Step, Verify};
-use ptxopt_systems::{analyze_control_flow, check, eliminate_dead, split_at_control_flow, sweep};
+use ptxopt_systems::{
+    analyze_control_flow, analyze_liveness, check, eliminate_dead, split_at_control_flow, sweep,
+};
 
 /// A step without a system of its own: its verifiers are what it is for.
 static INSPECTION: Phase =
     Phase { name: "inspection", needs: &[], gives: &[], breaks: &[], required: false, install: |_| {} };
 
 /// What computes each fact.
-static ANALYSES: &[&Phase] = &[&analyze_control_flow::PHASE];
+static ANALYSES: &[&Phase] = &[&analyze_control_flow::PHASE, &analyze_liveness::PHASE];
 
 /// What must come before what, and why. Checked whenever a plan is made.
 pub const ORDER: &[Edge] = &[

@@ -4,6 +4,7 @@
 //! import one another; they meet in components and in the facts of the engine.
 
 pub mod analyze_control_flow;
+pub mod analyze_liveness;
 pub mod check;
 pub mod eliminate_dead;
 pub mod split_at_control_flow;

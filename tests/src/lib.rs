@@ -6,5 +6,6 @@ pub mod modules;
 pub mod mutate;
 pub mod plain;
 pub mod ptxas;
+pub mod random_code;
 pub mod rewrite;
 pub mod say;

@@ -1,3 +1,4 @@
 //! Dataflow: the solvers that phases and facts share.
 
+pub mod dominance;
 pub mod liveness;

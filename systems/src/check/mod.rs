@@ -17,6 +17,7 @@
 pub mod async_registers;
 pub mod control_flow;
 pub mod control_flow_full;
+pub mod dead_code;
 pub mod edges;
 pub mod forms;
 pub mod liveness;
@@ -49,6 +50,7 @@ pub const ALL: &[Check] = &[
     control_flow_full::CHECK,
     liveness::CHECK,
     liveness_full::CHECK,
+    dead_code::CHECK,
 ];
 
 /// What a verifier says of a function: the first thing that is wrong, with its block and its row.

@@ -79,7 +79,6 @@ pub(super) fn analyzed(body: &str) -> Built {
 pub(super) fn solved(built: &Built) -> LiveSet {
     let mut set = LiveSet::default();
     solve(&built.function(), &built.forms, &mut LivenessScratch::default(), &mut set);
-    assert!(set.is_solved);
     set
 }
 
