@@ -127,7 +127,7 @@ impl Editor<'_, '_> {
             heads[row].marks |= Marks::TOMBSTONE;
             deleted += 1;
             let (step, offset) = (self.log.step, places[row].offset);
-            self.remarks.push(Remark { kind: RemarkKind::Passed, step, code, offset, reason });
+            self.remarks.push(Remark { kind: RemarkKind::Passed, step, code, offset, reason: reason.into() });
         }
         if deleted > 0 {
             let state = &mut states[code.index()];
@@ -152,7 +152,7 @@ impl Editor<'_, '_> {
         operands[position] = Operand::sink();
         states[code.index()].inst_epoch += 1;
         let (step, offset) = (self.log.step, places[row].offset);
-        self.remarks.push(Remark { kind: RemarkKind::Passed, step, code, offset, reason });
+        self.remarks.push(Remark { kind: RemarkKind::Passed, step, code, offset, reason: reason.into() });
         true
     }
 
@@ -181,7 +181,7 @@ impl Editor<'_, '_> {
         state.flags |= CodeFlags::HAS_TOMBSTONES;
         self.edits.reconnect = true;
         let (step, offset) = (self.log.step, texts[code.index()].body.first);
-        self.remarks.push(Remark { kind: RemarkKind::Passed, step, code, offset, reason });
+        self.remarks.push(Remark { kind: RemarkKind::Passed, step, code, offset, reason: reason.into() });
         true
     }
 
@@ -193,7 +193,19 @@ impl Editor<'_, '_> {
     /// Says why a change was not made.
     pub fn missed(&mut self, code: CodeId, offset: u32, reason: &'static str) {
         let step = self.log.step;
-        self.remarks.push(Remark { kind: RemarkKind::Missed, step, code, offset, reason });
+        self.remarks.push(Remark { kind: RemarkKind::Missed, step, code, offset, reason: reason.into() });
+    }
+
+    /// Whether remarks are kept: what only remarks need is not computed otherwise.
+    #[must_use]
+    pub fn remarks_are_wanted(&self) -> bool {
+        self.remarks.wanted
+    }
+
+    /// Says what was found out about the place `offset`.
+    pub fn analysis(&mut self, code: CodeId, offset: u32, what: String) {
+        let step = self.log.step;
+        self.remarks.push(Remark { kind: RemarkKind::Analysis, step, code, offset, reason: what.into() });
     }
 
     /// Whether `fact` holds for a function.

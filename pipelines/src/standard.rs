@@ -4,7 +4,8 @@ use crate::options::{OptLevel, Options, VerifyLevel};
 use crate::table::{self, Does, PhaseRow, system};
 use ptxopt_engine::phase::{Edge, Limits, Phase, Plan, Step, Verify};
 use ptxopt_systems::{
-    analyze_control_flow, analyze_liveness, check, eliminate_dead, split_at_control_flow, sweep,
+    analyze_control_flow, analyze_liveness, check, eliminate_dead, report_registers, split_at_control_flow,
+    sweep,
 };
 
 /// A step without a system of its own: its verifiers are what it is for.
@@ -41,6 +42,8 @@ fn phase_of(key: &str) -> &'static Phase {
         system::ELIMINATE_DEAD_SIMPLE => &eliminate_dead::SIMPLE,
         system::ELIMINATE_DEAD => &eliminate_dead::FULL,
         system::SWEEP => &sweep::PHASE,
+        system::REPORT_INITIAL => &report_registers::INITIAL,
+        system::REPORT => &report_registers::PHASE,
         _ => &INSPECTION,
     }
 }
@@ -52,8 +55,9 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
     let layout_only = is_debug_module && !options.force_debug;
     let options =
         &if layout_only { Options { level: OptLevel::O0, ..options.clone() } } else { options.clone() };
+    let is_wanted = |key| options.remarks || !system::REPORTS.contains(&key);
     let step = |row: &PhaseRow| match row.does {
-        Does::System(key) if options.runs(row.number) => Some(Step {
+        Does::System(key) if options.runs(row.number) && is_wanted(key) => Some(Step {
             number: u16::from(row.number.0),
             name: row.name,
             phase: phase_of(key),

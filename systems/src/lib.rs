@@ -7,5 +7,6 @@ pub mod analyze_control_flow;
 pub mod analyze_liveness;
 pub mod check;
 pub mod eliminate_dead;
+pub mod report_registers;
 pub mod split_at_control_flow;
 pub mod sweep;

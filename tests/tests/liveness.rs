@@ -13,6 +13,7 @@ use ptxopt_components::operand::Operand;
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::columns::Code;
 use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, Road, solve_on};
+use ptxopt_engine::dataflow::pressure::{CLASSES, LiveRegisters, Pressure, measure};
 use ptxopt_engine::facts::Fact;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::phase::{Phase, Plan, Step, Verify};
@@ -56,6 +57,8 @@ fn compare_all(code: Code, forms: Res<FormTable>, mut scratch: Local<Scratch>) {
 struct Scratch {
     solver: LivenessScratch,
     sets: [LiveSet; 2],
+    live: LiveRegisters,
+    pressure: Pressure,
     needs: Needs,
 }
 
@@ -64,6 +67,15 @@ fn compare(function: &FunctionView<'_>, forms: &FormTable, scratch: &mut Scratch
     for (road, set) in [Road::Dense, Road::Walks].into_iter().zip(&mut scratch.sets) {
         solve_on(road, function, forms, &mut scratch.solver, set);
         compare_sets(function, &naive, set);
+        measure(function, forms, set, &mut scratch.live, &mut scratch.pressure);
+        for (at, head) in function.heads.iter().enumerate().filter(|(_, head)| head.is_live()) {
+            if naive.is_reachable[head.block.index()] {
+                let pressure = &scratch.pressure;
+                let registers = pressure.before[at].map(|count| count.registers);
+                assert_eq!(registers, naive.before[at], "registers before instruction {at}");
+                assert_eq!(pressure.last_uses_of(InstId::new(at)).count(), naive.last_uses[at], "at {at}");
+            }
+        }
     }
     let strong = Naive::solve(function, forms, Strength::Strong);
     scratch.needs.find(function);
@@ -122,6 +134,10 @@ struct Naive {
     is_reachable: Vec<bool>,
     live_in: Vec<Vec<bool>>,
     live_out: Vec<Vec<bool>>,
+    /// By instruction: registers that live before it, by class.
+    before: Vec<[u32; CLASSES.len()]>,
+    /// By instruction: registers that it reads and whose value nothing reads behind it.
+    last_uses: Vec<usize>,
     is_needed: Vec<bool>,
     results_read: std::collections::HashSet<(InstId, VRegId)>,
 }
@@ -137,6 +153,8 @@ impl Naive {
             is_reachable: reachable(function),
             live_in: nothing.clone(),
             live_out: nothing,
+            before: vec![Default::default(); function.heads.len()],
+            last_uses: vec![0; function.heads.len()],
             is_needed: vec![false; function.heads.len()],
             results_read: Default::default(),
         };
@@ -197,17 +215,23 @@ impl Naive {
                 .filter(replaces)
                 .filter_map(|o| o.vreg())
                 .for_each(|vreg| live[vreg.index()] = false);
-            operands
-                .iter()
-                .filter(|o| o.is_use())
-                .filter_map(|o| o.vreg())
-                .for_each(|vreg| live[vreg.index()] = true);
+            let is_read = |vreg: &VRegId| operands.iter().any(|o| o.is_use() && o.vreg() == Some(*vreg));
+            let is_last = |vreg: &VRegId| is_read(vreg) && !live[vreg.index()];
+            self.last_uses[inst.index()] = function.vreg_ids().filter(is_last).count();
+            function.vreg_ids().filter(is_read).for_each(|vreg| live[vreg.index()] = true);
             let effects = forms.get(head.form).effects;
             if effects.contains(Effects::RETURN) {
                 read_outside(&mut live, outside);
             } else if effects.intersects(Effects::EXIT | Effects::CALL | Effects::UNKNOWN) {
                 read_outside(&mut live, VRegFlags::MODULE);
             }
+            self.before[inst.index()] = CLASSES.map(|class| {
+                let is_counted = |vreg: &VRegId| {
+                    let row = &function.vregs[vreg.index()];
+                    live[vreg.index()] && row.class() == class && !row.flags.contains(VRegFlags::CARRY)
+                };
+                function.vreg_ids().filter(is_counted).count() as u32
+            });
         }
         self.live_in[block.index()] = live;
     }

@@ -2,3 +2,6 @@
 
 pub mod dominance;
 pub mod liveness;
+pub mod pressure;
+pub mod print;
+pub mod uninitialised;

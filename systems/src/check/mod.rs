@@ -27,7 +27,7 @@ pub mod tables;
 pub mod terminators;
 
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
