@@ -17,9 +17,9 @@ use ptxopt_components::block::{BlockFlags, BlockHead, BlockOrder};
 use ptxopt_components::code_object::{CodeFlags, CodeState};
 use ptxopt_components::ids::{CodeId, Id, InstId};
 use ptxopt_components::instruction::Marks;
+use ptxopt_components::operand::Operand;
 use ptxopt_engine::cfg::analyze::{AnalysisScratch, bring_up_to_date};
 use ptxopt_engine::commit::{CommitScratch, commit};
-use ptxopt_engine::dataflow::liveness::{LiveSets, LivenessScratch, solve};
 use ptxopt_engine::edits::EditLog;
 use ptxopt_engine::facts::{CodeFacts, Fact};
 use ptxopt_engine::forms::FormTable;
@@ -29,7 +29,7 @@ use ptxopt_engine::ptx::scan::{FunctionText, Module};
 use ptxopt_engine::ptx::writer::{WriterScratch, write_function};
 use ptxopt_engine::shard::Shard;
 use ptxopt_engine::tables::CodeTables;
-use ptxopt_systems::eliminate_dead::{self, MarkScratch, WalkScratch, find_dead_by_liveness, mark, sweep};
+use ptxopt_systems::eliminate_dead::{self, Needs, find_unneeded, find_unread_results};
 use ptxopt_systems::{analyze_control_flow, split_at_control_flow, sweep as sweep_phase};
 use std::hint::black_box;
 use std::time::Instant;
@@ -108,15 +108,13 @@ struct Arrays {
     staged: CodeTables,
     forms: FormTable,
     edits: EditLog,
-    live_sets: LiveSets,
     reader: ReaderScratch,
     writer: WriterScratch,
     commit: CommitScratch,
     analysis: AnalysisScratch,
-    mark: MarkScratch,
-    walk: WalkScratch,
-    solver: LivenessScratch,
+    needs: Needs,
     dead: Vec<InstId>,
+    unread: Vec<(InstId, usize)>,
 }
 
 impl Arrays {
@@ -203,25 +201,13 @@ impl Arrays {
             }
             self.delete_unreachable(code);
             let function = self.tables.view().function(code);
-            mark(&function, &mut self.mark);
-            sweep(&function, &self.mark, &mut self.dead);
-            self.delete_dead(code);
-            let live = self.live_sets.of(code.index());
-            loop {
-                let function = self.tables.view().function(code);
-                solve(&function, &self.forms, &mut self.solver, live);
-                if !live.is_solved {
-                    break;
-                }
-                find_dead_by_liveness(&function, live, &mut self.walk, &mut self.dead);
-                if self.dead.is_empty() {
-                    let state = &self.tables.code_states[code.index()];
-                    self.tables.code_facts[code.index()].computed(Fact::Liveness, state);
-                    self.tables.code_facts[code.index()].computed(Fact::NoDeadCode, state);
-                    break;
-                }
-                delete(&mut self.tables, code, &self.dead);
-            }
+            self.needs.find(&function);
+            find_unneeded(&function, &self.needs, &mut self.dead);
+            find_unread_results(&function, &self.forms, &self.needs, &mut self.unread);
+            delete(&mut self.tables, code, &self.dead);
+            sink(&mut self.tables, code, &self.unread);
+            let state = &self.tables.code_states[code.index()];
+            self.tables.code_facts[code.index()].computed(Fact::NoDeadCode, state);
         }
     }
 
@@ -243,10 +229,6 @@ impl Arrays {
             state.cfg_epoch += 1;
             self.edits.reconnect = true;
         }
-    }
-
-    fn delete_dead(&mut self, code: CodeId) {
-        delete(&mut self.tables, code, &self.dead);
     }
 
     fn sweep(&mut self) {
@@ -275,6 +257,17 @@ fn delete(tables: &mut CodeTables, code: CodeId, insts: &[InstId]) {
     }
     if !insts.is_empty() {
         changed(&mut tables.code_states[code.index()]);
+    }
+}
+
+fn sink(tables: &mut CodeTables, code: CodeId, results: &[(InstId, usize)]) {
+    let first = tables.code_spans[code.index()].insts.first as usize;
+    for &(inst, position) in results {
+        let row = first + inst.index();
+        let count = tables.inst_heads[row].operand_count;
+        let operands = tables.inst_operands[row].get_mut(count, &mut tables.pools.operands);
+        operands[position] = Operand::sink();
+        tables.code_states[code.index()].inst_epoch += 1;
     }
 }
 

@@ -108,7 +108,7 @@ pub struct Editor<'w, 's> {
     blocks: BlocksMut<'w, 's>,
     insts: InstsMut<'w, 's>,
     vregs: VRegs<'w, 's>,
-    pools: Res<'w, PoolsResource>,
+    pools: ResMut<'w, PoolsResource>,
     fuel: ResMut<'w, Fuel>,
     remarks: ResMut<'w, Remarks>,
     /// What the running step did.
@@ -165,7 +165,7 @@ impl Editor<'_, '_> {
             heads[row].marks |= Marks::TOMBSTONE;
             deleted += 1;
             let (step, offset) = (self.log.step, places[row].offset);
-            self.remarks.push(Remark { kind: RemarkKind::Passed, step, code, offset, reason });
+            self.remarks.push(Remark { kind: RemarkKind::Passed, step, code, offset, reason: reason.into() });
         }
         if deleted > 0 {
             let state = &mut states[code.index()];
@@ -173,6 +173,25 @@ impl Editor<'_, '_> {
             state.flags |= CodeFlags::HAS_TOMBSTONES;
         }
         deleted
+    }
+
+    /// Puts the sink `_` in place of the result at `position`, if the bisect limit allows; says whether.
+    ///
+    /// The caller knows that nothing reads the result and that the form takes a sink there.
+    pub fn sink_result(&mut self, code: CodeId, inst: InstId, position: usize, reason: &'static str) -> bool {
+        if !self.fuel.take() {
+            return false;
+        }
+        let (states, _, spans, _) = self.codes.columns();
+        let (heads, operands, places) = self.insts.columns();
+        let row = spans[code.index()].insts.first as usize + inst.index();
+        let operands = operands[row].get_mut(heads[row].operand_count, &mut self.pools.0.operands);
+        debug_assert!(operands[position].is_definition());
+        operands[position] = Operand::sink();
+        states[code.index()].inst_epoch += 1;
+        let (step, offset) = (self.log.step, places[row].offset);
+        self.remarks.push(Remark { kind: RemarkKind::Passed, step, code, offset, reason: reason.into() });
+        true
     }
 
     /// Deletes unreachable blocks with everything in them, if the bisect limit allows; says whether.
@@ -200,7 +219,7 @@ impl Editor<'_, '_> {
         state.flags |= CodeFlags::HAS_TOMBSTONES;
         self.edits.reconnect = true;
         let (step, offset) = (self.log.step, texts[code.index()].body.first);
-        self.remarks.push(Remark { kind: RemarkKind::Passed, step, code, offset, reason });
+        self.remarks.push(Remark { kind: RemarkKind::Passed, step, code, offset, reason: reason.into() });
         true
     }
 
@@ -218,7 +237,7 @@ impl Editor<'_, '_> {
             return None;
         }
         let step = self.log.step;
-        self.remarks.push(Remark { kind: RemarkKind::Passed, step, code, offset, reason });
+        self.remarks.push(Remark { kind: RemarkKind::Passed, step, code, offset, reason: reason.into() });
         let (states, _, spans, _) = self.codes.columns();
         let first = spans[code.index()].insts.first as usize;
         let state = &mut states[code.index()];
@@ -243,7 +262,19 @@ impl Editor<'_, '_> {
     /// Says why a change was not made.
     pub fn missed(&mut self, code: CodeId, offset: u32, reason: &'static str) {
         let step = self.log.step;
-        self.remarks.push(Remark { kind: RemarkKind::Missed, step, code, offset, reason });
+        self.remarks.push(Remark { kind: RemarkKind::Missed, step, code, offset, reason: reason.into() });
+    }
+
+    /// Whether remarks are kept: what only remarks need is not computed otherwise.
+    #[must_use]
+    pub fn remarks_are_wanted(&self) -> bool {
+        self.remarks.wanted
+    }
+
+    /// Says what was found out about the place `offset`.
+    pub fn analysis(&mut self, code: CodeId, offset: u32, what: String) {
+        let step = self.log.step;
+        self.remarks.push(Remark { kind: RemarkKind::Analysis, step, code, offset, reason: what.into() });
     }
 
     /// Whether `fact` holds for a function.

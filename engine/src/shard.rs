@@ -93,7 +93,8 @@ pub struct Shard {
     schedule: Schedule,
     limits: Limits,
     step_count: usize,
-    wants_dumps: bool,
+    /// Whether systems look at the module's text: for dumps, and for names in remarks.
+    wants_text: bool,
     wants_fingerprints: bool,
     /// Only functions with this fingerprint are worked on.
     selected: Option<u64>,
@@ -142,7 +143,7 @@ impl Shard {
             schedule,
             limits: plan.limits,
             step_count: plan.steps.len(),
-            wants_dumps: plan.steps.iter().any(Step::dumps),
+            wants_text: plan.remarks || plan.steps.iter().any(Step::dumps),
             wants_fingerprints: plan.remarks || plan.fingerprint.is_some(),
             selected: plan.fingerprint,
             fingerprints: Vec::new(),
@@ -208,7 +209,7 @@ impl Shard {
         world.resource_mut::<Remarks>().all.clear();
         world.resource_mut::<EditLog>().clear();
         *world.resource_mut::<StepLog>() = StepLog::new(self.step_count);
-        if self.wants_dumps {
+        if self.wants_text {
             let mut dumps = world.resource_mut::<Dumps>();
             dumps.text.clear();
             if dumps.source != module.text {

@@ -5,8 +5,8 @@ use crate::options::{OptLevel, Options, VerifyLevel};
 use crate::table::{self, Does, PhaseNumber, PhaseRow, system};
 use ptxopt_engine::phase::{Edge, Limits, Phase, Plan, Step, Verify};
 use ptxopt_systems::{
-    analyze_control_flow, check, dump_graph, eliminate_dead, loops, optimize_branches, post_dominators,
-    simplify_loops, split_at_control_flow, sweep,
+    analyze_control_flow, analyze_liveness, check, dump_graph, eliminate_dead, loops, optimize_branches,
+    post_dominators, report_registers, simplify_loops, split_at_control_flow, sweep,
 };
 
 /// A step without a system of its own: its verifiers are what it is for.
@@ -14,7 +14,12 @@ static INSPECTION: Phase =
     Phase { name: "inspection", needs: &[], gives: &[], breaks: &[], required: false, install: |_| {} };
 
 /// What computes each fact.
-static ANALYSES: &[&Phase] = &[&analyze_control_flow::ANALYSIS, &loops::ANALYSIS, &post_dominators::ANALYSIS];
+static ANALYSES: &[&Phase] = &[
+    &analyze_control_flow::ANALYSIS,
+    &analyze_liveness::PHASE,
+    &loops::ANALYSIS,
+    &post_dominators::ANALYSIS,
+];
 
 /// What must come before what, and why. Checked whenever a plan is made.
 pub const ORDER: &[Edge] = &[
@@ -55,6 +60,8 @@ fn phase_of(key: &str) -> &'static Phase {
         system::ELIMINATE_DEAD => &eliminate_dead::FULL,
         system::SIMPLIFY_LOOPS => &simplify_loops::PHASE,
         system::SWEEP => &sweep::PHASE,
+        system::REPORT_INITIAL => &report_registers::INITIAL,
+        system::REPORT => &report_registers::PHASE,
         _ => &INSPECTION,
     }
 }
@@ -82,8 +89,9 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
     let layout_only = is_debug_module && !options.force_debug;
     let options =
         &if layout_only { Options { level: OptLevel::O0, ..options.clone() } } else { options.clone() };
+    let is_wanted = |key| options.remarks || !system::REPORTS.contains(&key);
     let own_step = |row: &PhaseRow| match row.does {
-        Does::System(key) if options.runs(row.number) => Some(Step {
+        Does::System(key) if options.runs(row.number) && is_wanted(key) => Some(Step {
             number: u16::from(row.number.0),
             name: row.name,
             phase: phase_of(key),

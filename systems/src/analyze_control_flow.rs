@@ -90,7 +90,7 @@ fn remark(code: Code, log: Res<StepLog>, mut remarks: ResMut<Remarks>) {
                     step: log.step,
                     code,
                     offset: label.offset,
-                    reason: "irreducible control flow: a cycle that is entered here and elsewhere is no natural loop",
+                    reason: "irreducible control flow: a cycle that is entered here and elsewhere is no natural loop".into(),
                 });
             }
         }

@@ -9,5 +9,6 @@ pub mod mutate;
 pub mod native;
 pub mod plain;
 pub mod ptxas;
+pub mod random_code;
 pub mod rewrite;
 pub mod say;

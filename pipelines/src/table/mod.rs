@@ -115,6 +115,10 @@ pub mod system {
     pub const ANALYZE_CONTROL_FLOW: &str = "analyze_control_flow";
     /// Splits blocks after a control-flow instruction in their middle.
     pub const SPLIT_AT_CONTROL_FLOW: &str = "split_at_control_flow";
+    /// Remarks on registers that may be read before they are written, and on the pressure of the code as it came in.
+    pub const REPORT_INITIAL: &str = "report_initial_registers";
+    /// Remarks on register pressure.
+    pub const REPORT: &str = "report_registers";
     /// Deletes what one look at the block, and at the function's uses, shows to be dead.
     pub const ELIMINATE_DEAD_SIMPLE: &str = "eliminate_dead_simple";
     /// Threads jumps, lets blocks fall through, merges them.
@@ -127,21 +131,33 @@ pub mod system {
     pub const SWEEP: &str = "sweep";
 
     /// Every key, in the order of its first phase.
-    pub const ALL: [&str; 9] = [
+    pub const ALL: [&str; 11] = [
         CHECK_INITIAL,
         ANALYZE_CONTROL_FLOW,
         SPLIT_AT_CONTROL_FLOW,
+        REPORT_INITIAL,
         ELIMINATE_DEAD_SIMPLE,
         OPTIMIZE_BRANCHES,
         ELIMINATE_DEAD,
         SIMPLIFY_LOOPS,
         SWEEP,
         CHECK_FINAL,
+        REPORT,
     ];
 
     /// The systems that change no instruction: they run at -O0 too.
-    pub const LAYOUT_ONLY: [&str; 5] =
-        [CHECK_INITIAL, ANALYZE_CONTROL_FLOW, SPLIT_AT_CONTROL_FLOW, SWEEP, CHECK_FINAL];
+    pub const LAYOUT_ONLY: [&str; 7] = [
+        CHECK_INITIAL,
+        ANALYZE_CONTROL_FLOW,
+        SPLIT_AT_CONTROL_FLOW,
+        REPORT_INITIAL,
+        SWEEP,
+        CHECK_FINAL,
+        REPORT,
+    ];
+
+    /// The systems that make remarks and nothing else: they run when remarks are wanted.
+    pub const REPORTS: [&str; 2] = [REPORT_INITIAL, REPORT];
 
     /// The systems that stay when a run is narrowed to named phases: the named ones rely on them.
     pub const ALWAYS_NAMED: [&str; 5] =
