@@ -69,6 +69,11 @@ impl World<'_> {
         if self.charged > self.options.limits.memory_bytes { Err(Stop::MemoryLimit) } else { Ok(()) }
     }
 
+    /// Counts memory that the run gives back.
+    pub fn release(&mut self, bytes: u64) {
+        self.charged = self.charged.saturating_sub(bytes);
+    }
+
     /// Threads of a CTA.
     #[must_use]
     pub fn threads_of_cta(&self) -> u32 {
@@ -87,7 +92,18 @@ impl World<'_> {
 struct Running {
     cta: Cta,
     warps: Vec<Warp>,
-    charged: u64,
+}
+
+impl Running {
+    /// Bytes that were counted for it: shared memory, registers, stacks.
+    fn held(&self) -> u64 {
+        let of_warp = |warp: &Warp| {
+            let stacks: usize =
+                warp.locals.iter().map(|local| local.stack.len() + local.allocated.len()).sum();
+            warp.registers.len() * size_of::<Lanes>() + stacks
+        };
+        (self.cta.shared.len() + self.warps.iter().map(of_warp).sum::<usize>()) as u64
+    }
 }
 
 /// A run of a kernel.
@@ -243,7 +259,7 @@ impl<'m> Machine<'m> {
                 Err(stop) => return Some(stop),
             };
             match self.turns(&mut running, &mut results) {
-                Ok(true) => self.world.charged -= running.charged,
+                Ok(true) => self.world.release(running.held()),
                 Ok(false) => waiting.push_back(running),
                 Err(stop) => return Some(stop),
             }
@@ -283,7 +299,6 @@ impl<'m> Machine<'m> {
     fn start(&mut self, id: [u32; 3]) -> Result<Running, Stop> {
         let checks = self.world.options.checks;
         let threads = self.world.threads_of_cta();
-        let before = self.world.charged;
         let layout = &self.world.module.layout;
         let shared = match self.world.shared_bytes {
             0 => layout.shared_end,
@@ -306,7 +321,7 @@ impl<'m> Machine<'m> {
             Exec::new(&mut self.world, &mut cta, &mut warp, &mut results).start(&group)?;
             warps.push(warp);
         }
-        Ok(Running { cta, warps, charged: self.world.charged - before })
+        Ok(Running { cta, warps })
     }
 
     fn warp(&self, id: [u32; 3], first: u32, threads: u32) -> Warp {

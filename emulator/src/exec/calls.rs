@@ -313,7 +313,9 @@ impl Exec<'_, '_> {
         let saved = self.value(source, mask);
         for lane in lanes_of(mask) {
             let end = saved[lane].saturating_sub(ALLOCA_FIRST) as usize;
-            self.warp.locals[lane].allocated.truncate(end);
+            let allocated = &mut self.warp.locals[lane].allocated;
+            self.world.release(allocated.len().saturating_sub(end) as u64);
+            allocated.truncate(end);
         }
     }
 }
