@@ -67,6 +67,17 @@ fn initialisers_of_every_kind() {
     assert_eq!(all, expected);
 }
 
+/// What only a host could use is declared and not in the way.
+#[test]
+fn textures_and_managed_variables_are_declared() {
+    let functions = ".global .texref t;
+        .global .samplerref s = { addr_mode_0 = clamp_to_edge, filter_mode = nearest };
+        .visible .global .attribute(.managed) .align 4 .u32 m = 3;
+        .weak .global .align 4 .b8 w[4] = { 1, 2, 3, 4 };\n";
+    let body = "ld.global.u32 %r1, [m]; ld.global.u32 %r2, [w]; st.global.v2.u32 [%out], {%r1, %r2}; ret;";
+    assert_eq!(words(&(functions.to_owned() + &kernel(body)), 1, 2), [3, 0x0403_0201]);
+}
+
 #[test]
 fn globals_come_out_by_name() {
     let functions = ".visible .global .align 4 .u32 counter = 5;\n";
