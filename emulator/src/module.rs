@@ -204,13 +204,14 @@ impl Outline {
             let mut ahead = tokens.clone();
             match ahead.next()? {
                 Token::End => return Ok(()),
-                Token::Directive(b"version" | b"target" | b"address_size" | b"file" | b"loc")
-                | Token::Mark(b'@') => {
-                    // The operands that follow on the line are skipped one by one.
+                // What follows is taken token by token up to the next directive.
+                Token::Directive(b"version" | b"target" | b"address_size" | b"file" | b"loc") => {
                     *tokens = ahead;
-                    if tokens.first < tokens.position() && self.is_line_bound(tokens) {
-                        tokens.skip_line();
-                    }
+                }
+                // A line of an old producer's debug sections.
+                Token::Mark(b'@') => {
+                    *tokens = ahead;
+                    tokens.skip_line();
                 }
                 Token::Directive(b"section") => {
                     *tokens = ahead;
@@ -232,11 +233,6 @@ impl Outline {
                 _ => *tokens = ahead,
             }
         }
-    }
-
-    /// Whether the directive just taken reaches to the end of its line.
-    fn is_line_bound(&self, tokens: &Tokens<'_>) -> bool {
-        matches!(tokens.peek(), Ok(Token::Integer(_) | Token::Double(_) | Token::Word(_) | Token::Mark(b'@')))
     }
 
     /// Variables, or a function without a body.

@@ -234,8 +234,11 @@ impl<'m> Machine<'m> {
                 let (name, given) = (&formal.name, bytes.len());
                 return Err(bad(format!("parameter `{name}` has {size} bytes, {given} are given")));
             }
-            self.world.params.resize((address + size) as usize, 0);
-            self.world.params[address as usize..].copy_from_slice(&bytes);
+            // Compilers read a structure of 12 bytes as a vector of 16, as far as its alignment goes.
+            let end = address + size.next_multiple_of(formal.align);
+            let params = &mut self.world.params;
+            params.resize(params.len().max(end as usize), 0);
+            params[address as usize..(address + size) as usize].copy_from_slice(&bytes);
         }
         Ok(())
     }

@@ -97,8 +97,8 @@ impl Exec<'_, '_> {
     fn pass(&mut self, actual: Actual, to: u64, size: u64) -> Result<(), Stop> {
         let mask = self.group.mask;
         match actual {
-            Actual::Frame(offset, actual_size) => {
-                self.copy_local(self.group.local + offset, to, size.min(actual_size), mask);
+            Actual::Frame(offset, actual_size) if actual_size <= size => {
+                self.copy_local(self.group.local + offset, to, actual_size, mask);
             }
             Actual::Value(source) if size <= 8 => {
                 let value = self.value(source, mask);

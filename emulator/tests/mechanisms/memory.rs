@@ -155,6 +155,20 @@ fn parameters_are_read_by_name_and_by_address() {
 }
 
 #[test]
+fn a_structure_is_read_as_far_as_its_alignment_goes() {
+    let text = ".version 8.0 .target sm_90 .address_size 64 .global .align 4 .u32 g = 8;
+        .visible .entry k(.param .u64 out, .param .align 16 .b8 s[12]) { .reg .b64 %rd<2>; .reg .b32 %r<6>;
+        ld.param.u64 %rd1, [out]; ld.param.v4.u32 {%r1, %r2, %r3, %r4}, [s]; ld.global.u32 %r5, [g];
+        st.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r5}; ret; }";
+    let module = Module::load(text.as_bytes()).unwrap();
+    let structure = [1u32, 2, 3].iter().flat_map(|word| word.to_le_bytes()).collect();
+    let args = vec![Argument::Buffer(vec![0; 16]), Argument::Scalar(structure)];
+    let launch = Launch { entry: "k".to_owned(), grid: [1; 3], block: [1; 3], shared_bytes: 0, args };
+    let outcome = run(&module, &launch, &Options::default());
+    assert_eq!((outcome.stop.clone(), crate::words_of(&outcome)), (None, vec![1, 2, 3, 8]));
+}
+
+#[test]
 fn addresses_of_32_bits() {
     let text = ".version 4.0\n.target sm_20\n.address_size 32\n.global .u32 g[2] = { 5, 6 };
         .visible .entry k(.param .u32 out) { .reg .u32 %r<5>; .shared .u32 s;
