@@ -95,6 +95,16 @@ fn malloc_gives_memory_that_free_takes_back() {
 }
 
 #[test]
+fn variadic_arguments_are_an_array_without_a_size() {
+    let functions = ".func (.param .b32 d) second(.param .b32 n, .param .align 8 .b8 list[]) {
+        .reg .b32 %r<2>; ld.param.u32 %r1, [list+4]; st.param.b32 [d], %r1; ret; }\n";
+    let body = "{ .param .b32 n; .param .align 8 .b8 list[16]; .param .b32 d; st.param.b32 [n], 2;
+        st.param.b32 [list], 5; st.param.b32 [list+4], 6; call (d), second, (n, list); ld.param.b32 %r1, [d]; }
+        st.global.u32 [%own], %r1; ret;";
+    assert_eq!(words(&(functions.to_owned() + &kernel(body)), 1, 1), [6]);
+}
+
+#[test]
 fn an_alias_is_its_function() {
     let functions = ".func (.reg .u32 d) one() { mov.u32 d, 1; ret; }
         .func (.reg .u32 d) uno();

@@ -67,6 +67,17 @@ fn initialisers_of_every_kind() {
     assert_eq!(all, expected);
 }
 
+/// What only a host could use is declared and not in the way.
+#[test]
+fn textures_and_managed_variables_are_declared() {
+    let functions = ".global .texref t;
+        .global .samplerref s = { addr_mode_0 = clamp_to_edge, filter_mode = nearest };
+        .visible .global .attribute(.managed) .align 4 .u32 m = 3;
+        .weak .global .align 4 .b8 w[4] = { 1, 2, 3, 4 };\n";
+    let body = "ld.global.u32 %r1, [m]; ld.global.u32 %r2, [w]; st.global.v2.u32 [%out], {%r1, %r2}; ret;";
+    assert_eq!(words(&(functions.to_owned() + &kernel(body)), 1, 2), [3, 0x0403_0201]);
+}
+
 #[test]
 fn globals_come_out_by_name() {
     let functions = ".visible .global .align 4 .u32 counter = 5;\n";
@@ -141,6 +152,20 @@ fn parameters_are_read_by_name_and_by_address() {
     let outcome = run(&module, &launch, &Options::default());
     assert_eq!(outcome.stop, None);
     assert_eq!(crate::words_of(&outcome), [2, 3, 1, 260]);
+}
+
+#[test]
+fn a_structure_is_read_as_far_as_its_alignment_goes() {
+    let text = ".version 8.0 .target sm_90 .address_size 64 .global .align 4 .u32 g = 8;
+        .visible .entry k(.param .u64 out, .param .align 16 .b8 s[12]) { .reg .b64 %rd<2>; .reg .b32 %r<6>;
+        ld.param.u64 %rd1, [out]; ld.param.v4.u32 {%r1, %r2, %r3, %r4}, [s]; ld.global.u32 %r5, [g];
+        st.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r5}; ret; }";
+    let module = Module::load(text.as_bytes()).unwrap();
+    let structure = [1u32, 2, 3].iter().flat_map(|word| word.to_le_bytes()).collect();
+    let args = vec![Argument::Buffer(vec![0; 16]), Argument::Scalar(structure)];
+    let launch = Launch { entry: "k".to_owned(), grid: [1; 3], block: [1; 3], shared_bytes: 0, args };
+    let outcome = run(&module, &launch, &Options::default());
+    assert_eq!((outcome.stop.clone(), crate::words_of(&outcome)), (None, vec![1, 2, 3, 8]));
 }
 
 #[test]

@@ -53,6 +53,22 @@ fn limits_end_what_does_not_end() {
 }
 
 #[test]
+fn memory_of_ctas_that_are_done_is_given_back() {
+    let functions = ".func f() { .reg .b32 x<100>; .local .b8 l[4096]; mov.u32 x99, 1; ret; }\n";
+    let module = load(&(functions.to_owned() + &kernel("call f, (); ret;")));
+    let launch = Launch {
+        entry: "k".to_owned(),
+        grid: [200, 1, 1],
+        block: [32, 1, 1],
+        shared_bytes: 1 << 16,
+        args: vec![Argument::Buffer(vec![0; 4])],
+    };
+    let limits = Limits { memory_bytes: 1 << 20, ..Limits::default() };
+    let outcome = run(&module, &launch, &Options { limits, ..Options::default() });
+    assert_eq!(outcome.stop, None);
+}
+
+#[test]
 fn what_is_not_modelled_is_named() {
     let stop = run_plain(
         &kernel("setp.ne.u32 %p1, %t, %t;\n@%p1 frobnicate.b32 %r1, %t;\nfrobnicate.b32 %r1, %t; ret;"),

@@ -50,7 +50,7 @@ impl Relation {
         Some(Self { less, equal, greater, unordered })
     }
 
-    #[inline]
+    #[inline(always)]
     fn holds(self, a: f64, b: f64) -> bool {
         let (less, equal, greater) = (a < b, a == b, a > b);
         let unordered = !(less | equal | greater);
@@ -83,7 +83,7 @@ impl Combination {
         sources == if matches!(self, Self::None) { 2 } else { 3 }
     }
 
-    #[inline]
+    #[inline(always)]
     fn apply(self, outcome: bool, predicate: bool) -> bool {
         match self {
             Self::None => outcome,
@@ -105,13 +105,13 @@ struct Comparison {
 }
 
 impl Comparison {
-    #[inline]
+    #[inline(always)]
     fn outcome(self, a: u64, b: u64) -> bool {
         let value = |bits| self.format.decode(if self.flush { self.format.flush(bits) } else { bits });
         self.relation.holds(value(a), value(b))
     }
 
-    #[inline]
+    #[inline(always)]
     fn combine(self, outcome: bool, predicate: u64) -> u64 {
         u64::from(self.combination.apply(outcome, (predicate & 1 != 0) != self.negated))
     }

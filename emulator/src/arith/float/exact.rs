@@ -17,7 +17,7 @@ use super::format::{Rounding, double_bits};
 
 /// `a + b` rounded to odd: exact, or the neighbour whose last bit is set.
 #[must_use]
-#[inline]
+#[inline(always)]
 pub fn odd_sum(a: f64, b: f64) -> f64 {
     let sum = a + b;
     // Knuth's two-sum: `sum + error` is `a + b` exactly where `sum` is finite.
@@ -36,7 +36,7 @@ pub fn odd_sum(a: f64, b: f64) -> f64 {
 /// `sum`, which is `a + b`, with the sign of zero that `rounding` asks for: a sum of opposite signs that cancels is
 /// minus zero when rounding down.
 #[must_use]
-#[inline]
+#[inline(always)]
 pub fn signed_zero(sum: f64, a: f64, b: f64, rounding: Rounding) -> f64 {
     let cancels = sum == 0.0 && a.is_sign_negative() != b.is_sign_negative();
     if cancels && rounding == Rounding::Down { -0.0 } else { sum }
@@ -44,7 +44,7 @@ pub fn signed_zero(sum: f64, a: f64, b: f64, rounding: Rounding) -> f64 {
 
 /// `a * b + c` of `f32` values, rounded once to nearest even.
 #[must_use]
-#[inline]
+#[inline(always)]
 pub fn fused_single(a: f32, b: f32, c: f32) -> f32 {
     odd_sum(f64::from(a) * f64::from(b), f64::from(c)) as f32
 }

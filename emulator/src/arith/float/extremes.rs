@@ -46,7 +46,7 @@ struct Extreme {
 
 impl Extreme {
     /// The extreme of two sources. A NaN that this gives is canonical, and stays one when it is a source again.
-    #[inline]
+    #[inline(always)]
     fn of(self, format: Format, a: u64, b: u64) -> u64 {
         let sign = format.sign();
         let read = |bits: u64| if self.flush { format.flush(bits) } else { bits & format.mask() };
@@ -63,7 +63,7 @@ impl Extreme {
 }
 
 /// An integer that orders like the numbers do, with `-0` below `+0`.
-#[inline]
+#[inline(always)]
 fn rank(format: Format, bits: u64) -> u64 {
     let sign = format.sign();
     if bits & sign == 0 { bits | sign } else { !bits & format.mask() }

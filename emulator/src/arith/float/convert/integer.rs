@@ -9,7 +9,7 @@ use crate::arith::float::map::{Packing, map};
 
 impl Integer {
     /// The integer in the low bits of a cell, as sign and magnitude.
-    #[inline]
+    #[inline(always)]
     fn read(self, cell: u64) -> (bool, u64) {
         let shift = 64 - self.bits;
         if self.signed {
@@ -21,7 +21,7 @@ impl Integer {
     }
 
     /// An integral `value` clamped to the type.
-    #[inline]
+    #[inline(always)]
     fn clamp(self, value: f64) -> u64 {
         let unused = 64 - self.bits;
         if self.signed {
