@@ -6,7 +6,7 @@
 //! Needs         control flow ends its block; control-flow facts
 //! Leaves        no branch to the block behind it; no block that only its predecessor in the text falls into
 //! Breaks        control-flow facts, liveness
-//! Cost          a pass over blocks a round, two or three rounds
+//! Cost          a few passes over blocks a round, a round more than there is to follow
 //! Checked by    check/edges.rs, check/control_flow.rs, check/terminators.rs; the commit refuses a branch to a merged block
 //!
 //! # The rewrites
@@ -60,8 +60,8 @@ pub const PHASE: Phase = Phase {
     install: |slot| slot.add(run),
 };
 
-/// Times that the rewrites are tried on one function: each round follows what the one before has opened up. Real code
-/// takes two, the last of which finds nothing.
+/// Times that the rewrites are tried on one function: each round follows what the one before has opened up, and the last
+/// finds nothing. A chain of them longer than this is left for another run.
 const ROUNDS_MAX: usize = 8;
 
 /// Empty blocks that one branch is threaded through.

@@ -7,7 +7,7 @@
 //! # How it works
 //! Iteration over reverse postorder: the immediate dominator of a node is the nearest common ancestor of its
 //! predecessors in the tree so far. One pass settles a graph without retreating edges; a reducible one takes a second
-//! that finds nothing new. That is all that real code ever needs.
+//! that finds nothing new.
 //!
 //! # Where iteration is quadratic
 //! ```text
@@ -25,8 +25,8 @@
 /// No node.
 pub const NONE: u32 = u32::MAX;
 
-/// Steps that iteration may take for each edge and node. Over the functions of the corpus and the wild set it takes
-/// fewer than 4 in all but a handful; the ladder above takes half as many as it has nodes.
+/// Steps that iteration may take for each edge and node: room for the two passes of a reducible graph with short climbs,
+/// and for a few more. The ladder above takes half as many as it has nodes.
 pub const STEPS_PER_EDGE: u64 = 8;
 
 /// Predecessor lists by rank. Node 0 is the root and has none that count.

@@ -71,7 +71,7 @@ impl Sample {
     pub fn random(count: usize, random: &mut Random) -> Self {
         let mut succs = vec![Vec::new(); count];
         let shape = random.below(5);
-        for block in 0..count {
+        for (block, succs) in succs.iter_mut().enumerate() {
             // Mostly down and near, as code is; or anywhere.
             let reach = [3, 8, 40, count, count][shape];
             let degree = match random.below(16) {
@@ -92,12 +92,12 @@ impl Sample {
                     _ if random.once_in(4) => backward,
                     _ => forward,
                 };
-                succs[block].push(1 + (target.max(1) - 1) % (count - 1));
+                succs.push(1 + (target.max(1) - 1) % (count - 1));
             }
             if random.once_in(20)
-                && let Some(&last) = succs[block].last()
+                && let Some(&last) = succs.last()
             {
-                succs[block].push(last);
+                succs.push(last);
             }
         }
         // Now and then no block leaves: every way ends in an infinite loop.
@@ -121,8 +121,8 @@ impl Sample {
 /// A size from 1 to 2,000: most graphs are small, so that twenty thousand take seconds.
 pub fn size(number: usize, random: &mut Random) -> usize {
     1 + match number {
-        _ if number % 100 == 0 => random.below(2000),
-        _ if number % 20 == 0 => random.below(200),
+        _ if number.is_multiple_of(100) => random.below(2000),
+        _ if number.is_multiple_of(20) => random.below(200),
         _ => random.below(24),
     }
 }
