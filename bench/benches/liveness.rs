@@ -148,7 +148,7 @@ fn main() {
     }
     for set in modules::sets() {
         let rows: Vec<Row> = set.texts.iter().flat_map(|text| rows_of(text)).collect();
-        print(&set.name, &rows);
+        print(set.name, &rows);
         for bound in [1 << 6, 1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 16, usize::MAX] {
             let class: Vec<Row> = rows
                 .iter()
