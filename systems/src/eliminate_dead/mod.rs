@@ -39,8 +39,8 @@
 //!
 //! # Tried and dropped
 //! Marking by register (a register is needed, so all its definitions are), then live sets and walks until nothing is
-//! found, 16 times at most: 59 ns an instruction on real code where this takes a third, quadratic in the number of
-//! blocks, and not a fixpoint where the bound bites.
+//! found, 16 times at most: quadratic in the number of blocks (the whole job took 1,400 ns an instruction for a function
+//! of 10,000 in 2,000 blocks, and takes 475 with the search), and not a fixpoint where the bound bites.
 
 pub mod definitions;
 pub mod needs;

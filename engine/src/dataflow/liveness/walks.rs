@@ -299,7 +299,7 @@ struct Walk {
 impl Walk {
     /// Walks backward from the blocks of `gens`, through blocks that `kills` does not hold.
     fn run(&mut self, function: &FunctionView<'_>, groups: &Groups, gens: &[BlockId]) {
-        self.touched = usize::MAX..0;
+        self.touched = self.live_in.len()..0;
         for &block in gens {
             self.enter(block);
         }
