@@ -13,13 +13,13 @@
 
 use ptxopt_bench::clock::{minimum_and_median, thread_time};
 use ptxopt_bench::{kernels, modules};
-use ptxopt_components::block::{BlockFlags, BlockHead, BlockMarks, BlockOrder};
+use ptxopt_components::block::{BlockFlags, BlockHead, BlockOrder};
 use ptxopt_components::code_object::{CodeFlags, CodeState};
-use ptxopt_components::ids::{BlockId, CodeId, Id, InstId};
-use ptxopt_components::instruction::{InstHead, Marks};
-use ptxopt_components::opcodes::Effects;
+use ptxopt_components::ids::{CodeId, Id, InstId};
+use ptxopt_components::instruction::Marks;
+use ptxopt_components::operand::Operand;
+use ptxopt_engine::cfg::analyze::{AnalysisScratch, bring_up_to_date};
 use ptxopt_engine::commit::{CommitScratch, commit};
-use ptxopt_engine::dataflow::liveness::{LiveSets, LivenessScratch, solve};
 use ptxopt_engine::edits::EditLog;
 use ptxopt_engine::facts::{CodeFacts, Fact};
 use ptxopt_engine::forms::FormTable;
@@ -29,9 +29,8 @@ use ptxopt_engine::ptx::scan::{FunctionText, Module};
 use ptxopt_engine::ptx::writer::{WriterScratch, write_function};
 use ptxopt_engine::shard::Shard;
 use ptxopt_engine::tables::CodeTables;
-use ptxopt_systems::analyze_control_flow::{self, Graph, analyze};
-use ptxopt_systems::eliminate_dead::{self, MarkScratch, WalkScratch, find_dead_by_liveness, mark, sweep};
-use ptxopt_systems::{split_at_control_flow, sweep as sweep_phase};
+use ptxopt_systems::eliminate_dead::{self, Needs, find_unneeded, find_unread_results};
+use ptxopt_systems::{analyze_control_flow, split_at_control_flow, sweep as sweep_phase};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -66,7 +65,7 @@ fn plan() -> Plan {
     };
     Plan {
         steps: STEPS.iter().map(step).collect(),
-        analyses: &[&analyze_control_flow::PHASE],
+        analyses: &[&analyze_control_flow::ANALYSIS],
         checks: &[],
         verify: Verify::Off,
         fuel: None,
@@ -109,15 +108,13 @@ struct Arrays {
     staged: CodeTables,
     forms: FormTable,
     edits: EditLog,
-    live_sets: LiveSets,
     reader: ReaderScratch,
     writer: WriterScratch,
     commit: CommitScratch,
-    analysis: analyze_control_flow::Scratch,
-    mark: MarkScratch,
-    walk: WalkScratch,
-    solver: LivenessScratch,
+    analysis: AnalysisScratch,
+    needs: Needs,
     dead: Vec<InstId>,
+    unread: Vec<(InstId, usize)>,
 }
 
 impl Arrays {
@@ -163,32 +160,10 @@ impl Arrays {
 
     /// As the system of [`analyze_control_flow`].
     fn analyze(&mut self) {
-        let CodeTables {
-            code_spans,
-            code_states,
-            code_facts,
-            block_heads,
-            block_edges,
-            block_orders,
-            inst_heads,
-            pools,
-            ..
-        } = &mut self.tables;
-        let (inst_heads, pool) = (&*inst_heads, &pools.edges);
-        for (code, span) in code_spans.iter().enumerate() {
-            let state = &mut code_states[code];
-            if state.flags.contains(CodeFlags::LEFT) || code_facts[code].holds(Fact::ControlFlow, state) {
-                continue;
+        for code in (0..self.tables.code_spans.len()).map(CodeId::new) {
+            if !self.tables.code_states[code.index()].flags.contains(CodeFlags::LEFT) {
+                bring_up_to_date(self.tables.annotated(code), &self.forms, &mut self.analysis);
             }
-            let rows = span.blocks.range();
-            let graph = Graph { edges: &block_edges[rows.clone()], pool };
-            let heads = &mut block_heads[rows.clone()];
-            let violates = analyze(graph, heads, &mut block_orders[rows], &mut self.analysis);
-            let insts = &inst_heads[span.insts.range()];
-            let leaves_early = mark_terminators(heads, graph, insts, &self.forms);
-            state.flags.set(CodeFlags::RPO_VIOLATION, violates);
-            state.flags.set(CodeFlags::EARLY_EXIT_SEEN, leaves_early);
-            code_facts[code].computed(Fact::ControlFlow, state);
         }
     }
 
@@ -226,25 +201,13 @@ impl Arrays {
             }
             self.delete_unreachable(code);
             let function = self.tables.view().function(code);
-            mark(&function, &mut self.mark);
-            sweep(&function, &self.mark, &mut self.dead);
-            self.delete_dead(code);
-            let live = self.live_sets.of(code.index());
-            loop {
-                let function = self.tables.view().function(code);
-                solve(&function, &self.forms, &mut self.solver, live);
-                if !live.is_solved {
-                    break;
-                }
-                find_dead_by_liveness(&function, live, &mut self.walk, &mut self.dead);
-                if self.dead.is_empty() {
-                    let state = &self.tables.code_states[code.index()];
-                    self.tables.code_facts[code.index()].computed(Fact::Liveness, state);
-                    self.tables.code_facts[code.index()].computed(Fact::NoDeadCode, state);
-                    break;
-                }
-                delete(&mut self.tables, code, &self.dead);
-            }
+            self.needs.find(&function);
+            find_unneeded(&function, &self.needs, &mut self.dead);
+            find_unread_results(&function, &self.forms, &self.needs, &mut self.unread);
+            delete(&mut self.tables, code, &self.dead);
+            sink(&mut self.tables, code, &self.unread);
+            let state = &self.tables.code_states[code.index()];
+            self.tables.code_facts[code.index()].computed(Fact::NoDeadCode, state);
         }
     }
 
@@ -266,10 +229,6 @@ impl Arrays {
             state.cfg_epoch += 1;
             self.edits.reconnect = true;
         }
-    }
-
-    fn delete_dead(&mut self, code: CodeId) {
-        delete(&mut self.tables, code, &self.dead);
     }
 
     fn sweep(&mut self) {
@@ -301,37 +260,20 @@ fn delete(tables: &mut CodeTables, code: CodeId, insts: &[InstId]) {
     }
 }
 
+fn sink(tables: &mut CodeTables, code: CodeId, results: &[(InstId, usize)]) {
+    let first = tables.code_spans[code.index()].insts.first as usize;
+    for &(inst, position) in results {
+        let row = first + inst.index();
+        let count = tables.inst_heads[row].operand_count;
+        let operands = tables.inst_operands[row].get_mut(count, &mut tables.pools.operands);
+        operands[position] = Operand::sink();
+        tables.code_states[code.index()].inst_epoch += 1;
+    }
+}
+
 fn changed(state: &mut CodeState) {
     state.inst_epoch += 1;
     state.flags |= CodeFlags::HAS_TOMBSTONES;
-}
-
-/// What [`analyze_control_flow`] does behind its analysis.
-fn mark_terminators(
-    heads: &mut [BlockHead],
-    graph: Graph<'_>,
-    insts: &[InstHead],
-    forms: &FormTable,
-) -> bool {
-    let mut leaves_early = false;
-    let last = heads.len() - 1;
-    for (block, head) in heads.iter_mut().enumerate() {
-        let terminator = insts[head.insts.range()].iter().rev().find(|inst| inst.is_live());
-        let effects = match terminator {
-            Some(inst) if inst.marks.contains(Marks::CONTROL) => forms.get(inst.form).effects,
-            _ => Effects::PURE,
-        };
-        head.flags.set(BlockFlags::ANALYSIS_OK, !effects.contains(Effects::UNKNOWN));
-        let returns = effects.intersects(Effects::RETURN | Effects::EXIT);
-        leaves_early |= returns && block != last;
-        let id = BlockId::new(block);
-        let may_turn_back = graph.pool[graph.edges[block].succs.range()].iter().any(|succ| *succ <= id);
-        head.marks.set(BlockMarks::BACK_EDGE_CANDIDATE, may_turn_back && !returns);
-        if returns {
-            head.marks = BlockMarks::from_bits_retain(head.marks.bits() & BlockMarks::RETURN_MASK);
-        }
-    }
-    leaves_early
 }
 
 /// Cuts functions into batches, as the optimizer does.

@@ -27,3 +27,12 @@ pub fn minimum_and_median(values: &[f64]) -> (f64, f64) {
     sorted.sort_unstable_by(f64::total_cmp);
     (sorted[0], sorted[sorted.len() / 2])
 }
+
+/// Runs `work` on a thread pool of one, whose thread's CPU time is that of the work.
+///
+/// # Panics
+/// When no thread can be started.
+pub fn on_one_thread(work: impl FnOnce() + Send) {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread can be started");
+    pool.install(work);
+}

@@ -80,6 +80,8 @@ pub struct BlockEdges {
 }
 
 /// What AnalyzeControlFlow writes on a block.
+///
+/// A block dominates another exactly when the other's `dom_first` lies in its own `dom_first..=dom_last`.
 #[derive(Component, Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct BlockOrder {
@@ -93,8 +95,14 @@ pub struct BlockOrder {
     pub depth: u32,
     /// Header of the innermost natural loop around the block.
     pub loop_header: Maybe<BlockId>,
+    /// Of a header: header of the loop around its loop.
+    pub loop_around: Maybe<BlockId>,
     /// Immediate dominator; none for the entry and for unreachable blocks.
     pub idom: Maybe<BlockId>,
+    /// Number of the block in a preorder of the dominator tree, else [`BlockOrder::NONE`].
+    pub dom_first: u32,
+    /// The largest such number among the blocks that it dominates; 0 for unreachable blocks.
+    pub dom_last: u32,
 }
 
 impl BlockOrder {
@@ -102,6 +110,27 @@ impl BlockOrder {
     pub const UNREACHABLE: u32 = u32::MAX;
     /// No rank.
     pub const NONE: u32 = u32::MAX;
+
+    /// Whether there is a path from the entry to the block.
+    #[inline]
+    #[must_use]
+    pub const fn is_reachable(&self) -> bool {
+        self.rpo != Self::UNREACHABLE
+    }
+
+    /// Whether this block dominates `other`, itself included. False where one of them is unreachable.
+    #[inline]
+    #[must_use]
+    pub const fn dominates(&self, other: &Self) -> bool {
+        self.dom_first <= other.dom_first && other.dom_first <= self.dom_last && self.is_reachable()
+    }
+
+    /// Whether an edge from this block to `target` is a back edge: one to a block of smaller or equal rank.
+    #[inline]
+    #[must_use]
+    pub const fn turns_back_to(&self, target: &Self) -> bool {
+        target.rpo <= self.rpo && self.is_reachable()
+    }
 }
 
 impl Default for BlockOrder {
@@ -112,7 +141,10 @@ impl Default for BlockOrder {
             exit_rpo: Self::NONE,
             depth: 0,
             loop_header: Maybe::NONE,
+            loop_around: Maybe::NONE,
             idom: Maybe::NONE,
+            dom_first: Self::NONE,
+            dom_last: 0,
         }
     }
 }

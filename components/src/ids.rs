@@ -60,6 +60,8 @@ ids! {
     LiteralId, "lit";
     /// A jump table, counted within its function.
     TableId, "table";
+    /// A natural loop, counted within its function in a preorder of the nest.
+    LoopId, "loop";
 }
 
 /// Perhaps an id, in four bytes.

@@ -29,7 +29,14 @@ impl OpcodeWord {
         Self(u32::from(root) | if guarded { Self::GUARD } else { 0 })
     }
 
-    /// The root opcode without the guard bit.
+    /// The root opcode: bits 0 to 11.
+    #[inline]
+    #[must_use]
+    pub const fn root(self) -> u16 {
+        (self.0 & 0xFFF) as u16
+    }
+
+    /// The word without the guard bit.
     #[inline]
     #[must_use]
     pub const fn masked(self) -> u32 {

@@ -82,6 +82,10 @@ pub struct Entry {
     pub parameters: Vec<Parameter>,
     /// `.reqntid`: the only block that it runs with; none where any will do.
     pub required_block: Option<[u32; 3]>,
+    /// `.maxntid`: blocks have at most as many threads as this one; none where any will do.
+    pub maximal_block: Option<[u32; 3]>,
+    /// CTAs of a cluster; more than one only runs uninterpreted.
+    pub cluster_size: u64,
 }
 
 /// A module that can be run.
@@ -127,6 +131,7 @@ impl Module {
 }
 
 fn entry(function: &Function) -> Entry {
+    let given = |extent| Some(extent).filter(|&extent| extent != [0; 3]);
     let parameter = |formal: &Formal| Parameter {
         name: formal.name.clone(),
         ty: formal.ty.name(),
@@ -137,7 +142,9 @@ fn entry(function: &Function) -> Entry {
     Entry {
         name: function.header.name.clone(),
         parameters: function.header.parameters.iter().map(parameter).collect(),
-        required_block: (function.header.required_block != [0; 3]).then_some(function.header.required_block),
+        required_block: given(function.header.required_block),
+        maximal_block: given(function.header.maximal_block),
+        cluster_size: function.header.cluster,
     }
 }
 
@@ -197,13 +204,14 @@ impl Outline {
             let mut ahead = tokens.clone();
             match ahead.next()? {
                 Token::End => return Ok(()),
-                Token::Directive(b"version" | b"target" | b"address_size" | b"file" | b"loc")
-                | Token::Mark(b'@') => {
-                    // The operands that follow on the line are skipped one by one.
+                // What follows is taken token by token up to the next directive.
+                Token::Directive(b"version" | b"target" | b"address_size" | b"file" | b"loc") => {
                     *tokens = ahead;
-                    if tokens.first < tokens.position() && self.is_line_bound(tokens) {
-                        tokens.skip_line();
-                    }
+                }
+                // A line of an old producer's debug sections.
+                Token::Mark(b'@') => {
+                    *tokens = ahead;
+                    tokens.skip_line();
                 }
                 Token::Directive(b"section") => {
                     *tokens = ahead;
@@ -225,11 +233,6 @@ impl Outline {
                 _ => *tokens = ahead,
             }
         }
-    }
-
-    /// Whether the directive just taken reaches to the end of its line.
-    fn is_line_bound(&self, tokens: &Tokens<'_>) -> bool {
-        matches!(tokens.peek(), Ok(Token::Integer(_) | Token::Double(_) | Token::Word(_) | Token::Mark(b'@')))
     }
 
     /// Variables, or a function without a body.

@@ -69,6 +69,11 @@ impl World<'_> {
         if self.charged > self.options.limits.memory_bytes { Err(Stop::MemoryLimit) } else { Ok(()) }
     }
 
+    /// Counts memory that the run gives back.
+    pub fn release(&mut self, bytes: u64) {
+        self.charged = self.charged.saturating_sub(bytes);
+    }
+
     /// Threads of a CTA.
     #[must_use]
     pub fn threads_of_cta(&self) -> u32 {
@@ -87,7 +92,18 @@ impl World<'_> {
 struct Running {
     cta: Cta,
     warps: Vec<Warp>,
-    charged: u64,
+}
+
+impl Running {
+    /// Bytes that were counted for it: shared memory, registers, stacks.
+    fn held(&self) -> u64 {
+        let of_warp = |warp: &Warp| {
+            let stacks: usize =
+                warp.locals.iter().map(|local| local.stack.len() + local.allocated.len()).sum();
+            warp.registers.len() * size_of::<Lanes>() + stacks
+        };
+        (self.cta.shared.len() + self.warps.iter().map(of_warp).sum::<usize>()) as u64
+    }
 }
 
 /// A run of a kernel.
@@ -151,7 +167,10 @@ impl<'m> Machine<'m> {
             return Err(bad(format!("the kernel requires blocks of {:?}", header.required_block)));
         }
         if header.cluster > 1 && !self.world.options.uninterpreted {
-            return Err(Stop::NotSupported { mnemonic: "cluster of several CTAs".to_owned(), line: 0 });
+            let program = &self.world.module.program;
+            let first = program.functions[self.function as usize].first as usize;
+            let line = program.line(program.ops[first].offset);
+            return Err(Stop::NotSupported { mnemonic: "cluster of several CTAs".to_owned(), line });
         }
         if header.parameters.len() != launch.args.len() {
             let (takes, given) = (header.parameters.len(), launch.args.len());
@@ -215,8 +234,11 @@ impl<'m> Machine<'m> {
                 let (name, given) = (&formal.name, bytes.len());
                 return Err(bad(format!("parameter `{name}` has {size} bytes, {given} are given")));
             }
-            self.world.params.resize((address + size) as usize, 0);
-            self.world.params[address as usize..].copy_from_slice(&bytes);
+            // Compilers read a structure of 12 bytes as a vector of 16, as far as its alignment goes.
+            let end = address + size.next_multiple_of(formal.align);
+            let params = &mut self.world.params;
+            params.resize(params.len().max(end as usize), 0);
+            params[address as usize..(address + size) as usize].copy_from_slice(&bytes);
         }
         Ok(())
     }
@@ -240,7 +262,7 @@ impl<'m> Machine<'m> {
                 Err(stop) => return Some(stop),
             };
             match self.turns(&mut running, &mut results) {
-                Ok(true) => self.world.charged -= running.charged,
+                Ok(true) => self.world.release(running.held()),
                 Ok(false) => waiting.push_back(running),
                 Err(stop) => return Some(stop),
             }
@@ -280,8 +302,11 @@ impl<'m> Machine<'m> {
     fn start(&mut self, id: [u32; 3]) -> Result<Running, Stop> {
         let checks = self.world.options.checks;
         let threads = self.world.threads_of_cta();
-        let before = self.world.charged;
-        let shared = self.world.module.layout.dynamic_shared + self.world.shared_bytes;
+        let layout = &self.world.module.layout;
+        let shared = match self.world.shared_bytes {
+            0 => layout.shared_end,
+            dynamic => layout.dynamic_shared + dynamic,
+        };
         self.world.charge(shared)?;
         let mut cta = Cta {
             id,
@@ -299,7 +324,7 @@ impl<'m> Machine<'m> {
             Exec::new(&mut self.world, &mut cta, &mut warp, &mut results).start(&group)?;
             warps.push(warp);
         }
-        Ok(Running { cta, warps, charged: self.world.charged - before })
+        Ok(Running { cta, warps })
     }
 
     fn warp(&self, id: [u32; 3], first: u32, threads: u32) -> Warp {

@@ -3,7 +3,7 @@
 //! Phases never see entities: each parameter here gives the columns of one archetype as slices, cut at the rows in
 //! use. A system's parameters are exactly what it reads and writes. Change ticks are bypassed; epochs serve instead.
 
-use crate::facts::CodeFacts;
+use crate::facts::{CodeFacts, Fact};
 use crate::tables::Pools;
 use crate::view::CodeView;
 use bevy_ecs::change_detection::ContiguousMut;
@@ -11,6 +11,7 @@ use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use ptxopt_components::block::{BlockEdges, BlockHead, BlockLabel, BlockOrder};
 use ptxopt_components::code_object::{CodeSpans, CodeState, CodeText};
+use ptxopt_components::ids::{CodeId, Id};
 use ptxopt_components::instruction::{InstHead, InstOperands, InstPlace};
 use ptxopt_components::vreg::{VRegHead, VRegName};
 
@@ -132,6 +133,13 @@ impl Code<'_, '_> {
     /// The facts that hold, by function.
     pub(crate) fn facts(&self) -> &[CodeFacts] {
         self.codes.columns().1
+    }
+
+    /// Whether `fact` holds for a function.
+    #[must_use]
+    pub fn fact_holds(&self, code: CodeId, fact: Fact) -> bool {
+        let (states, facts, ..) = self.codes.columns();
+        facts[code.index()].holds(fact, &states[code.index()])
     }
 
     /// Every column of the batch.

@@ -1,10 +1,11 @@
 //! The commit: one linear pass that applies recorded edits and leaves the tables dense and in program order.
 //!
 //! Ids do not survive a commit. Anchors move with the instruction that they stand before, or to the next surviving
-//! place; branch targets, tables and block labels follow their blocks; edges are built again.
+//! place; branch targets, tables and block labels follow their blocks; edges are built again. A block that becomes a
+//! target gets a label, one that is merged away loses its own.
 
 use crate::cfg::build::connect;
-use crate::edits::{EditLog, Insertion};
+use crate::edits::{EditLog, Insertion, Place, Redirection};
 use crate::tables::{CodeTables, Pools};
 use crate::view::CodeView;
 use ptxopt_components::anchor::{Anchor, AnchorKind, TableKind};
@@ -24,6 +25,10 @@ pub struct CommitScratch {
     block_of_inst: Vec<BlockId>,
     /// By old block: the place at its end, in the last block that came of it, or else the next place.
     end_of: Vec<(BlockId, InstId)>,
+    /// By old block: whether it was merged into the one before.
+    is_merged: Vec<bool>,
+    /// Blocks that edits made: the old one before which they stand, and the new id.
+    new_blocks: Vec<(BlockId, BlockId)>,
     anchors: Vec<Anchor>,
 }
 
@@ -41,11 +46,41 @@ struct OldFunction<'a> {
 /// Edits still to be applied, in the order of the rows.
 struct Pending<'a> {
     splits: &'a [(CodeId, InstId)],
+    merges: &'a [(CodeId, BlockId)],
+    new_blocks: &'a [(CodeId, BlockId)],
+    redirections: &'a [Redirection],
     insertions: &'a [&'a Insertion],
     sweep: bool,
 }
 
+/// How many edits wait.
+#[derive(PartialEq, Eq)]
+struct PendingCount {
+    splits: usize,
+    merges: usize,
+    new_blocks: usize,
+    redirections: usize,
+    insertions: usize,
+}
+
 impl Pending<'_> {
+    fn count(&self) -> PendingCount {
+        PendingCount {
+            splits: self.splits.len(),
+            merges: self.merges.len(),
+            new_blocks: self.new_blocks.len(),
+            redirections: self.redirections.len(),
+            insertions: self.insertions.len(),
+        }
+    }
+
+    /// Takes the next edit off if it is this one.
+    fn take<T: PartialEq>(edits: &mut &[T], edit: &T) -> bool {
+        let is_next = edits.first() == Some(edit);
+        *edits = &edits[usize::from(is_next)..];
+        is_next
+    }
+
     /// Drops the edits of a block that dies: those behind them must not wait for it.
     fn skip_block(&mut self, code: CodeId, block: BlockId, insts: Span) {
         let is_in_block =
@@ -74,7 +109,15 @@ pub fn commit(
     // A stable sort: insertions before one instruction keep the order in which they were made.
     let mut insertions: Vec<&Insertion> = edits.insertions.iter().collect();
     insertions.sort_by_key(|insertion| (insertion.code.0, insertion.block.0, insertion.before.0));
-    let mut pending = Pending { splits: &edits.splits, insertions: &insertions, sweep: edits.sweep };
+    let mut pending = Pending {
+        splits: &edits.splits,
+        merges: &edits.merges,
+        new_blocks: &edits.new_blocks,
+        redirections: &edits.redirections,
+        insertions: &insertions,
+        sweep: edits.sweep,
+    };
+    debug_assert!(edits.sweep || edits.merges.is_empty(), "dead blocks lie between what is merged");
     for code in (0..old.code_spans.len()).map(CodeId::new) {
         let spans = old.code_spans[code.index()];
         let (insts, blocks) = (spans.insts.range(), spans.blocks.range());
@@ -90,18 +133,28 @@ pub fn commit(
         let first =
             (new.inst_heads.len(), new.block_heads.len(), new.vreg_heads.len(), scratch.anchors.len());
         let (first_inst, first_block, first_vreg, first_anchor) = first;
-        let (splits_before, insertions_before) = (pending.splits.len(), pending.insertions.len());
-        Builder { code, old: &function, new, pools: &mut pools, scratch, first_inst, first_block }
-            .run(&mut pending);
+        let before = pending.count();
+        Builder {
+            code,
+            old: &function,
+            new,
+            pools: &mut pools,
+            scratch,
+            first_inst,
+            first_block,
+            open: None,
+            joins: None,
+        }
+        .run(&mut pending);
         new.vreg_heads.extend_from_slice(&old.vreg_heads[spans.vregs.range()]);
         new.vreg_names.extend_from_slice(&old.vreg_names[spans.vregs.range()]);
         let mut state = old.code_states[code.index()];
         // A sweep takes away what was deleted, and counted, before: what holds of the function still does.
-        let has_insertions = insertions_before != pending.insertions.len();
-        state.inst_epoch += u32::from(has_insertions);
+        let after = pending.count();
+        state.inst_epoch += u32::from(before.insertions != after.insertions);
         // A split and a swept block leave as many blocks as there were, and yet they are others.
-        let has_splits = splits_before != pending.splits.len();
-        let has_other_blocks = has_splits || new.block_heads.len() - first_block != function.blocks.len();
+        let is_edited = PendingCount { insertions: before.insertions, ..after } != before;
+        let has_other_blocks = is_edited || new.block_heads.len() - first_block != function.blocks.len();
         state.cfg_epoch += u32::from(has_other_blocks);
         state
             .flags
@@ -116,7 +169,12 @@ pub fn commit(
             ..spans
         });
     }
-    debug_assert!(pending.splits.is_empty() && pending.insertions.is_empty(), "edits that name no place");
+    let is_done = pending.splits.is_empty()
+        && pending.merges.is_empty()
+        && pending.new_blocks.is_empty()
+        && pending.redirections.is_empty()
+        && pending.insertions.is_empty();
+    debug_assert!(is_done, "edits that name no place");
     std::mem::swap(&mut pools.anchors, &mut scratch.anchors);
     pools.edges.clear();
     new.pools = pools;
@@ -135,6 +193,19 @@ struct Builder<'a> {
     scratch: &'a mut CommitScratch,
     first_inst: usize,
     first_block: usize,
+    /// The block whose rows are being written.
+    open: Option<OpenBlock>,
+    /// Behind dead blocks, the one that joins the open block.
+    joins: Option<BlockId>,
+}
+
+/// A new block whose end is not known yet.
+#[derive(Clone, Copy)]
+struct OpenBlock {
+    head: BlockHead,
+    first: InstId,
+    label: BlockLabel,
+    order: BlockOrder,
 }
 
 impl Builder<'_> {
@@ -142,6 +213,8 @@ impl Builder<'_> {
         let inst_count = self.old.heads.len();
         self.scratch.block_of.clear();
         self.scratch.end_of.clear();
+        self.scratch.is_merged.clear();
+        self.scratch.new_blocks.clear();
         self.scratch.inst_of.clear();
         self.scratch.inst_of.resize(inst_count, InstId(0));
         self.scratch.block_of_inst.clear();
@@ -149,7 +222,11 @@ impl Builder<'_> {
         for block in 0..self.old.blocks.len() {
             self.block(BlockId::new(block), pending);
         }
+        self.close_block();
+        let redirections = self.take_redirections(pending);
+        self.detach(redirections);
         self.move_targets();
+        self.redirect(redirections);
         self.move_anchors(pending.sweep);
     }
 
@@ -157,54 +234,100 @@ impl Builder<'_> {
         InstId::new(self.new.inst_heads.len() - self.first_inst)
     }
 
-    fn next_block(&self) -> BlockId {
+    /// The id of the block that is open; of the next one where none is.
+    fn current_block(&self) -> BlockId {
         BlockId::new(self.new.block_heads.len() - self.first_block)
     }
 
     fn block(&mut self, block: BlockId, pending: &mut Pending<'_>) {
         let row = self.old.blocks[block.index()];
-        self.scratch.block_of.push(self.next_block());
         if pending.sweep && row.flags.contains(BlockFlags::DEAD) {
-            // What stood here moves to the place that comes next.
-            for inst in row.insts.range() {
-                self.scratch.inst_of[inst] = self.next_inst();
-                self.scratch.block_of_inst[inst] = self.next_block();
-            }
-            self.scratch.end_of.push((self.next_block(), self.next_inst()));
-            pending.skip_block(self.code, block, row.insts);
+            self.skip_dead(block, row.insts, pending);
             return;
         }
-        let order = self.old.orders[block.index()];
-        let mut head = row;
-        let mut label = self.old.labels[block.index()];
-        let mut first = self.next_inst();
+        let is_merged = Pending::take(&mut pending.merges, &(self.code, block));
+        self.scratch.is_merged.push(is_merged);
+        if !is_merged {
+            self.close_block();
+            if Pending::take(&mut pending.new_blocks, &(self.code, block)) {
+                let offset = self.old.labels[block.index()].offset;
+                self.scratch.new_blocks.push((block, self.current_block()));
+                self.open_block(BlockHead::default(), offset);
+                self.close_block();
+            }
+            let (label, order) = (self.old.labels[block.index()], self.old.orders[block.index()]);
+            self.open = Some(OpenBlock { head: row, first: self.next_inst(), label, order });
+        }
+        if is_merged {
+            let open = self.open.as_ref().expect("there is a block before the one that joins it");
+            let rows = &self.new.inst_heads[self.first_inst + open.first.index()..];
+            let last = rows.iter().rev().find(|row| row.is_live());
+            let falls_through = last.is_none_or(|last| !last.marks.contains(Marks::CONTROL));
+            assert!(falls_through, "{block:?} joins a block that does not fall through to it");
+        }
+        self.scratch.block_of.push(self.current_block());
         for inst in row.insts.range() {
-            let current = self.next_block();
-            self.insert(block, InstId::new(inst), current, pending);
+            self.insert(block, InstId::new(inst), pending);
             self.scratch.inst_of[inst] = self.next_inst();
-            self.scratch.block_of_inst[inst] = current;
+            self.scratch.block_of_inst[inst] = self.current_block();
             let old = self.old.heads[inst];
             if old.is_live() || !pending.sweep {
-                let head = InstHead { block: current, ..old };
+                let head = InstHead { block: self.current_block(), ..old };
                 self.push_inst(head, self.old.operands[inst], self.old.places[inst]);
             }
-            if pending.splits.first() == Some(&(self.code, InstId::new(inst))) {
-                pending.splits = &pending.splits[1..];
-                self.push_block(head, first, label, order);
-                first = self.next_inst();
-                head = BlockHead { flags: row.flags & BlockFlags::DEAD, ..BlockHead::default() };
-                let offset = self.old.places.get(inst + 1).map_or(label.offset, |place| place.offset);
-                label = BlockLabel { name: Maybe::NONE, offset };
+            if Pending::take(&mut pending.splits, &(self.code, InstId::new(inst))) {
+                self.close_block();
+                let own = self.old.labels[block.index()].offset;
+                let offset = self.old.places.get(inst + 1).map_or(own, |place| place.offset);
+                let flags = row.flags & BlockFlags::DEAD;
+                self.open_block(BlockHead { flags, ..BlockHead::default() }, offset);
+                self.open.as_mut().expect("just opened").order = self.old.orders[block.index()];
             }
         }
-        let current = self.next_block();
-        self.insert(block, InstId::new(row.insts.end()), current, pending);
-        self.scratch.end_of.push((current, self.next_inst()));
-        self.push_block(head, first, label, order);
+        self.insert(block, InstId::new(row.insts.end()), pending);
+        self.scratch.end_of.push((self.current_block(), self.next_inst()));
+    }
+
+    /// Leaves a dead block out. What stood here moves to the place that comes next.
+    fn skip_dead(&mut self, block: BlockId, insts: Span, pending: &mut Pending<'_>) {
+        if self.open.is_some() && self.joins.is_none_or(|joins| joins < block) {
+            let mut behind = self.old.blocks[block.index()..].iter();
+            let run = behind.position(|row| !row.flags.contains(BlockFlags::DEAD));
+            let next = run.map(|run| BlockId::new(block.index() + run));
+            if next.is_some_and(|next| pending.merges.first() == Some(&(self.code, next))) {
+                self.joins = next;
+            } else {
+                self.close_block();
+            }
+        }
+        self.scratch.is_merged.push(false);
+        self.scratch.block_of.push(self.current_block());
+        for inst in insts.range() {
+            self.scratch.inst_of[inst] = self.next_inst();
+            self.scratch.block_of_inst[inst] = self.current_block();
+        }
+        self.scratch.end_of.push((self.current_block(), self.next_inst()));
+        pending.skip_block(self.code, block, insts);
+    }
+
+    fn open_block(&mut self, head: BlockHead, offset: u32) {
+        let label = BlockLabel { name: Maybe::NONE, offset };
+        self.open = Some(OpenBlock { head, first: self.next_inst(), label, order: BlockOrder::default() });
+    }
+
+    /// Writes the row of the open block.
+    fn close_block(&mut self) {
+        let Some(OpenBlock { head, first, label, order }) = self.open.take() else { return };
+        let insts = Span::between(first.index(), self.next_inst().index());
+        self.new.block_heads.push(BlockHead { insts, ..head });
+        self.new.block_edges.push(BlockEdges::default());
+        self.new.block_orders.push(order);
+        self.new.block_labels.push(label);
     }
 
     /// Places the insertions of `block` that go before `before`.
-    fn insert(&mut self, block: BlockId, before: InstId, current: BlockId, pending: &mut Pending<'_>) {
+    fn insert(&mut self, block: BlockId, before: InstId, pending: &mut Pending<'_>) {
+        let current = self.current_block();
         while let Some(&insertion) = pending.insertions.first()
             && (insertion.code, insertion.block, insertion.before) == (self.code, block, before)
         {
@@ -225,17 +348,71 @@ impl Builder<'_> {
         self.new.inst_places.push(place);
     }
 
-    fn push_block(&mut self, head: BlockHead, first: InstId, label: BlockLabel, order: BlockOrder) {
-        let insts = Span::between(first.index(), self.next_inst().index());
-        self.new.block_heads.push(BlockHead { insts, ..head });
-        self.new.block_edges.push(BlockEdges::default());
-        self.new.block_orders.push(order);
-        self.new.block_labels.push(label);
+    /// The redirections of this function.
+    fn take_redirections<'p>(&self, pending: &mut Pending<'p>) -> &'p [Redirection] {
+        let is_own = |redirection: &&Redirection| redirection.code == self.code;
+        let count = pending.redirections.iter().take_while(is_own).count();
+        let (own, others) = pending.redirections.split_at(count);
+        pending.redirections = others;
+        own
+    }
+
+    /// The branch that is redirected, by its new row, if it survived.
+    fn redirected(&self, redirection: &Redirection) -> Option<usize> {
+        let is_live = self.old.heads[redirection.inst.index()].is_live();
+        is_live.then(|| self.first_inst + self.scratch.inst_of[redirection.inst.index()].index())
+    }
+
+    /// Points the redirected branches at an old block that they may name while others are moved.
+    fn detach(&mut self, redirections: &[Redirection]) {
+        for redirection in redirections {
+            let Some(row) = self.redirected(redirection) else { continue };
+            self.set_target(
+                row,
+                match redirection.to {
+                    Place::Block(block) => block,
+                    Place::BlockOf(_) | Place::NewBefore(_) => BlockId(0),
+                },
+            );
+        }
+    }
+
+    /// Points the branches at their new targets, and gives those without a label one.
+    fn redirect(&mut self, redirections: &[Redirection]) {
+        for redirection in redirections {
+            let Some(row) = self.redirected(redirection) else { continue };
+            let target = match redirection.to {
+                Place::Block(block) => self.scratch.block_of[block.index()],
+                Place::BlockOf(inst) => self.scratch.block_of_inst[inst.index()],
+                Place::NewBefore(block) => {
+                    let at = self.scratch.new_blocks.binary_search_by_key(&block, |&(before, _)| before);
+                    self.scratch.new_blocks[at.expect("the block was made")].1
+                }
+            };
+            self.set_target(row, target);
+            let label = &mut self.new.block_labels[self.first_block + target.index()];
+            if label.name.is_none() {
+                label.name = Maybe::some(self.pools.names.fresh_label());
+            }
+        }
+    }
+
+    fn set_target(&mut self, row: usize, target: BlockId) {
+        let count = self.new.inst_heads[row].operand_count;
+        for operand in self.new.inst_operands[row].get_mut(count, &mut self.pools.operands) {
+            if operand.as_block().is_some() {
+                *operand = operand.with_block(target);
+            }
+        }
     }
 
     /// Points branches and branch tables at the new blocks.
     fn move_targets(&mut self) {
-        let block_of = &self.scratch.block_of;
+        let (block_of, is_merged) = (&self.scratch.block_of, &self.scratch.is_merged);
+        let new_place = |block: BlockId| {
+            assert!(!is_merged[block.index()], "something branches to {block:?}, which was merged");
+            block_of[block.index()]
+        };
         if block_of.iter().enumerate().all(|(old, new)| old == new.index()) {
             return;
         }
@@ -247,21 +424,29 @@ impl Builder<'_> {
             let operands = self.new.inst_operands[row].get_mut(head.operand_count, &mut self.pools.operands);
             for operand in operands {
                 if let Some(block) = operand.as_block() {
-                    *operand = operand.with_block(block_of[block.index()]);
+                    *operand = operand.with_block(new_place(block));
+                } else if let Some(table) = operand.as_table() {
+                    let table = self.pools.tables[self.old.spans.tables.first as usize + table.index()];
+                    self.pools.targets[table.targets.range()].iter().for_each(|&target| {
+                        new_place(target);
+                    });
                 }
             }
         }
+        // What a table lists that no live instruction names may be anywhere, as long as it is a block: the table is not
+        // written.
+        let last = BlockId(self.current_block().0 - 1);
         for table in &self.pools.tables[self.old.spans.tables.range()] {
             if table.kind == TableKind::Branch {
                 for target in &mut self.pools.targets[table.targets.range()] {
-                    *target = block_of[target.index()];
+                    *target = block_of[target.index()].min(last);
                 }
             }
         }
     }
 
     fn move_anchors(&mut self, sweep: bool) {
-        let last = BlockId(self.next_block().0 - 1);
+        let last = BlockId(self.current_block().0 - 1);
         for anchor in &self.pools.anchors[self.old.spans.anchors.range()] {
             let row = self.old.blocks[anchor.block.index()];
             let at = anchor.before.index();

@@ -12,6 +12,10 @@ use ptxopt_components::code_object::CodeState;
 pub enum Fact {
     /// Ranks, dominators, natural loops and their flags on blocks.
     ControlFlow,
+    /// The loop nest as a table.
+    Loops,
+    /// The post-dominator tree.
+    PostDominators,
     /// Live-in and live-out sets of blocks.
     Liveness,
     /// Nothing is dead: no instruction, no cycle, no block.
@@ -20,7 +24,8 @@ pub enum Fact {
 
 impl Fact {
     /// Every fact.
-    pub const ALL: [Self; 3] = [Self::ControlFlow, Self::Liveness, Self::NoDeadCode];
+    pub const ALL: [Self; 5] =
+        [Self::ControlFlow, Self::Loops, Self::PostDominators, Self::Liveness, Self::NoDeadCode];
 
     /// Whether the fact says something about instructions, and not only about blocks and edges.
     const fn follows_instructions(self) -> bool {

@@ -191,6 +191,19 @@ impl FormTable {
         &self.text[self.forms[form.index()].mnemonic.range()]
     }
 
+    /// The form without `.uni`: what becomes of a branch for which the promise is not known to hold.
+    pub fn without_uniform(&mut self, form: FormId) -> FormId {
+        if !self.forms[form.index()].flags.contains(FormFlags::UNIFORM) {
+            return form;
+        }
+        let parts = self.mnemonic_text(form).split(|&byte| byte == b'.').map(<[u8]>::trim_ascii);
+        let text = parts.filter(|&part| part != b"uni").collect::<Vec<_>>().join(&b'.');
+        let flushes = self.forms[form.index()].flags.contains(FormFlags::FLUSHES);
+        let mnemonic = self.mnemonic(&text, Dialect { flushes });
+        let shape = self.shape(form).to_vec();
+        self.form(mnemonic, &shape)
+    }
+
     /// The mnemonic whose form `form` is: what asks for the same mnemonic with another shape.
     pub fn mnemonic_of(&mut self, form: FormId) -> MnemonicId {
         let flushes = self.forms[form.index()].flags.contains(FormFlags::FLUSHES);
@@ -495,6 +508,17 @@ mod tests {
         assert_eq!(table.form(mnemonic, b"#,#,#"), form);
         assert_ne!(table.mnemonic(b"add.s32", Dialect { flushes: true }), mnemonic);
         assert_eq!(table.mnemonic_of(form), mnemonic);
+    }
+
+    #[test]
+    fn a_promise_can_be_taken_back() {
+        let mut table = FormTable::default();
+        let mnemonic = table.mnemonic(b"bra.uni", Dialect::default());
+        let promised = table.form(mnemonic, b"#");
+        let plain = table.without_uniform(promised);
+        assert_eq!(table.mnemonic_text(plain), b"bra");
+        assert_eq!((table.shape(plain), table.get(plain).effects), (&b"#"[..], Effects::BRANCH));
+        assert_eq!(table.without_uniform(plain), plain);
     }
 
     #[test]

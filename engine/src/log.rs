@@ -2,6 +2,7 @@
 
 use bevy_ecs::resource::Resource;
 use ptxopt_components::ids::CodeId;
+use std::borrow::Cow;
 use std::time::Instant;
 
 /// What a remark tells.
@@ -16,7 +17,7 @@ pub enum RemarkKind {
 }
 
 /// One remark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
     /// What it tells.
     pub kind: RemarkKind,
@@ -27,7 +28,7 @@ pub struct Remark {
     /// Byte offset in the module of the instruction it is about.
     pub offset: u32,
     /// What was done, or why not.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
 }
 
 /// The remarks of a batch, when they are wanted.
@@ -123,7 +124,7 @@ pub struct LeftFunctions {
 /// Text written by dump steps.
 #[derive(Resource, Default)]
 pub struct Dumps {
-    /// The module's text; empty unless a dump is wanted.
+    /// The module's text; empty unless dumps or remarks are wanted.
     pub source: Vec<u8>,
     /// What was dumped.
     pub text: Vec<u8>,

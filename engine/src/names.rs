@@ -11,7 +11,12 @@ pub struct Names {
     fresh: Vec<u8>,
     table: HashTable<u32>,
     hasher: RandomState,
+    /// Number of the next fresh label: above those that the text holds.
+    next_label: u64,
 }
+
+/// What the name of a label made here starts with. A number follows.
+const FRESH_LABEL: &[u8] = b"$L__ptxopt_";
 
 impl Default for Names {
     fn default() -> Self {
@@ -21,6 +26,7 @@ impl Default for Names {
             table: HashTable::new(),
             // Fixed seeds: nothing may depend on the run, not even the time a probe takes.
             hasher: RandomState::with_seeds(0x70_74_78, 0x6f_70_74, 0x6e_61_6d, 0x65_73),
+            next_label: 0,
         }
     }
 }
@@ -31,6 +37,7 @@ impl Names {
         self.texts.clear();
         self.fresh.clear();
         self.table.clear();
+        self.next_label = 0;
     }
 
     /// Number of names.
@@ -49,11 +56,14 @@ impl Names {
     #[inline]
     pub fn intern(&mut self, module: &[u8], first: usize, end: usize) -> NameId {
         let bytes = &module[first..end];
-        let Self { texts, fresh, table, hasher } = self;
+        let Self { texts, fresh, table, hasher, next_label } = self;
         let hash = hasher.hash_one(bytes);
         let same = |&id: &u32| texts[id as usize].bytes(module, fresh) == bytes;
         if let Some(&id) = table.find(hash, same) {
             return NameId(id);
+        }
+        if bytes.starts_with(FRESH_LABEL) {
+            *next_label = (*next_label).max(behind_number(bytes));
         }
         let id = texts.len() as u32;
         texts.push(NameText::in_module(Span::between(first, end)));
@@ -70,10 +80,20 @@ impl Names {
         self.fresh.extend_from_slice(bytes);
         let id = self.texts.len() as u32;
         self.texts.push(NameText::fresh(Span::between(first, self.fresh.len())));
-        let Self { texts, fresh, table, hasher } = self;
+        let Self { texts, fresh, table, hasher, .. } = self;
         let hash = hasher.hash_one(bytes);
         table.insert_unique(hash, id, |&id| hasher.hash_one(texts[id as usize].bytes(module, fresh)));
         NameId(id)
+    }
+
+    /// A name for a label, which no function of the batch holds. It is not found by its bytes.
+    pub fn fresh_label(&mut self) -> NameId {
+        let first = self.fresh.len();
+        self.fresh.extend_from_slice(FRESH_LABEL);
+        self.fresh.extend_from_slice(itoa::Buffer::new().format(self.next_label).as_bytes());
+        self.next_label += 1;
+        self.texts.push(NameText::fresh(Span::between(first, self.fresh.len())));
+        NameId::new(self.texts.len() - 1)
     }
 
     /// The name `bytes`, if it was interned.
@@ -90,9 +110,31 @@ impl Names {
     pub fn bytes<'a>(&'a self, module: &'a [u8], name: NameId) -> &'a [u8] {
         self.texts[name.index()].bytes(module, &self.fresh)
     }
+}
 
-    /// Every name with its bytes, in the order of first use.
-    pub fn iter<'a>(&'a self, module: &'a [u8]) -> impl Iterator<Item = (NameId, &'a [u8])> {
-        (0..self.texts.len()).map(move |index| (NameId::new(index), self.bytes(module, NameId::new(index))))
+/// One more than the number at the end of a name; 0 where what stands there is no number that one could be added to.
+fn behind_number(name: &[u8]) -> u64 {
+    let digits = &name[FRESH_LABEL.len()..];
+    std::str::from_utf8(digits)
+        .ok()
+        .and_then(|digits| digits.parse::<u64>().ok()?.checked_add(1))
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fresh_labels_are_not_in_the_text() {
+        let text = b"$L__ptxopt_3 $L__ptxopt_x $L__ptxopt_99999999999999999999";
+        let mut names = Names::default();
+        assert_eq!(names.fresh_label(), NameId(0));
+        assert_eq!(names.bytes(text, NameId(0)), b"$L__ptxopt_0");
+        names.intern(text, 0, 12);
+        names.intern(text, 13, 25);
+        names.intern(text, 26, text.len());
+        let fresh = names.fresh_label();
+        assert_eq!(names.bytes(text, fresh), b"$L__ptxopt_4");
     }
 }

@@ -99,6 +99,17 @@ pub struct Step {
     pub verified: bool,
 }
 
+impl Step {
+    /// Numbers from here on belong to steps that are no phases of the source: they look, and write to the dumps.
+    pub const OBSERVERS: u16 = 1000;
+
+    /// Whether the step may write to the dumps.
+    #[must_use]
+    pub const fn dumps(&self) -> bool {
+        self.dump || self.number >= Self::OBSERVERS
+    }
+}
+
 /// "`before` runs before `after`, because."
 #[derive(Clone, Copy, Debug)]
 pub struct Edge {
@@ -191,10 +202,10 @@ impl Plan {
             if self.steps[..at].iter().any(|earlier| earlier.number == step.number) {
                 return Err(PlanError::DuplicateStep(step.number));
             }
-            for &fact in step.phase.needs {
-                if self.analysis(fact).is_none() {
-                    return Err(PlanError::NoAnalysis { step: step.name, fact });
-                }
+            if let Some(&fact) =
+                self.facts_for(step.phase).iter().find(|&&fact| self.analysis(fact).is_none())
+            {
+                return Err(PlanError::NoAnalysis { step: step.name, fact });
             }
         }
         let position = |name| self.steps.iter().position(|step| step.name == name);
@@ -206,6 +217,26 @@ impl Plan {
             }
         }
         Ok(())
+    }
+
+    /// The facts that must hold when `phase` runs, those first on which the analyses of others rely.
+    #[must_use]
+    pub fn facts_for(&self, phase: &Phase) -> Vec<Fact> {
+        let mut facts = Vec::new();
+        self.add_facts(phase, &mut facts);
+        facts
+    }
+
+    fn add_facts(&self, phase: &Phase, facts: &mut Vec<Fact>) {
+        for &fact in phase.needs {
+            if facts.contains(&fact) {
+                continue;
+            }
+            if let Some(analysis) = self.analysis(fact) {
+                self.add_facts(analysis, facts);
+            }
+            facts.push(fact);
+        }
     }
 
     /// What computes `fact`.
@@ -222,6 +253,22 @@ mod tests {
     static NOTHING: Phase =
         Phase { name: "nothing", needs: &[], gives: &[], breaks: &[], required: false, install: |_| {} };
     static HUNGRY: Phase = Phase { name: "hungry", needs: &[Fact::Liveness], ..NOTHING };
+
+    static MAKES_LOOPS: Phase = Phase { needs: &[Fact::ControlFlow], gives: &[Fact::Loops], ..NOTHING };
+    static MAKES_FLOW: Phase = Phase { gives: &[Fact::ControlFlow], ..NOTHING };
+    static NEEDS_LOOPS: Phase = Phase { needs: &[Fact::Loops], ..NOTHING };
+
+    #[test]
+    fn an_analysis_gets_what_it_needs_first() {
+        static BOTH: &[&Phase] = &[&MAKES_LOOPS, &MAKES_FLOW];
+        let mut plan = plan(&[(1, "a", &NEEDS_LOOPS)]);
+        plan.analyses = BOTH;
+        assert_eq!(plan.facts_for(&NEEDS_LOOPS), [Fact::ControlFlow, Fact::Loops]);
+        assert_eq!(plan.check(&[]), Ok(()));
+        plan.analyses = &BOTH[..1];
+        let error = PlanError::NoAnalysis { step: "a", fact: Fact::ControlFlow };
+        assert_eq!(plan.check(&[]), Err(error));
+    }
 
     fn plan(steps: &[(u16, &'static str, &'static Phase)]) -> Plan {
         Plan {

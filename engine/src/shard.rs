@@ -14,7 +14,7 @@ use crate::forms::FormTable;
 use crate::fuel::Fuel;
 use crate::guard::guarded;
 use crate::log::{Dumps, Left, LeftFunctions, Remark, Remarks, StepLog, StepStats, Violations};
-use crate::phase::{Limits, Plan, Slot, Stage, Verify};
+use crate::phase::{Limits, Plan, Slot, Stage, Step, Verify};
 use crate::ptx::reader::{ReaderScratch, read};
 use crate::ptx::scan::{FunctionText, Module};
 use crate::ptx::writer::{WriterScratch, write_function};
@@ -93,7 +93,8 @@ pub struct Shard {
     schedule: Schedule,
     limits: Limits,
     step_count: usize,
-    wants_dumps: bool,
+    /// Whether systems look at the module's text: for dumps, and for names in remarks.
+    wants_text: bool,
     wants_fingerprints: bool,
     /// Only functions with this fingerprint are worked on.
     selected: Option<u64>,
@@ -101,7 +102,6 @@ pub struct Shard {
     fingerprints: Vec<u64>,
     columns: SystemState<ColumnsMut<'static, 'static>>,
     code: SystemState<Code<'static, 'static>>,
-    staging: CodeTables,
     reader: ReaderScratch,
     writer: WriterScratch,
 }
@@ -126,6 +126,7 @@ impl Shard {
         world.init_resource::<PoolsResource>();
         world.init_resource::<FormTable>();
         world.init_resource::<EditLog>();
+        world.init_resource::<Staging>();
         world.init_resource::<Violations>();
         world.init_resource::<LeftFunctions>();
         world.init_resource::<Dumps>();
@@ -142,13 +143,12 @@ impl Shard {
             schedule,
             limits: plan.limits,
             step_count: plan.steps.len(),
-            wants_dumps: plan.steps.iter().any(|step| step.dump),
+            wants_text: plan.remarks || plan.steps.iter().any(Step::dumps),
             wants_fingerprints: plan.remarks || plan.fingerprint.is_some(),
             selected: plan.fingerprint,
             fingerprints: Vec::new(),
             columns,
             code,
-            staging: CodeTables::default(),
             reader: ReaderScratch::default(),
             writer: WriterScratch::default(),
         }
@@ -190,43 +190,45 @@ impl Shard {
     }
 
     fn read(&mut self, module: &Module<'_>, functions: &[FunctionText]) -> Result<(), Diagnostic> {
-        let Self { world, staging, reader, .. } = self;
+        let Self { world, reader, .. } = self;
+        let mut staging = std::mem::take(&mut *world.resource_mut::<Staging>());
         // The pools come back from the World, so that their memory is used again.
-        std::mem::swap(&mut staging.pools, &mut world.resource_mut::<PoolsResource>().0);
-        read(module, functions, &mut world.resource_mut::<FormTable>(), reader, staging)?;
-        self.prepare(module);
-        load(&mut self.world, &mut self.columns, &mut self.staging);
-        Ok(())
+        let tables = &mut staging.tables;
+        std::mem::swap(&mut tables.pools, &mut world.resource_mut::<PoolsResource>().0);
+        let result = read(module, functions, &mut world.resource_mut::<FormTable>(), reader, tables);
+        if result.is_ok() {
+            self.prepare(module, tables);
+            load(&mut self.world, &mut self.columns, tables);
+        }
+        *self.world.resource_mut::<Staging>() = staging;
+        result
     }
 
     /// Clears what the batch before left, and decides which functions the phases skip.
-    fn prepare(&mut self, module: &Module<'_>) {
-        let Self { world, staging, .. } = self;
+    fn prepare(&mut self, module: &Module<'_>, staging: &mut CodeTables) {
+        let world = &mut self.world;
         staging.code_facts.clear();
         staging.code_facts.resize(staging.code_spans.len(), CodeFacts::default());
         world.resource_mut::<Violations>().all.clear();
         world.resource_mut::<Remarks>().all.clear();
         world.resource_mut::<EditLog>().clear();
         *world.resource_mut::<StepLog>() = StepLog::new(self.step_count);
-        if self.wants_dumps {
+        if self.wants_text {
             let mut dumps = world.resource_mut::<Dumps>();
             dumps.text.clear();
             if dumps.source != module.text {
                 dumps.source = module.text.to_vec();
             }
         }
-        let mut left = Vec::new();
+        let by_reader = staging.left.drain(..);
+        let mut left: Vec<Left> =
+            by_reader.map(|(code, reason)| Left { code, reason: reason.to_string() }).collect();
         for (code, state) in staging.code_states.iter_mut().enumerate() {
-            let reason = if state.flags.contains(CodeFlags::LEFT) {
-                "holds text that the tables cannot say"
-            } else if u64::from(staging.code_texts[code].insts_in) * TABLE_BYTES_PER_INST > self.limits.memory
-            {
-                "memory limit"
-            } else {
-                continue;
-            };
-            state.flags |= CodeFlags::LEFT;
-            left.push(Left { code: CodeId::new(code), reason: reason.to_owned() });
+            let bytes = u64::from(staging.code_texts[code].insts_in) * TABLE_BYTES_PER_INST;
+            if bytes > self.limits.memory && !state.flags.contains(CodeFlags::LEFT) {
+                state.flags |= CodeFlags::LEFT;
+                left.push(Left { code: CodeId::new(code), reason: "memory limit".to_owned() });
+            }
         }
         world.resource_mut::<LeftFunctions>().all = left;
         self.fingerprints.clear();
@@ -306,15 +308,30 @@ fn load(world: &mut World, columns: &mut SystemState<ColumnsMut<'static, 'static
     names.copy_from_slice(&staged.vreg_names);
 }
 
+/// Where rows are built before they are copied into the columns: by the reader, and by the commits of all steps in turn.
+/// One for all, since a giant function makes it large.
+#[derive(Resource, Default)]
+struct Staging {
+    tables: CodeTables,
+    commit: CommitScratch,
+}
+
 /// Rows spawned so far, by archetype.
 #[derive(Resource, Default)]
 struct PoolRows(LiveRows);
 
-/// Spawns entities until every archetype has room for `live` rows and a quarter more.
+/// Most rows that are spawned beside those in use: a batch of small functions and its successor differ by less, and a
+/// giant function has no successor.
+const SPARE_ROWS_MAX: usize = 4096;
+
+/// Spawns entities until every archetype has room for `live` rows and some more.
 fn grow_pool(world: &mut World, live: LiveRows) {
     world.init_resource::<PoolRows>();
     let mut pool = world.resource::<PoolRows>().0;
-    let missing = |have: usize, want: usize| if have >= want { 0 } else { want + want / 4 + 64 - have };
+    let missing = |have: usize, want: usize| {
+        let spare = (want / 4).min(SPARE_ROWS_MAX) + 64;
+        if have >= want { 0 } else { want + spare - have }
+    };
     let (codes, blocks) = (missing(pool.codes, live.codes), missing(pool.blocks, live.blocks));
     let (insts, vregs) = (missing(pool.insts, live.insts), missing(pool.vregs, live.vregs));
     if codes + blocks + insts + vregs == 0 {
@@ -362,7 +379,8 @@ fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
             (move |log: ResMut<StepLog>, fuel: Res<Fuel>| begin(log, fuel, index))
                 .in_set(Stage::Begin(index)),
         );
-        for (position, &fact) in step.phase.needs.iter().enumerate() {
+        let facts = plan.facts_for(step.phase);
+        for (position, &fact) in facts.iter().enumerate() {
             let stage = Stage::Facts(index, position);
             follow(&mut schedule, stage);
             let analysis = plan.analysis(fact).expect("a checked plan has every analysis");
@@ -379,7 +397,7 @@ fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
             if wanted < needed {
                 continue;
             }
-            let stage = Stage::Facts(index, step.phase.needs.len() + position);
+            let stage = Stage::Facts(index, facts.len() + position);
             follow(&mut schedule, stage);
             (check.install)(&mut Slot { world, schedule: &mut schedule, stage });
             check_set = Some(stage);
@@ -424,7 +442,6 @@ fn commit_edits(
     world: &mut World,
     code: &mut SystemState<Code>,
     columns: &mut SystemState<ColumnsMut<'static, 'static>>,
-    mut scratch: Local<(CommitScratch, CodeTables)>,
 ) {
     let edits = world.resource::<EditLog>();
     if !edits.moves_rows() && !edits.reconnect {
@@ -432,14 +449,16 @@ fn commit_edits(
     }
     let edits = std::mem::take(&mut *world.resource_mut::<EditLog>());
     let pools = std::mem::take(&mut world.resource_mut::<PoolsResource>().0);
-    let (scratch, staged) = &mut *scratch;
+    let mut staging = std::mem::take(&mut *world.resource_mut::<Staging>());
+    let staged = &mut staging.tables;
     {
         let code = code.get(world).expect("reading columns never conflicts");
-        commit(code.view(), pools, &edits, scratch, staged);
+        commit(code.view(), pools, &edits, &mut staging.commit, staged);
         staged.code_facts.clear();
         staged.code_facts.extend_from_slice(code.facts());
     }
     load(world, columns, staged);
+    *world.resource_mut::<Staging>() = staging;
     let mut log = edits;
     log.clear();
     *world.resource_mut::<EditLog>() = log;

@@ -5,10 +5,11 @@
 
 use crate::facts::CodeFacts;
 use crate::names::Names;
+use crate::ptx::reader::LeftReason;
 use ptxopt_components::anchor::{Anchor, Decl, Table};
 use ptxopt_components::block::{BlockEdges, BlockHead, BlockLabel, BlockOrder};
 use ptxopt_components::code_object::{CodeSpans, CodeState, CodeText};
-use ptxopt_components::ids::BlockId;
+use ptxopt_components::ids::{BlockId, CodeId};
 use ptxopt_components::instruction::{InstHead, InstOperands, InstPlace};
 use ptxopt_components::operand::{Literal, Operand};
 use ptxopt_components::vreg::{VRegHead, VRegName};
@@ -42,6 +43,8 @@ pub struct CodeTables {
     pub vreg_heads: Vec<VRegHead>,
     /// Virtual registers: names.
     pub vreg_names: Vec<VRegName>,
+    /// Code objects that the reader leaves as they came in, with its reasons.
+    pub left: Vec<(CodeId, LeftReason)>,
     /// What is not one row an entity.
     pub pools: Pools,
 }
@@ -84,6 +87,7 @@ impl CodeTables {
             inst_places,
             vreg_heads,
             vreg_names,
+            left,
             pools,
         } = self;
         code_spans.clear();
@@ -99,6 +103,7 @@ impl CodeTables {
         inst_places.clear();
         vreg_heads.clear();
         vreg_names.clear();
+        left.clear();
         pools.clear();
     }
 }

@@ -95,11 +95,11 @@ features! {
 pub struct Options {
     /// Statements in all.
     pub statements: usize,
-    /// Registers of each class.
+    /// Registers of each class: 1 to 200.
     pub registers: usize,
     /// How deep regions nest.
     pub depth: usize,
-    /// Device functions.
+    /// Device functions, 200 at most.
     pub functions: usize,
     /// Threads of the grid at most; at least 32.
     pub threads_max: u32,

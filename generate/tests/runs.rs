@@ -3,7 +3,7 @@
 use ptxopt_emulator::{Argument, Checks, Launch, Limits, Module, Outcome, run};
 use ptxopt_generate::kernel;
 use ptxopt_generate::launch::{Argument as Given, Launch as GivenLaunch};
-use ptxopt_generate::options::Options;
+use ptxopt_generate::options::{Feature, Options};
 
 /// Kernels that run.
 const SEEDS: u64 = 1000;
@@ -50,6 +50,38 @@ fn kernels_run_to_their_end_without_a_finding() {
         let kernel = kernel(seed, &Options::for_seed(seed));
         let outcome = outcome(kernel.text(), kernel.launch());
         complaints.extend(complaint(kernel.text(), &outcome).map(|what| format!("seed {seed}: {what}")));
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+/// What a seed leaves out does not matter: each feature works alone, and so do the least options.
+#[test]
+fn features_run_alone() {
+    let nothing = Options {
+        statements: 30,
+        registers: 2,
+        depth: 3,
+        functions: 2,
+        threads_max: 64,
+        weights: vec![0; Feature::ALL.len()],
+    };
+    let least =
+        Options { statements: 0, registers: 1, depth: 0, functions: 0, threads_max: 32, ..nothing.clone() };
+    let mut all = vec![("nothing".to_owned(), nothing.clone()), ("least".to_owned(), least)];
+    for &feature in Feature::ALL {
+        let mut alone = nothing.clone();
+        alone.set_weight(feature, 1);
+        all.push((format!("{feature:?}"), alone));
+    }
+    let mut complaints = Vec::new();
+    for (name, options) in &all {
+        for seed in 0..6 {
+            let kernel = kernel(seed, options);
+            let outcome = outcome(kernel.text(), kernel.launch());
+            complaints.extend(
+                complaint(kernel.text(), &outcome).map(|what| format!("{name}, seed {seed}: {what}")),
+            );
+        }
     }
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }

@@ -12,7 +12,7 @@ use crate::report::{FunctionLeft, ModuleReport, PhaseTime, Status};
 use crate::standard::{self, ORDER};
 use ptxopt_engine::diagnostics::{Diagnostic, Diagnostics};
 use ptxopt_engine::log::{Remark, StepStats};
-use ptxopt_engine::phase::Plan;
+use ptxopt_engine::phase::{Plan, Step};
 use ptxopt_engine::ptx::scan::{FunctionText, Module};
 use ptxopt_engine::ptx::writer::assemble;
 use ptxopt_engine::shard::{BatchError, BatchOutput, FunctionOutput, Shard};
@@ -74,7 +74,7 @@ pub fn optimize_with_plan(input: &[u8], plan: &Plan) -> Result<Output, Diagnosti
 
 /// What a shard must have been made for to serve again; none where its state is this run's own.
 fn pool_key(options: &Options, is_debug: bool) -> Option<u64> {
-    let is_plain = options.bisect.is_none() && !options.remarks && options.dump_after.is_empty();
+    let is_plain = options.bisect.is_none() && !options.remarks && !options.dumps();
     is_plain.then(|| options.fingerprint() ^ u64::from(is_debug))
 }
 
@@ -257,6 +257,7 @@ fn join(module: &Module<'_>, plan: &Plan, outputs: Vec<BatchOutput>) -> Output {
         .steps
         .iter()
         .zip(steps)
+        .filter(|(step, _)| step.number < Step::OBSERVERS)
         .map(|(step, stats)| PhaseTime {
             number: step.number as u8,
             name: step.name.to_owned(),

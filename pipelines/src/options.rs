@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use crate::knobs::{Acts, Knob, KnobError, Knobs, Setting, Value};
 use crate::names::{self, NameError, Selection};
-use crate::table::{self, Does, PhaseNumber, PhaseRow, system};
+use crate::table::{self, Does, Part, PhaseNumber, PhaseRow, system};
 
 /// How much work to put into the code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -181,6 +181,10 @@ pub struct Options {
     pub disabled_phases: Selection,
     /// Dump the code after these phases. Never changes the output.
     pub dump_after: Selection,
+    /// Dump the flow graph in DOT behind these phases. Never changes the output.
+    pub dump_cfg_after: Selection,
+    /// Dump reverse postorder and back edges behind these phases. Never changes the output.
+    pub dump_rpo_after: Selection,
     /// Knobs, dumps and bisection touch only functions with this code fingerprint.
     pub fingerprint_filter: Option<u64>,
     /// What one function may cost.
@@ -200,6 +204,8 @@ pub enum Verdict {
     NotAtLevel,
     /// This knob vetoes it.
     Vetoed(Knob),
+    /// This knob, which has to be on, is off.
+    GateClosed(Knob),
     /// The caller left it out.
     Disabled,
     /// The caller named other phases.
@@ -213,6 +219,7 @@ impl fmt::Display for Verdict {
             Verdict::DoesNothing(_) => f.write_str("-"),
             Verdict::NotAtLevel => f.write_str("not at this level"),
             Verdict::Vetoed(knob) => write!(f, "vetoed by {}", knob.row().name),
+            Verdict::GateClosed(knob) => write!(f, "needs {}", knob.row().name),
             Verdict::Disabled => f.write_str("disabled"),
             Verdict::NotNamed => f.write_str("not named"),
         }
@@ -242,6 +249,12 @@ impl Options {
             }
             (Knob::DumpIr, Value::Text(list)) => {
                 self.dump_after.extend(Selection::parse(list).map_err(in_knob)?);
+            }
+            (Knob::DumpCfg, Value::Text(list)) => {
+                self.dump_cfg_after.extend(Selection::parse(list).map_err(in_knob)?);
+            }
+            (Knob::DumpRpo, Value::Text(list)) => {
+                self.dump_rpo_after.extend(Selection::parse(list).map_err(in_knob)?);
             }
             (Knob::Sh, Value::Text(text)) => {
                 self.fingerprint_filter = Some(names::parse_fingerprint(text).map_err(in_knob)?);
@@ -276,20 +289,35 @@ impl Options {
             Does::System(key) => key,
             Does::Nothing(reason) => return Verdict::DoesNothing(reason),
         };
-        let is_named = self.named_phases.is_empty()
-            || self.named_phases.contains(row.number)
-            || system::ALWAYS_NAMED.contains(&key);
+        let is_single_entry = key == system::SIMPLIFY_LOOPS;
+        let is_in = |selection: &Selection| {
+            selection.contains(row.number)
+                || (is_single_entry && selection.contains_part(Part::LoopMakeSingleEntry))
+        };
+        let is_named =
+            self.named_phases.is_empty() || is_in(&self.named_phases) || system::ALWAYS_NAMED.contains(&key);
         if !row.runs_at(self.level) {
             Verdict::NotAtLevel
         } else if key == system::ANALYZE_CONTROL_FLOW && self.knobs.is_on(Knob::Knob235) {
             Verdict::Vetoed(Knob::Knob235)
-        } else if self.disabled_phases.contains(row.number) {
+        } else if key == system::OPTIMIZE_BRANCHES && self.dont_merge_blocks {
+            Verdict::Vetoed(Knob::DontMergeBasicBlocks)
+        } else if is_in(&self.disabled_phases) {
             Verdict::Disabled
+        } else if is_single_entry && !self.knobs.is_on(Knob::LoopMakeSingleEntry) {
+            Verdict::GateClosed(Knob::LoopMakeSingleEntry)
         } else if !is_named {
             Verdict::NotNamed
         } else {
             Verdict::Runs
         }
+    }
+
+    /// Whether anything is to be dumped.
+    pub fn dumps(&self) -> bool {
+        let flags = [Knob::OptionFlag20, Knob::OptionFlag24];
+        let lists = [&self.dump_after, &self.dump_cfg_after, &self.dump_rpo_after];
+        flags.into_iter().any(|flag| self.knobs.is_on(flag)) || lists.iter().any(|list| !list.is_empty())
     }
 
     /// Whether a phase runs.
@@ -304,14 +332,18 @@ impl Options {
         for (knob, _) in self.knobs.settings() {
             note_knob(knob, &mut notes);
         }
-        if self.dont_merge_blocks {
-            note_knob(Knob::DontMergeBasicBlocks, &mut notes);
-        }
         for phase in self.named_phases.phases().chain(self.dump_after.phases()) {
             note_phase(phase, &mut notes);
         }
-        let parts = [&self.named_phases, &self.disabled_phases, &self.dump_after];
-        for part in parts.into_iter().flat_map(Selection::parts) {
+        let parts = [
+            &self.named_phases,
+            &self.disabled_phases,
+            &self.dump_after,
+            &self.dump_cfg_after,
+            &self.dump_rpo_after,
+        ];
+        // LoopMakeSingleEntry has its system.
+        for part in parts.into_iter().flat_map(Selection::parts).filter(|&part| part == Part::OriCopyProp) {
             notes.push(format!("`{}` does nothing: {}", part.name(), table::NOT_YET));
         }
         notes.dedup();
@@ -338,6 +370,8 @@ impl Options {
             named_phases,
             disabled_phases,
             dump_after: _,
+            dump_cfg_after: _,
+            dump_rpo_after: _,
             fingerprint_filter,
             limits: Limits { function_time_ms, memory, growth },
             remarks: _,
@@ -348,8 +382,9 @@ impl Options {
              limits={function_time_ms},{memory},{growth}"
         );
         for (knob, value) in knobs.settings() {
-            // A knob that is set to its default changes nothing.
-            if knob.row().default.value().as_ref() != Some(value) {
+            // A knob that is set to its default changes nothing, and neither does one that dumps.
+            let dumps = matches!(knob, Knob::OptionFlag20 | Knob::OptionFlag24);
+            if !dumps && knob.row().default.value().as_ref() != Some(value) {
                 let _ = write!(text, ";{}={value}", knob.row().name);
             }
         }
@@ -437,6 +472,10 @@ mod tests {
         assert_eq!(with(|options| options.threads = 7).fingerprint(), default);
         assert_eq!(with(|options| options.remarks = true).fingerprint(), default);
         assert_eq!(with_knob("DUMPIR=GvnCse").fingerprint(), default);
+        for dumping in ["DumpCFG=GvnCse", "DumpRPO=3", "OptionFlag20", "OptionFlag24"] {
+            assert_eq!(with_knob(dumping).fingerprint(), default, "{dumping}");
+            assert!(with_knob(dumping).dumps() && with_knob(dumping).notes().is_empty(), "{dumping}");
+        }
         assert_eq!(with_knob("474=0.25").fingerprint(), default, "the default, spelled out");
         assert_eq!(with_knob("NamedPhases=49+3").fingerprint(), with_knob("298=3+49").fingerprint());
     }
@@ -512,6 +551,16 @@ mod tests {
         assert_eq!(verdict(&lowest, 3), Verdict::NotAtLevel);
         assert_eq!(verdict(&with_knob("235"), 3), Verdict::Vetoed(Knob::Knob235));
         assert_eq!(verdict(&with_knob("DisablePhases=OriPerformLiveDead"), 61), Verdict::Disabled);
+        let gate = Verdict::GateClosed(Knob::LoopMakeSingleEntry);
+        assert_eq!(verdict(&default, 18), gate);
+        let mut open = with_knob("487");
+        assert_eq!(verdict(&open, 18), Verdict::Runs);
+        open.set_knob("DisablePhases=LoopMakeSingleEntry").unwrap();
+        assert_eq!(verdict(&open, 18), Verdict::Disabled);
+        assert_eq!(verdict(&default, 15), Verdict::Runs);
+        let unmerged = with_knob("--dont-merge-basicblocks");
+        assert_eq!(verdict(&unmerged, 15), Verdict::Vetoed(Knob::DontMergeBasicBlocks));
+        assert!(unmerged.notes().is_empty());
         let named = with_knob("NamedPhases=33");
         assert_eq!(verdict(&named, 33), Verdict::Runs);
         assert_eq!(verdict(&named, 16), Verdict::NotNamed);
@@ -523,7 +572,7 @@ mod tests {
     fn what_changes_nothing_is_said() {
         assert!(Options::default().notes().is_empty());
         assert!(with_knob("235").notes().is_empty());
-        assert_eq!(with_knob("487").notes().len(), 3);
+        assert_eq!(with_knob("487").notes().len(), 2);
         let notes = with_knob("NamedPhases=GvnCse+OriCopyProp").notes();
         assert_eq!(
             notes,

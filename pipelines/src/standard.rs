@@ -1,16 +1,25 @@
 //! The standard pipeline: which system each row of the table runs, and what must come before what.
 
+use crate::knobs::Knob;
 use crate::options::{OptLevel, Options, VerifyLevel};
-use crate::table::{self, Does, PhaseRow, system};
+use crate::table::{self, Does, PhaseNumber, PhaseRow, system};
 use ptxopt_engine::phase::{Edge, Limits, Phase, Plan, Step, Verify};
-use ptxopt_systems::{analyze_control_flow, check, eliminate_dead, split_at_control_flow, sweep};
+use ptxopt_systems::{
+    analyze_control_flow, analyze_liveness, check, dump_graph, eliminate_dead, loops, optimize_branches,
+    post_dominators, report_registers, simplify_loops, split_at_control_flow, sweep,
+};
 
 /// A step without a system of its own: its verifiers are what it is for.
 static INSPECTION: Phase =
     Phase { name: "inspection", needs: &[], gives: &[], breaks: &[], required: false, install: |_| {} };
 
 /// What computes each fact.
-static ANALYSES: &[&Phase] = &[&analyze_control_flow::PHASE];
+static ANALYSES: &[&Phase] = &[
+    &analyze_control_flow::ANALYSIS,
+    &analyze_liveness::PHASE,
+    &loops::ANALYSIS,
+    &post_dominators::ANALYSIS,
+];
 
 /// What must come before what, and why. Checked whenever a plan is made.
 pub const ORDER: &[Edge] = &[
@@ -25,6 +34,16 @@ pub const ORDER: &[Edge] = &[
         reason: "live sets are kept at block boundaries, so control may leave a block only there",
     },
     Edge {
+        before: "SetControlFlowOpLastInBB",
+        after: "OriBranchOpt",
+        reason: "a branch in mid-block is not the end of its block",
+    },
+    Edge {
+        before: "OriBranchOpt",
+        after: "OriPerformLiveDeadFirst",
+        reason: "predicates of deleted branches, and blocks that nothing leads to, are left to dead-code elimination",
+    },
+    Edge {
         before: "OriPerformLiveDeadFourth",
         after: "FinalInspectionPass",
         reason: "the inspection sees the code that is written",
@@ -37,10 +56,30 @@ fn phase_of(key: &str) -> &'static Phase {
         system::ANALYZE_CONTROL_FLOW => &analyze_control_flow::PHASE,
         system::SPLIT_AT_CONTROL_FLOW => &split_at_control_flow::PHASE,
         system::ELIMINATE_DEAD_SIMPLE => &eliminate_dead::SIMPLE,
+        system::OPTIMIZE_BRANCHES => &optimize_branches::PHASE,
         system::ELIMINATE_DEAD => &eliminate_dead::FULL,
+        system::SIMPLIFY_LOOPS => &simplify_loops::PHASE,
         system::SWEEP => &sweep::PHASE,
+        system::REPORT_INITIAL => &report_registers::INITIAL,
+        system::REPORT => &report_registers::PHASE,
         _ => &INSPECTION,
     }
+}
+
+/// The step that dumps the graph behind a phase, whether or not that runs, if it was asked for. Flags 20 and 24 of the
+/// options stand for phase 3.
+fn graph_dump(row: &PhaseRow, options: &Options) -> Option<Step> {
+    let is_flagged = |flag| row.number == PhaseNumber(3) && options.knobs.is_on(flag);
+    let wants_dot = options.dump_cfg_after.contains(row.number) || is_flagged(Knob::OptionFlag20);
+    let wants_ranks = options.dump_rpo_after.contains(row.number) || is_flagged(Knob::OptionFlag24);
+    let phase = match (wants_dot, wants_ranks) {
+        (false, false) => return None,
+        (true, false) => &dump_graph::DOT,
+        (false, true) => &dump_graph::RANKS,
+        (true, true) => &dump_graph::DOT_AND_RANKS,
+    };
+    let number = Step::OBSERVERS + u16::from(row.number.0);
+    Some(Step { number, name: phase.name, phase, dump: false, verified: false })
 }
 
 /// The plan for a module under `options`. A module whose debug sections name registers gets layout only, unless
@@ -50,8 +89,9 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
     let layout_only = is_debug_module && !options.force_debug;
     let options =
         &if layout_only { Options { level: OptLevel::O0, ..options.clone() } } else { options.clone() };
-    let step = |row: &PhaseRow| match row.does {
-        Does::System(key) if options.runs(row.number) => Some(Step {
+    let is_wanted = |key| options.remarks || !system::REPORTS.contains(&key);
+    let own_step = |row: &PhaseRow| match row.does {
+        Does::System(key) if options.runs(row.number) && is_wanted(key) => Some(Step {
             number: u16::from(row.number.0),
             name: row.name,
             phase: phase_of(key),
@@ -60,8 +100,9 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
         }),
         _ => None,
     };
+    let steps = |row: &'static PhaseRow| own_step(row).into_iter().chain(graph_dump(row, options));
     Plan {
-        steps: table::PHASES.iter().filter_map(step).collect(),
+        steps: table::PHASES.iter().flat_map(steps).collect(),
         analyses: ANALYSES,
         checks: check::ALL,
         verify: match options.verify {
@@ -92,6 +133,21 @@ mod tests {
                 plan(&options, is_debug).check(ORDER).unwrap();
             }
         }
+    }
+
+    #[test]
+    fn graph_dumps_stand_behind_their_phases() {
+        let mut options = Options::default();
+        for knob in ["DumpCFG=OriBranchOpt+3", "OptionFlag24", "DumpRPO=GvnCse"] {
+            options.set_knob(knob).unwrap();
+        }
+        let plan = plan(&options, false);
+        plan.check(ORDER).unwrap();
+        let steps: Vec<u16> = plan.steps.iter().map(|step| step.number).collect();
+        let observers: Vec<u16> = steps.iter().copied().filter(|&number| number >= Step::OBSERVERS).collect();
+        assert_eq!(observers, [1003, 1015, 1049]);
+        let behind = steps.iter().position(|&number| number == 1015).unwrap();
+        assert_eq!(steps[behind - 1], 15);
     }
 
     #[test]

@@ -230,7 +230,80 @@ fn wrong_values_are_refused() {
 fn what_changes_nothing_is_said() {
     let place = Place::new(&[("in.ptx", KERNEL)]);
     place.run("opt in.ptx -o out.ptx --knob BackCopyPropBudget=9").expect(0).says("changes nothing");
-    place.run("opt in.ptx -o out.ptx -no-bb-merge").expect(0).says("--dont-merge-basicblocks");
+}
+
+/// A loop.
+const LOOP: &str = "\
+.version 8.0
+.target sm_80
+.address_size 64
+
+.visible .entry spin(.param .u64 data)
+{
+\t.reg .pred %p<2>;
+\t.reg .b32 %r<2>;
+\tmov.u32 %r1, 0;
+AGAIN:
+\tadd.u32 %r1, %r1, 1;
+\tsetp.lt.u32 %p1, %r1, 9;
+\t@%p1 bra AGAIN;
+\tret;
+}
+";
+
+#[test]
+fn analyze_prints_one_thing_as_it_is() {
+    let place = Place::new(&[("a.ptx", LOOP)]);
+    let outcome = place.run("analyze a.ptx --print cfg");
+    assert_eq!(
+        (outcome.status, outcome.stdout.as_str()),
+        (Some(0), "bix0 -> bix1\nbix1 -> bix1\nbix1 -> bix2\n")
+    );
+    let outcome = place.run("analyze a.ptx --print loops");
+    let wanted = "Showing loop nest:\nloop of bix1: depth 1, blocks [1], latches [1], exits [bix1 -> bix2], \
+                  preheader bix0, 3 instructions\n";
+    assert_eq!(outcome.stdout, wanted);
+}
+
+#[test]
+fn analyze_tells_several_things_apart() {
+    let place = Place::new(&[("a.ptx", LOOP)]);
+    let outcome = place.run("analyze a.ptx --function spin --print rpo,dominators,ori");
+    let wanted = "// spin: rpo\nShowing RPO state for each basic block:\nbix0 -> RPONum: 0\nbix1 -> RPONum: 1\n\
+                  bix2 -> RPONum: 2\nRPO traversal order: [0, 1, 2]\nShowing backedge info:\n\
+                  bix1 -> backedge's successor BB: 1\n// spin: dominators\nShowing dominator tree:\nbix0\n  bix1\n    \
+                  bix2\n// spin: ori\n.visible .entry spin";
+    assert!(outcome.stdout.starts_with(wanted), "{}", outcome.stdout);
+    let outcome = place.run("analyze a.ptx --function other --print rpo");
+    assert_eq!(outcome.status, Some(1));
+    assert!(outcome.stderr.contains("no function is called `other`"), "{}", outcome.stderr);
+}
+
+#[test]
+fn graph_dumps_come_at_a_point_of_the_pipeline() {
+    let place = Place::new(&[("a.ptx", LOOP)]);
+    let outcome = place.run("opt a.ptx -o b.ptx --knob OptionFlag20 --knob OptionFlag24");
+    assert_eq!(outcome.status, Some(0));
+    assert!(outcome.stderr.starts_with("digraph f {\nnode [fontname="), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("}\nShowing RPO state"), "{}", outcome.stderr);
+    let outcome = place.run("opt a.ptx -o c.ptx --knob DumpRPO=94");
+    assert!(outcome.stderr.starts_with("Showing RPO state"), "{}", outcome.stderr);
+    assert_eq!(fs::read(place.path("b.ptx")).unwrap(), fs::read(place.path("c.ptx")).unwrap());
+}
+
+#[test]
+fn blocks_are_merged_unless_the_user_forbids_it() {
+    let text = LOOP.replace("\tret;", "\tbra.uni END;\nEND:\n\tret;");
+    let place = Place::new(&[("a.ptx", text.as_str())]);
+    let output = |line: &str| {
+        assert_eq!(place.run(line).status, Some(0));
+        fs::read_to_string(place.path("b.ptx")).unwrap()
+    };
+    assert!(!output("opt a.ptx -o b.ptx").contains("END"));
+    for forbidden in ["opt a.ptx -o b.ptx -no-bb-merge", "opt a.ptx -o b.ptx --dont-merge-basicblocks"] {
+        assert!(output(forbidden).contains("bra.uni END;"));
+    }
+    assert!(output("opt -O0 a.ptx -o b.ptx").contains("bra.uni END;"));
 }
 
 #[test]

@@ -4,7 +4,14 @@
 //! import one another; they meet in components and in the facts of the engine.
 
 pub mod analyze_control_flow;
+pub mod analyze_liveness;
 pub mod check;
+pub mod dump_graph;
 pub mod eliminate_dead;
+pub mod loops;
+pub mod optimize_branches;
+pub mod post_dominators;
+pub mod report_registers;
+pub mod simplify_loops;
 pub mod split_at_control_flow;
 pub mod sweep;

@@ -1,12 +1,15 @@
 //! What the tests of this crate share: the modules and tools they work with, and views of PTX text that owe nothing
 //! to the reader under test.
 
+pub mod clock;
 pub mod cubin;
+pub mod generated;
 pub mod mistakes;
 pub mod modules;
 pub mod mutate;
 pub mod native;
 pub mod plain;
 pub mod ptxas;
+pub mod random_code;
 pub mod rewrite;
 pub mod say;

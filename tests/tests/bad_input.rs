@@ -1,13 +1,11 @@
 //! Bad input: each kind gives one diagnostic with a place, or is accepted; nothing panics, nothing is half written.
 //!
-//! Texts are given to the facade. What files become is tested with the command at the end.
+//! Texts are given to the facade. What files become is tested in `bad_batch.rs`, with the command.
 
-use ptxopt::{ModuleReport, Options, Output, Status};
+use ptxopt::{Options, Output};
 use ptxopt_engine::diagnostics::{Diagnostic, Problem};
 use ptxopt_tests::modules::{expect_none, in_parallel, tests_folder};
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 
 const HEAD: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
@@ -207,6 +205,11 @@ mod each_problem {
         let operands = vec!["p"; 4097].join(",");
         let marked = operands[..operands.len() - 1].to_owned() + HERE + "p";
         refused(&kernel(&format!("\tadd.u32 {marked};")), &many("operands"));
+        // A copied statement may have more, but not more than a row counts.
+        let touched = |count: usize| kernel(&format!("\t.reg .b32 r;\ttouch =>{};", " r".repeat(count)));
+        let output = String::from_utf8(accepted(touched(30_000))).unwrap();
+        assert_eq!(output.matches(" r").count(), 30_000 + ".reg .b32 r".matches(" r").count());
+        assert_eq!(optimize(touched(70_000).as_bytes()).unwrap_err().problem, many("operands"));
     }
 
     #[test]
@@ -562,100 +565,4 @@ mod huge {
         assert!((last..last + 12).contains(&diagnostic.offset), "{diagnostic:?}, not at {last}");
         assert_place(&text, diagnostic);
     }
-}
-
-/// The files of a folder and the folders in it.
-fn files_under(folder: &Path) -> Vec<String> {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(folder).into_iter().flatten() {
-        let path = entry.expect("the folder can be listed").path();
-        names.push(path.file_name().expect("an entry has a name").to_string_lossy().into_owned());
-    }
-    names.sort();
-    names
-}
-
-#[test]
-fn a_batch_goes_on_and_writes_nothing_for_what_is_bad() {
-    let folder = tempfile::tempdir().unwrap();
-    let input = folder.path().join("in");
-    fs::create_dir(&input).unwrap();
-    let good = kernel("\t.reg .b32 %r<2>;\n\tmov.u32 %r1, 1;\n\tst.shared.u32 [0], %r1;\n\tret;");
-    let bad: [(&str, Vec<u8>); 8] = [
-        ("cut", good.as_bytes()[..good.len() - 12].to_vec()),
-        ("empty", Vec::new()),
-        ("garbage", (0..=255).cycle().take(10_000).collect()),
-        ("comments", b"// nothing\n".to_vec()),
-        ("open", kernel(&"{".repeat(10_000)).into_bytes()),
-        ("nested", kernel(&format!("\tmov.u32 p, {}1;", "(".repeat(10_000))).into_bytes()),
-        ("unknown", kernel("\tmov.u32 %r1, 1;").into_bytes()),
-        ("twice", kernel("\tL: ret; L: ret;").into_bytes()),
-    ];
-    for (name, text) in &bad {
-        fs::write(input.join(format!("{name}.ptx")), text).unwrap();
-    }
-    let good_names = ["a_first", "m_middle", "z_last"];
-    for name in good_names {
-        fs::write(input.join(format!("{name}.ptx")), &good).unwrap();
-    }
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ptxopt-under-test"));
-    command.current_dir(folder.path()).args([
-        "batch",
-        "in",
-        "-o",
-        "out",
-        "-j",
-        "2",
-        "--report",
-        "report.jsonl",
-    ]);
-    let run = command.stdin(Stdio::null()).output().unwrap();
-    let stderr = String::from_utf8_lossy(&run.stderr);
-
-    assert_eq!(run.status.code(), Some(1), "{stderr}");
-    assert_eq!(files_under(&folder.path().join("out")), good_names.map(|name| format!("{name}.ptx")));
-    assert_eq!(files_under(folder.path()), ["in", "out", "report.jsonl"]);
-    let expected = accepted(&good);
-    for name in good_names {
-        assert_eq!(fs::read(folder.path().join(format!("out/{name}.ptx"))).unwrap(), expected);
-    }
-    let reports = fs::read_to_string(folder.path().join("report.jsonl")).unwrap();
-    let reports: Vec<ModuleReport> =
-        reports.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(reports.len(), bad.len() + good_names.len());
-    for report in &reports {
-        let stem = report.input.trim_start_matches("in/").trim_end_matches(".ptx");
-        let is_good = good_names.contains(&stem);
-        assert_eq!(report.status == Status::Ok, is_good, "{report:?}");
-        assert_eq!(report.status == Status::Error, !is_good, "{report:?}");
-        if let Some(error) = &report.error {
-            assert!(
-                error.starts_with(&format!("in/{stem}.ptx:")) && stderr.contains(&format!("in/{stem}.ptx:")),
-                "{error}"
-            );
-        }
-    }
-}
-
-#[test]
-fn a_single_bad_module_leaves_the_output_as_it_was() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("bad.ptx"), kernel("\tbra NOWHERE;")).unwrap();
-    fs::write(folder.path().join("out.ptx"), "as it was").unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ptxopt-under-test"));
-    command.current_dir(folder.path()).args(["opt", "bad.ptx", "-o", "out.ptx"]);
-    let run = command.stdin(Stdio::null()).output().unwrap();
-    let stderr = String::from_utf8_lossy(&run.stderr);
-    assert_eq!(run.status.code(), Some(1), "{stderr}");
-    for part in [
-        "undefined label `NOWHERE`",
-        "expected a label of this function",
-        "bad.ptx:6:6",
-        "bra NOWHERE;",
-        "^^^^^^^",
-    ] {
-        assert!(stderr.contains(part), "no `{part}` in {stderr}");
-    }
-    assert_eq!(fs::read(folder.path().join("out.ptx")).unwrap(), b"as it was");
-    assert_eq!(files_under(folder.path()), ["bad.ptx", "out.ptx"]);
 }

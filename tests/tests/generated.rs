@@ -18,27 +18,23 @@ fn text_of(seed: u64) -> String {
     kernel(seed, &Sizes::for_seed(seed)).text().to_owned()
 }
 
-/// What the assembler says when it dies without a word.
-const DIED: &str = "";
-
 #[test]
 fn the_assembler_takes_generated_kernels() {
     let Some(ptxas) = Ptxas::find() else { return };
     let seeds: Vec<u64> = (0..CHECKED).collect();
     let verdicts = in_parallel(&seeds, |&seed| {
         let text = text_of(seed);
-        let flags = Flags::of(text.as_bytes());
-        let accepts = |mode| ptxas.accepts(text.as_bytes(), &flags, mode);
-        let said = accepts(Mode::Check).err();
-        // The assembler dies of some of the valid modules that it makes code of: it accepted them before.
-        let said = said.or_else(|| if seed % ASSEMBLED_EVERY == 0 { accepts(Mode::Assemble).err() } else { None });
-        said.map(|said| (seed, said))
+        let mut flags = Flags::of(text.as_bytes());
+        let mut said = ptxas.accepts(text.as_bytes(), &flags, Mode::Check).err();
+        if said.is_none() && seed % ASSEMBLED_EVERY == 0 {
+            // Its own optimizer dies of, or never ends on, one in some hundred of these modules.
+            flags.others.push("-O0".to_owned());
+            said = ptxas.accepts(text.as_bytes(), &flags, Mode::Assemble).err();
+        }
+        said.map(|said| format!("seed {seed}: {said}"))
     });
-    let (died, rejected): (Vec<_>, Vec<_>) = verdicts.into_iter().flatten().partition(|(_, said)| said == DIED);
+    let rejected: Vec<String> = verdicts.into_iter().flatten().collect();
     say(&format!("ptxas accepts {} of {CHECKED} generated kernels", CHECKED as usize - rejected.len()));
-    say(&format!("ptxas died making code of {} of {}", died.len(), CHECKED / ASSEMBLED_EVERY));
-    assert!(died.len() * 5 < seeds.len() / ASSEMBLED_EVERY as usize, "the assembler died too often: {died:?}");
-    let rejected: Vec<String> = rejected.into_iter().map(|(seed, said)| format!("seed {seed}: {said}")).collect();
     expect_none("generated kernels are rejected", &rejected);
 }
 

@@ -40,6 +40,8 @@ const GOLDENS: &[Golden] = &[
     Golden { phase: "eliminate_dead_simple", before: &[6, 76], step: 10, is_listed: false },
     Golden { phase: "eliminate_dead", before: &[6, 76], step: 16, is_listed: false },
     Golden { phase: "sweep", before: &[6, 10, 16], step: 76, is_listed: true },
+    Golden { phase: "optimize_branches", before: &[6, 76], step: 15, is_listed: false },
+    Golden { phase: "simplify_loops", before: &[6], step: 18, is_listed: true },
 ];
 
 /// Lists blocks and rows behind the last step. A phase of the tests' own, since only a system sees the tables.
@@ -90,6 +92,16 @@ fn eliminate_dead() {
 #[test]
 fn sweep() {
     check_folder(&GOLDENS[3]);
+}
+
+#[test]
+fn optimize_branches() {
+    check_folder(&GOLDENS[4]);
+}
+
+#[test]
+fn simplify_loops() {
+    check_folder(&GOLDENS[5]);
 }
 
 /// A diff without a module, or a folder that no test visits, would claim something that nothing checks.
@@ -182,12 +194,14 @@ fn check(golden: &Golden, path: &Path) -> Result<(), String> {
 
 /// Runs the steps before the one in question, and that one too if `with_step`.
 fn run(golden: &Golden, text: &str, with_step: bool) -> Output {
-    let options = Options {
+    let mut options = Options {
         level: OptLevel::O3,
         verify: VerifyLevel::Full,
         force_debug: directive(text, "FORCE-DEBUG").next().is_some(),
         ..Options::default()
     };
+    // The gate of phase 18.
+    options.set_knob("Knob487.LoopMakeSingleEntry").expect("the knob exists");
     let module = Module::scan(text.as_bytes()).unwrap_or_else(|error| panic!("{error:?}"));
     let mut plan = standard::plan(&options, module.is_debug);
     plan.steps

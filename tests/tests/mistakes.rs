@@ -11,7 +11,11 @@ use std::fs;
 const MEASURED_MAX: u32 = 60;
 
 /// The number of the kernel that catches the mistake among those with a place for it, and what it saw.
-fn caught<'k>(mistake: &Mistake, kernels: impl Iterator<Item = &'k Judged>, limit: u32) -> Result<(u32, String), u32> {
+fn caught<'k>(
+    mistake: &Mistake,
+    kernels: impl Iterator<Item = &'k Judged>,
+    limit: u32,
+) -> Result<(u32, String), u32> {
     let mut tried = 0;
     for kernel in kernels {
         let Some(lines) = (mistake.apply)(&kernel.lines) else { continue };

@@ -26,6 +26,9 @@ pub struct Register {
     pub mask: u64,
 }
 
+/// Bytes kept for a parameter array without a size; a call that passes more is refused.
+const UNSIZED_BYTES: u64 = 4096;
+
 /// What a function's frame holds.
 pub struct Frame {
     /// By virtual register.
@@ -131,11 +134,12 @@ fn formals(
             frame.symbols.insert(formal.name.clone(), symbol);
             Ok(FormalPlace::Kernel(address, formal.size))
         } else {
-            let offset = frame.reserve(formal.size, formal.align);
+            let size = if formal.is_unsized { UNSIZED_BYTES } else { formal.size };
+            let offset = frame.reserve(size, formal.align);
             let symbol = Symbol::Frame { space: StateSpace::Param, offset, element };
             frame.symbols.insert(formal.name.clone(), symbol);
-            frame.sizes.insert(formal.name.clone(), formal.size);
-            Ok(FormalPlace::Frame(offset, formal.size))
+            frame.sizes.insert(formal.name.clone(), size);
+            Ok(FormalPlace::Frame(offset, size))
         }
     };
     let results: Result<Vec<_>, LoadError> =

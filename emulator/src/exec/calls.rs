@@ -97,8 +97,8 @@ impl Exec<'_, '_> {
     fn pass(&mut self, actual: Actual, to: u64, size: u64) -> Result<(), Stop> {
         let mask = self.group.mask;
         match actual {
-            Actual::Frame(offset, actual_size) => {
-                self.copy_local(self.group.local + offset, to, size.min(actual_size), mask);
+            Actual::Frame(offset, actual_size) if actual_size <= size => {
+                self.copy_local(self.group.local + offset, to, actual_size, mask);
             }
             Actual::Value(source) if size <= 8 => {
                 let value = self.value(source, mask);
@@ -313,7 +313,9 @@ impl Exec<'_, '_> {
         let saved = self.value(source, mask);
         for lane in lanes_of(mask) {
             let end = saved[lane].saturating_sub(ALLOCA_FIRST) as usize;
-            self.warp.locals[lane].allocated.truncate(end);
+            let allocated = &mut self.warp.locals[lane].allocated;
+            self.world.release(allocated.len().saturating_sub(end) as u64);
+            allocated.truncate(end);
         }
     }
 }

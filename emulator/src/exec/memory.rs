@@ -14,6 +14,28 @@ impl Exec<'_, '_> {
     /// `ld`.
     pub(super) fn load(&mut self, load: &Load, mask: u32) -> Result<(), Stop> {
         let addresses = self.addresses(&load.address, mask);
+        if !self.quick_load(load, &addresses, mask) {
+            self.careful_load(load, &addresses, mask)?;
+        }
+        if load.is_signed {
+            let shift = 64 - 8 * u32::from(load.cell_bytes);
+            for result in &mut self.results[..load.targets.len()] {
+                result.iter_mut().for_each(|value| *value = ((*value << shift) as i64 >> shift) as u64);
+            }
+        }
+        for (at, &target) in load.targets.iter().enumerate() {
+            self.write(at, target, mask);
+        }
+        if load.is_ordered {
+            self.event();
+        } else {
+            self.plain_load();
+        }
+        Ok(())
+    }
+
+    /// Loads lane by lane, with all checks.
+    fn careful_load(&mut self, load: &Load, addresses: &Lanes, mask: u32) -> Result<(), Stop> {
         let manner = Manner { is_atomic: load.is_ordered, ..READ };
         let cell = usize::from(load.cell_bytes);
         for lane in lanes_of(mask) {
@@ -25,40 +47,43 @@ impl Exec<'_, '_> {
                 result[lane] = value_of(bytes);
             }
         }
-        if load.is_signed {
-            let shift = 64 - 8 * cell as u32;
-            for result in &mut self.results[..load.targets.len()] {
-                result.iter_mut().for_each(|value| *value = ((*value << shift) as i64 >> shift) as u64);
-            }
-        }
-        for (at, &target) in load.targets.iter().enumerate() {
-            self.write(at, target, mask);
-        }
-        if load.is_ordered {
-            self.event();
-        }
         Ok(())
     }
 
     /// `st`. Of two lanes that write to one address, the higher one wins.
     pub(super) fn store(&mut self, store: &Store, mask: u32) -> Result<(), Stop> {
         let addresses = self.addresses(&store.address, mask);
-        let manner = Manner { is_atomic: store.is_ordered, ..WRITE };
-        let cell = usize::from(store.cell_bytes);
         let mut values = [[0; WARP_SIZE]; 8];
         for (value, &source) in values.iter_mut().zip(&store.sources) {
             *value = self.value(source, mask);
         }
-        for lane in lanes_of(mask) {
-            let access = self.access(store.address.space, addresses[lane], store.bytes, lane)?;
-            let mut bytes = [0; super::access::ACCESS_MAX];
-            for (bytes, value) in bytes[..store.bytes as usize].chunks_exact_mut(cell).zip(&values) {
-                put_value(bytes, value[lane]);
-            }
-            self.write_bytes(access, lane, &bytes[..store.bytes as usize], manner)?;
+        let values = &values[..store.sources.len()];
+        if !self.quick_store(store, &addresses, values, mask) {
+            self.careful_store(store, &addresses, values, mask)?;
         }
         if store.is_ordered {
             self.event();
+        }
+        Ok(())
+    }
+
+    /// Stores lane by lane, with all checks.
+    fn careful_store(
+        &mut self,
+        store: &Store,
+        addresses: &Lanes,
+        values: &[Lanes],
+        mask: u32,
+    ) -> Result<(), Stop> {
+        let manner = Manner { is_atomic: store.is_ordered, ..WRITE };
+        let cell = usize::from(store.cell_bytes);
+        for lane in lanes_of(mask) {
+            let access = self.access(store.address.space, addresses[lane], store.bytes, lane)?;
+            let mut bytes = [0; super::access::ACCESS_MAX];
+            for (bytes, value) in bytes[..store.bytes as usize].chunks_exact_mut(cell).zip(values) {
+                put_value(bytes, value[lane]);
+            }
+            self.write_bytes(access, lane, &bytes[..store.bytes as usize], manner)?;
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ mod control;
 mod matrix;
 mod mbarriers;
 mod memory;
+mod quick;
 mod reports;
 pub mod special;
 mod system_calls;
@@ -30,8 +31,9 @@ use crate::warp::{Group, Wait, Warp};
 /// Events after which a warp lets others run: what other threads may wait for, and no optimizer removes.
 const EVENTS_PER_TURN: u32 = 32;
 
-/// Operations without an event after which a warp lets others run: it may wait with plain loads.
-const OPS_PER_TURN: u32 = 1 << 20;
+/// Plain loads that count as an event: a thread may wait with them, but an optimizer may remove some, so they count
+/// little.
+const LOADS_PER_EVENT: u32 = 1 << 14;
 
 /// What the threads of a CTA share.
 pub struct Cta {
@@ -82,6 +84,8 @@ pub struct Exec<'r, 'm> {
     /// Results of the operation.
     results: &'r mut [Lanes],
     events: u32,
+    /// Plain loads since the last one that counted as an event.
+    loads: u32,
 }
 
 impl<'r, 'm> Exec<'r, 'm> {
@@ -95,7 +99,7 @@ impl<'r, 'm> Exec<'r, 'm> {
         let program = &world.module.program;
         // Nobody runs yet; a group is chosen first.
         let group = Group { mask: 0, ..Group::default() };
-        Self { world, cta, warp, program, group, offset: 0, results, events: 0 }
+        Self { world, cta, warp, program, group, offset: 0, results, events: 0, loads: 0 }
     }
 
     /// Makes the outermost frame, of `group`.
@@ -111,7 +115,6 @@ impl<'r, 'm> Exec<'r, 'm> {
     /// # Errors
     /// What ends the whole run.
     pub fn run(&mut self) -> Result<Pause, Stop> {
-        let mut ops_left = OPS_PER_TURN;
         loop {
             if self.warp.groups.len() > 1 {
                 self.warp.merge();
@@ -123,19 +126,19 @@ impl<'r, 'm> Exec<'r, 'm> {
             let Some(at) = self.warp.pick() else { return Ok(Pause::Blocked) };
             let meeting = self.warp.meeting(at);
             self.group = self.warp.groups.swap_remove(at);
-            let result = self.run_group(meeting, &mut ops_left);
+            let result = self.run_group(meeting);
             if self.group.mask != 0 {
                 self.warp.groups.push(self.group);
             }
             result?;
-            if self.events >= EVENTS_PER_TURN || ops_left == 0 {
+            if self.events >= EVENTS_PER_TURN {
                 return Ok(Pause::Turn);
             }
         }
     }
 
     /// Runs the group until it meets another, splits, waits, or the warp's turn ends.
-    fn run_group(&mut self, meeting: u32, ops_left: &mut u32) -> Result<(), Stop> {
+    fn run_group(&mut self, meeting: u32) -> Result<(), Stop> {
         let program = self.program;
         let is_alone = self.warp.groups.is_empty();
         let limit = self.world.options.limits.steps;
@@ -163,8 +166,7 @@ impl<'r, 'm> Exec<'r, 'm> {
                 Kind::Branch(target) => self.branch(*target, mask, is_alone),
                 kind => self.other(kind, mask)?,
             };
-            *ops_left -= 1;
-            let is_over = self.events >= EVENTS_PER_TURN || *ops_left == 0;
+            let is_over = self.events >= EVENTS_PER_TURN;
             if next == Next::Choose || self.group.pc == meeting || is_over || self.group.mask == 0 {
                 return Ok(());
             }
@@ -217,6 +219,15 @@ impl<'r, 'm> Exec<'r, 'm> {
         self.events += 1;
         if !self.warp.groups.is_empty() {
             self.warp.patience += 1;
+        }
+    }
+
+    /// Notes a plain load.
+    fn plain_load(&mut self) {
+        self.loads += 1;
+        if self.loads == LOADS_PER_EVENT {
+            self.loads = 0;
+            self.event();
         }
     }
 

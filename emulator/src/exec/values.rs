@@ -169,12 +169,7 @@ impl Exec<'_, '_> {
     pub(super) fn is_space(&mut self, source: Source, target: Target, space: StateSpace, mask: u32) {
         let space = if space == StateSpace::SharedCluster { StateSpace::Shared } else { space };
         let value = self.value(source, mask);
-        self.results[0] = value.map(|address| {
-            let (found, within) = resolve(address);
-            // Functions and what lies below the windows are in no space.
-            let is_global = found == StateSpace::Global && self.world.global.bytes(within, 1).is_some();
-            u64::from(found == space && (found != StateSpace::Global || is_global))
-        });
+        self.results[0] = value.map(|address| u64::from(resolve(address).0 == space));
         self.write(0, target, mask);
     }
 
@@ -190,7 +185,8 @@ impl Exec<'_, '_> {
             None => ZEROS,
             Some(rank) => {
                 let rank = self.value(rank, mask);
-                if lanes_of(mask).any(|lane| rank[lane] as u32 != 0) {
+                let is_elsewhere = lanes_of(mask).any(|lane| rank[lane] as u32 != 0);
+                if is_elsewhere && !self.world.options.uninterpreted {
                     return Err(self.not_supported("mapa to another CTA of the cluster"));
                 }
                 self.value(address, mask)

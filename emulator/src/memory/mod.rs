@@ -45,20 +45,23 @@ impl Allocations {
         }
     }
 
-    /// The `count` bytes at `address`, if one allocation holds them all.
+    /// The allocation whose bytes go on from `address`, or end before it.
     #[inline]
-    pub fn bytes(&mut self, address: u64, count: usize) -> Option<&mut [u8]> {
+    pub fn holding(&mut self, address: u64) -> Option<&mut Allocation> {
         let is_in = |one: &Allocation| address.wrapping_sub(one.address) < one.bytes.len() as u64;
         if !self.all.get(self.last).is_some_and(is_in) {
             self.last = self.all.partition_point(|one| one.address <= address).checked_sub(1)?;
         }
-        let one = &mut self.all[self.last];
+        Some(&mut self.all[self.last]).filter(|one| one.is_live)
+    }
+
+    /// The `count` bytes at `address`, if one allocation holds them all.
+    #[inline]
+    pub fn bytes(&mut self, address: u64, count: usize) -> Option<&mut [u8]> {
+        let one = self.holding(address)?;
         let first = address.wrapping_sub(one.address);
         let end = first.checked_add(count as u64)?;
-        if !one.is_live || end > one.bytes.len() as u64 {
-            return None;
-        }
-        one.bytes.get_mut(first as usize..end as usize)
+        one.bytes.get_mut(first as usize..usize::try_from(end).ok()?)
     }
 }
 

@@ -169,8 +169,11 @@ impl Prefix {
             return Err(tokens.error("alignment that is no power of two"));
         }
         let mut count = 0;
-        if tokens.eat(b'=')? {
-            count = Initialiser { variable: &mut variable }.read(tokens)?;
+        let is_handle = matches!(element, PtxType::TexRef | PtxType::SamplerRef | PtxType::SurfRef);
+        match tokens.eat(b'=')? {
+            true if is_handle => skip_braces(tokens)?,
+            true => count = Initialiser { variable: &mut variable }.read(tokens)?,
+            false => {}
         }
         if is_unsized && let Some(first) = variable.dimensions.first_mut() {
             *first = count;
@@ -191,6 +194,18 @@ impl Prefix {
             }
         }
         Ok(())
+    }
+}
+
+/// Skips the modes of a sampler or texture, which say nothing to a machine without textures.
+fn skip_braces(tokens: &mut Tokens<'_>) -> Result<(), LoadError> {
+    tokens.expect(b'{')?;
+    loop {
+        match tokens.next()? {
+            Token::Mark(b'}') => return Ok(()),
+            Token::End => return Err(tokens.error("expected `}`")),
+            _ => {}
+        }
     }
 }
 

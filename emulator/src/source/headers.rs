@@ -36,6 +36,8 @@ pub struct Header {
     pub parameters: Vec<Formal>,
     /// CTAs of a cluster that a launch must have.
     pub cluster: u64,
+    /// Threads of a CTA that a launch may have at most (`.maxntid`); zeros where any will do.
+    pub maximal_block: [u32; 3],
     /// Threads of a CTA that a launch must have (`.reqntid`); zeros where any will do.
     pub required_block: [u32; 3],
 }
@@ -55,6 +57,7 @@ pub fn header(tokens: &mut Tokens<'_>) -> Result<Header, LoadError> {
                 name_seen = true;
                 header.name = String::from_utf8_lossy(name).into_owned();
             }
+            Token::Directive(b"maxntid") => header.maximal_block = extent(tokens)?,
             Token::Directive(b"reqntid") => header.required_block = extent(tokens)?,
             Token::Directive(b"reqnctapercluster") => {
                 header.cluster = extent(tokens)?.iter().map(|&dim| u64::from(dim)).product();

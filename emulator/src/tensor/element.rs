@@ -55,24 +55,17 @@ impl Element {
         }
     }
 
-    /// The value of a float element whose place begins at the lowest of `bits`.
-    #[inline]
+    /// The value of an element whose place begins at the lowest of `bits`.
+    #[inline(always)]
     #[must_use]
     pub fn real(self, bits: u64) -> f64 {
         match self {
             Self::Float(format) => format.decode(bits),
-            _ => Format::F32.decode(bits & 0xFFFF_E000),
-        }
-    }
-
-    /// The value of an integer element whose place begins at the lowest of `bits`.
-    #[inline]
-    #[must_use]
-    pub fn integer(self, bits: u64) -> i64 {
-        match self {
-            Self::Integer { signed: true, bits: width } => (bits << (64 - width)) as i64 >> (64 - width),
-            Self::Integer { signed: false, bits: width } => (bits & ((1 << width) - 1)) as i64,
-            _ => bits as i64,
+            Self::Integer { signed, bits: width } => {
+                let (top, unused) = (bits << (64 - width), 64 - width);
+                if signed { (top as i64 >> unused) as f64 } else { (top >> unused) as f64 }
+            }
+            Self::Tf32 | Self::Bit => Format::F32.decode(bits & 0xFFFF_E000),
         }
     }
 }

@@ -11,7 +11,6 @@
 
 use super::WarpEvaluator;
 use crate::arith::float::qualifiers::Qualifiers;
-use crate::lanes::WARP_SIZE;
 
 /// Bits of a row in memory that are bits of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,9 +144,9 @@ pub fn movmatrix(mnemonic: &str, results: usize, sources: usize) -> Option<WarpE
             // Element (row, column) lies in lane `4 * row + column / 2`, in the half that `column` is odd or even for.
             let element =
                 |row: usize, column: usize| sources[0][4 * row + column / 2] >> (16 * (column % 2)) & 0xFFFF;
-            for lane in 0..WARP_SIZE {
+            for (lane, result) in results[0].iter_mut().enumerate() {
                 let (row, column) = (lane / 4, 2 * (lane % 4));
-                results[0][lane] = element(column, row) | element(column + 1, row) << 16;
+                *result = element(column, row) | element(column + 1, row) << 16;
             }
         })
     })

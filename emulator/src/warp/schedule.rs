@@ -2,12 +2,9 @@
 
 use super::{Group, Wait, Warp};
 
-/// Events and turns that a group may have in front of others before one of them gets its turn: a lane that waits for
+/// Events that a group may have in front of others before one of them gets its turn: a lane that waits for
 /// a lock which a lane behind it holds would wait for ever.
 pub const PATIENCE: u32 = 256;
-
-/// Turns without an event that count as one.
-const TURNS_PER_EVENT: u64 = 1 << 12;
 
 impl Warp {
     /// Joins groups that are at the same place, ready or waiting for the whole warp.
@@ -32,9 +29,6 @@ impl Warp {
         self.turns += 1;
         let groups = &self.groups;
         let ready = || (0..groups.len()).filter(|&at| groups[at].wait == Wait::Ready);
-        if groups.len() > 1 && self.turns.is_multiple_of(TURNS_PER_EVENT) && ready().count() > 1 {
-            self.patience += 1;
-        }
         let mut favoured =
             self.favoured.and_then(|lane| ready().find(|&at| groups[at].mask >> lane & 1 != 0));
         if self.patience >= PATIENCE {

@@ -1,6 +1,7 @@
 //! Edges: what each block's control-flow instructions and its end lead to.
 
 use crate::tables::CodeTables;
+use crate::view::FunctionView;
 use ptxopt_components::anchor::Table;
 use ptxopt_components::block::{BlockEdges, BlockFlags, BlockHead};
 use ptxopt_components::code_object::CodeSpans;
@@ -51,6 +52,33 @@ impl EdgeSource<'_> {
     }
 }
 
+/// Whether control may leave the function in a block: by a return, an exit or a trap, guarded or not, or off its end.
+#[must_use]
+pub fn leaves_function(function: &FunctionView<'_>, block: BlockId) -> bool {
+    for inst in function.insts_of(block) {
+        let head = function.heads[inst.index()];
+        if !head.marks.contains(Marks::CONTROL) {
+            continue;
+        }
+        // Control flow that names neither a block nor a table ends the function.
+        let leads_on = |operand: &Operand| operand.as_block().is_some() || operand.as_table().is_some();
+        if !function.operands_of(inst).iter().any(leads_on) {
+            return true;
+        }
+        if !head.opcode.is_guarded() {
+            return false;
+        }
+    }
+    next_living(function.blocks, block).is_none()
+}
+
+/// The block that comes behind `block` when dead ones are swept: what it falls through to.
+#[must_use]
+pub fn next_living(blocks: &[BlockHead], block: BlockId) -> Option<BlockId> {
+    let behind = blocks.iter().enumerate().skip(block.index() + 1);
+    behind.filter(|(_, head)| !head.flags.contains(BlockFlags::DEAD)).map(|(at, _)| BlockId::new(at)).next()
+}
+
 /// Builds successor and predecessor lists of the function `spans` from its instructions.
 ///
 /// Parallel edges are kept. The fall-through successor comes last.
@@ -69,7 +97,8 @@ pub fn connect(tables: &mut CodeTables, spans: &CodeSpans) {
     connect_blocks(source, blocks, edges, &mut pools.edges);
 }
 
-/// As [`connect`], over plain slices: appends to `pool` and points `edges` at it. Dead blocks have no edges.
+/// As [`connect`], over plain slices: appends to `pool` and points `edges` at it. Dead blocks have no edges, and control
+/// falls past them.
 pub fn connect_blocks(
     source: EdgeSource<'_>,
     blocks: &[BlockHead],
@@ -86,8 +115,8 @@ pub fn connect_blocks(
         }
         let first = pool.len();
         let runs_off = source.successors(head.insts, |target| pool.push(target));
-        if runs_off && block + 1 < count {
-            pool.push(BlockId::new(block + 1));
+        if runs_off {
+            pool.extend(next_living(blocks, BlockId::new(block)));
         }
         edges[block].succs = Span::between(first, pool.len());
         for target in &pool[first..] {

@@ -1,3 +1,14 @@
-//! Control flow: edges from instructions, and reverse postorder.
+//! Control flow: edges, ranks, dominators, loops, and the service that keeps them current.
 
+pub mod analyze;
 pub mod build;
+pub mod dominators;
+pub mod dump;
+pub mod graph;
+pub mod loops;
+pub mod nest;
+pub mod post_dominators;
+pub mod ranks;
+
+#[cfg(test)]
+mod random;

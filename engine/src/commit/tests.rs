@@ -1,7 +1,7 @@
 //! Commits of small functions: what each edit does. [`random`] holds a property over random ones.
 
 use super::*;
-use crate::cfg::build::EdgeSource;
+use crate::cfg::build::{EdgeSource, next_living};
 use crate::forms::FormTable;
 use crate::ptx::reader::{ReaderScratch, read};
 use crate::ptx::scan::Module;
@@ -9,6 +9,7 @@ use crate::ptx::writer::{WriterScratch, write_function};
 use crate::view::FunctionView;
 use std::fmt::Write;
 
+mod graph;
 mod random;
 
 /// A module's rows, the edits to be made, and what is needed to write it again.
@@ -188,9 +189,13 @@ fn assert_edges_are_those_of_the_instructions(function: &FunctionView<'_>) {
     let mut preds = vec![Vec::new(); function.blocks.len()];
     for block in function.block_ids() {
         let mut succs = Vec::new();
+        if function.blocks[block.index()].flags.contains(BlockFlags::DEAD) {
+            assert!(function.succs(block).is_empty());
+            continue;
+        }
         let runs_off = source.successors(function.blocks[block.index()].insts, |target| succs.push(target));
-        if runs_off && block.index() + 1 < function.blocks.len() {
-            succs.push(BlockId(block.0 + 1));
+        if runs_off {
+            succs.extend(next_living(function.blocks, block));
         }
         assert_eq!(function.succs(block), succs);
         succs.iter().for_each(|succ| preds[succ.index()].push(block));

@@ -1,3 +1,7 @@
 //! Dataflow: the solvers that phases and facts share.
 
+pub mod dominance;
 pub mod liveness;
+pub mod pressure;
+pub mod print;
+pub mod uninitialised;

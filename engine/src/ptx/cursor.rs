@@ -4,7 +4,7 @@ use crate::diagnostics::{Diagnostic, Problem, shown_name};
 
 /// White space: blank, tab, line ends, and the NUL that some producers leave at the end.
 const BLANK: u8 = 1 << 0;
-/// May continue a name.
+/// May continue a name. A `%` may not: `.reg .b32%r;` declares `%r`.
 const NAME: u8 = 1 << 1;
 /// May start a name.
 const NAME_START: u8 = 1 << 2;
@@ -21,7 +21,8 @@ const CLASS: [u8; 256] = {
             b' ' | b'\t' | b'\r' | b'\n' | 0x0b | 0x0c | 0 => BLANK,
             b'a'..=b'z' | b'A'..=b'Z' => NAME | NAME_START | MNEMONIC,
             b'_' => NAME | NAME_START | MNEMONIC,
-            b'$' | b'%' => NAME | NAME_START,
+            b'$' => NAME | NAME_START,
+            b'%' => NAME_START,
             b'0'..=b'9' => NAME | DIGIT | MNEMONIC,
             b'.' | b':' => MNEMONIC,
             _ => 0,
@@ -155,7 +156,10 @@ impl<'t> Cursor<'t> {
     #[inline(always)]
     pub fn name(&mut self) -> usize {
         let first = self.pos;
-        self.skip_class(NAME);
+        if CLASS[self.peek() as usize] & (NAME | NAME_START) != 0 {
+            self.pos += 1;
+            self.skip_class(NAME);
+        }
         first
     }
 

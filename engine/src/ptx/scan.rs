@@ -5,6 +5,8 @@
 
 use super::body::BodyEnds;
 use super::cursor::Cursor;
+use super::declaration::ModuleRegisters;
+use super::numbered::{digits_of, splits};
 use crate::diagnostics::{Diagnostic, Problem};
 use crate::forms::Dialect;
 use ahash::AHashSet;
@@ -39,8 +41,8 @@ pub struct Module<'t> {
     pub is_debug: bool,
     /// Functions with bodies, in textual order.
     pub functions: Vec<FunctionText>,
-    /// Module-scope `.reg` declarations: from behind `.reg` up to the semicolon.
-    pub registers: Vec<Span>,
+    /// Registers declared at module scope.
+    pub(super) registers: ModuleRegisters<'t>,
     /// Every word of the module-level text: variables, functions, and the labels that debug sections name.
     names: AHashSet<&'t [u8]>,
     /// Words that stand for a family, `word<count>`: `word0`, `word1`, ...
@@ -57,16 +59,15 @@ impl<'t> Module<'t> {
         self.names.contains(name) || (!self.families.is_empty() && self.is_of_family(name))
     }
 
-    /// Whether the module-level text holds a word that is `prefix` and a number.
+    /// Whether the module-level text holds a word that is `prefix` and a number, or `prefix` as that of a family.
     #[must_use]
     pub fn mentions_member(&self, prefix: &[u8]) -> bool {
-        self.stems.contains(prefix)
+        self.stems.contains(prefix) || self.families.contains(prefix)
     }
 
     #[cold]
     fn is_of_family(&self, name: &[u8]) -> bool {
-        let digits = name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
-        (name.len() - digits..name.len()).any(|split| self.families.contains(&name[..split]))
+        splits(name).any(|(split, _)| self.families.contains(&name[..split]))
     }
 
     /// Takes `text` apart.
@@ -84,7 +85,7 @@ impl<'t> Module<'t> {
             target: Span::default(),
             is_debug: false,
             functions: Vec::new(),
-            registers: Vec::new(),
+            registers: ModuleRegisters::default(),
             names: AHashSet::new(),
             families: AHashSet::new(),
             stems: AHashSet::new(),
@@ -93,8 +94,8 @@ impl<'t> Module<'t> {
         scanner.module_level()?;
         let mut module = scanner.module;
         let stem = |word: &&'t [u8]| {
-            let digits = word.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
-            (digits > 0).then(|| &word[..word.len() - digits])
+            let digits = digits_of(word);
+            (digits < word.len()).then(|| &word[..digits])
         };
         module.stems = module.names.iter().filter_map(stem).collect();
         Ok(module)
@@ -273,8 +274,15 @@ impl<'t> Scanner<'t> {
     fn words_to_line_end(&mut self) {
         let first = self.cursor.pos;
         self.cursor.skip_line();
-        let line = &self.cursor.text[first..self.cursor.pos];
-        self.module.names.extend(line.split(|&byte| !Cursor::continues_name(byte)));
+        let mut line = Cursor::new(&self.cursor.text[..self.cursor.pos], first);
+        while !line.is_at_end() {
+            let word = line.name();
+            if line.pos > word {
+                self.module.names.insert(&line.text[word..line.pos]);
+            } else {
+                line.pos += 1;
+            }
+        }
     }
 
     /// A variable, a prototype or a function; `first` is where its first directive stands.
@@ -322,7 +330,7 @@ impl<'t> Scanner<'t> {
             }
         }
         if directive == b"reg" {
-            self.module.registers.push(Span::between(first, self.cursor.pos));
+            self.module.registers.declare(self.cursor.text, first)?;
         }
         self.cursor.pos += 1;
         Ok(())

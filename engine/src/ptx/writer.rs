@@ -7,10 +7,11 @@
 use super::scan::Module;
 use crate::forms::FormTable;
 use crate::view::FunctionView;
+use ahash::AHashMap;
 use ptxopt_components::anchor::{Anchor, AnchorKind, TableKind};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::form::shape;
-use ptxopt_components::ids::{Id, InstId, LiteralId, Span, VRegId};
+use ptxopt_components::ids::{Id, InstId, LiteralId, NameId, Span, VRegId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::operand::{LiteralKind, Operand, OperandKind};
 use ptxopt_components::special_registers::SPECIAL_REGISTERS;
@@ -87,9 +88,13 @@ fn write_variables(function: &FunctionView<'_>, text: &[u8], out: &mut Vec<u8>) 
     }
 }
 
+/// Ranges that are compared one after the other. Where there are more, hashing a prefix is cheaper.
+const COMPARED_MAX: usize = 16;
+
 /// Declares the registers that the text names: ranges by prefix, then single names; both sorted by type and bytes.
 fn write_registers(function: &FunctionView<'_>, text: &[u8], is_used: &[bool], out: &mut Vec<u8>) {
     let mut ranges: Vec<(PackedType, VRegName)> = Vec::new();
+    let mut range_of_prefix: AHashMap<NameId, usize> = AHashMap::new();
     let mut singles: Vec<(PackedType, VRegName)> = Vec::new();
     for vreg in function.vreg_ids().filter(|vreg| is_used[vreg.index()]) {
         let (head, name) = (function.vregs[vreg.index()], function.vreg_names[vreg.index()]);
@@ -98,10 +103,18 @@ fn write_registers(function: &FunctionView<'_>, text: &[u8], is_used: &[bool], o
         }
         if name.number == VRegName::WHOLE {
             singles.push((head.ty, name));
-        } else if let Some((_, range)) = ranges.iter_mut().find(|(_, range)| range.prefix == name.prefix) {
-            range.number = range.number.max(name.number);
         } else {
-            ranges.push((head.ty, name));
+            let known = match ranges.len() {
+                ..=COMPARED_MAX => ranges.iter().position(|(_, range)| range.prefix == name.prefix),
+                _ => range_of_prefix.get(&name.prefix).copied(),
+            };
+            let range = known.unwrap_or_else(|| {
+                range_of_prefix.insert(name.prefix, ranges.len());
+                ranges.push((head.ty, name));
+                ranges.len() - 1
+            });
+            let range = &mut ranges[range].1;
+            range.number = range.number.max(name.number);
         }
     }
     let names = &function.pools.names;
@@ -177,7 +190,14 @@ impl Writer<'_> {
         if anchor.kind == AnchorKind::InstPragma && is_deleted(anchor.before) {
             return;
         }
-        if anchor.kind != AnchorKind::DebugLabel {
+        if anchor.kind == AnchorKind::DebugLabel {
+            // As the label of its block it was written already.
+            let own = self.function.labels[anchor.block.index()].name.get();
+            let names = &self.function.pools.names;
+            if own.is_some_and(|own| names.bytes(self.text, own) == &self.text[anchor.text.range()]) {
+                return;
+            }
+        } else {
             self.out.push(b'\t');
         }
         self.out.extend_from_slice(&self.text[anchor.text.range()]);

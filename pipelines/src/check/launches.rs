@@ -39,16 +39,19 @@ pub fn find(path: &Path, text: &[u8]) -> Result<Vec<LaunchLine>> {
 /// A comment that is no launch line.
 pub fn in_text(text: &[u8]) -> Result<Vec<LaunchLine>> {
     let comments = text.split(|&byte| byte == b'\n').filter_map(|line| line.strip_prefix(COMMENT));
-    // A sentence may start with the same word.
-    let is_line = |line: &&[u8]| line.split(u8::is_ascii_whitespace).nth(1) == Some(b"grid");
-    comments.filter(is_line).map(|line| Ok(LaunchLine::parse(std::str::from_utf8(line)?)?)).collect()
+    let comments = comments.filter_map(|line| std::str::from_utf8(line).ok());
+    comments.filter(is_launch).map(|line| Ok(LaunchLine::parse(line)?)).collect()
+}
+
+/// Whether `line` is meant as a launch line: a comment may be a sentence that starts with the same word.
+fn is_launch(line: &&str) -> bool {
+    line.split_ascii_whitespace().nth(1) == Some("grid")
 }
 
 /// The lines of a file that start with `prefix`, which is cut off.
 fn in_file(path: &Path, prefix: &str) -> Result<Vec<LaunchLine>> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
-    let lines =
-        text.lines().filter_map(|line| line.strip_prefix(prefix)).filter(|line| !line.trim().is_empty());
+    let lines = text.lines().filter_map(|line| line.strip_prefix(prefix)).filter(is_launch);
     lines
         .map(|line| LaunchLine::parse(line).with_context(|| format!("`{}`: `{line}`", path.display())))
         .collect()

@@ -101,6 +101,17 @@ impl Reference {
         Ok(Self { kernels, steps_max: options.steps_max })
     }
 
+    /// Runs one kernel of `text` as `launch` says.
+    ///
+    /// # Errors
+    /// Text that is no module.
+    pub fn of_launch(text: &[u8], launch: Launch, options: CheckOptions) -> Result<Self, LoadError> {
+        let module = Module::load(text)?;
+        let mut kernel = Kernel { entry: launch.entry.clone(), cases: Vec::new(), set_aside: String::new() };
+        kernel.judge(&module, launch, options.races, options.steps_max);
+        Ok(Self { kernels: vec![kernel], steps_max: options.steps_max })
+    }
+
     /// Runs the kernels of `text` on the same inputs.
     ///
     /// # Errors
@@ -119,6 +130,13 @@ impl Reference {
         Ok(self.kernels.iter().map(verdict).collect())
     }
 
+    /// Why the first kernel that no launch judges is set aside; empty where there is none.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        let aside = self.kernels.iter().find(|kernel| kernel.cases.is_empty());
+        aside.map_or("", |kernel| &kernel.set_aside)
+    }
+
     /// Kernels that at least one launch judges.
     #[must_use]
     pub fn judged_count(&self) -> usize {
@@ -130,20 +148,25 @@ impl Kernel {
     /// Runs the launches of `lines` for every seed, and keeps those that are fair.
     fn run(&mut self, module: &Module, lines: &[LaunchLine], options: CheckOptions) {
         for (line, seed) in lines.iter().flat_map(|line| (0..options.seeds).map(move |seed| (line, seed))) {
-            let launch = line.launch(seed);
-            let outcome = run_one(module, &launch, options.races && seed == 0, options.steps_max);
-            match unfair(&outcome) {
-                Some(reason) => {
-                    self.set_aside = reason;
-                    // A race with one input is a race with another.
-                    if outcome.stop.is_none() {
-                        self.cases.clear();
-                        return;
-                    }
-                }
-                None => self.cases.push(Case { launch, outcome }),
+            let races = options.races && seed == 0;
+            if !self.judge(module, line.launch(seed), races, options.steps_max) {
+                return;
             }
         }
+    }
+
+    /// Runs a launch and keeps it if it is fair. False for a race: with other inputs the kernel will race too.
+    fn judge(&mut self, module: &Module, launch: Launch, races: bool, steps_max: u64) -> bool {
+        let outcome = run_one(module, &launch, races, steps_max);
+        let Some(reason) = unfair(&outcome) else {
+            self.cases.push(Case { launch, outcome });
+            return true;
+        };
+        self.set_aside = reason;
+        if outcome.stop.is_none() {
+            self.cases.clear();
+        }
+        outcome.stop.is_some()
     }
 }
 

@@ -1,11 +1,10 @@
 //! Phase by phase: the first phase whose output differs, and the first change.
 
-use super::{CheckOptions, KernelVerdict, Reference, Verdict};
+use super::{KernelVerdict, Reference, Verdict};
 use crate::names::Selection;
 use crate::options::Options;
 use crate::table::{PHASES, PhaseNumber};
 use anyhow::{Result, anyhow};
-use ptxopt_emulator::launch_lines::LaunchLine;
 
 /// What a check of every phase found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,12 +28,12 @@ pub struct Guilty {
     pub change: u64,
 }
 
-/// Runs the module after each phase that changes it, and stops at the first that makes a kernel differ.
+/// Runs the module `text`, which `reference` was made of, after each phase that changes it, and stops at the first that
+/// makes a kernel differ.
 ///
 /// # Errors
 /// Text that is no module, before or after.
-pub fn check(text: &[u8], lines: &[LaunchLine], options: &Options, how: CheckOptions) -> Result<PhaseCheck> {
-    let reference = Reference::new(text, lines, how)?;
+pub fn check(text: &[u8], reference: &Reference, options: &Options) -> Result<PhaseCheck> {
     let optimized = |options: &Options| {
         crate::optimize(text, options).map(|output| output.text).map_err(|error| anyhow!("{error}"))
     };
@@ -52,7 +51,7 @@ pub fn check(text: &[u8], lines: &[LaunchLine], options: &Options, how: CheckOpt
         check.phases_run += 1;
         check.kernels = reference.compare(&after)?;
         if is_different(&check.kernels) {
-            let change = first_change(&reference, &prefix, &optimized)?;
+            let change = first_change(reference, &prefix, &optimized)?;
             check.guilty = Some(Guilty { number: row.number, name: row.name, change });
             return Ok(check);
         }

@@ -52,6 +52,8 @@ pub enum Action {
     Run(RunArguments),
     /// Run every kernel before and after, on the same inputs, and compare what they leave
     Check(CheckArguments),
+    /// Print what is known of a module's functions: flow graph, ranks, dominators, loops
+    Analyze(AnalyzeArguments),
     /// List the phases, with what runs at the given level and options
     Phases,
     /// List the knobs, with their values and what acts in this release
@@ -122,6 +124,38 @@ pub struct CheckArguments {
     /// Thread-instructions of one launch, after which it is set aside
     #[arg(long, value_name = "N", default_value_t = 50_000_000)]
     pub steps: u64,
+}
+
+/// What to print of a module.
+#[derive(Debug, Args)]
+pub struct AnalyzeArguments {
+    /// The PTX file to read; `-` is standard input
+    pub input: PathBuf,
+
+    /// Only the functions of this name
+    #[arg(long, value_name = "NAME")]
+    pub function: Option<String>,
+
+    /// What to print, in this order
+    #[arg(long, required = true, value_name = "WHAT", value_delimiter = ',', ignore_case = true)]
+    pub print: Vec<Print>,
+}
+
+/// Something that can be printed of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Print {
+    /// The edges of the flow graph
+    Cfg,
+    /// Reverse postorder and back edges
+    Rpo,
+    /// The dominator tree
+    Dominators,
+    /// The loop nest, and irreducible regions
+    Loops,
+    /// The flow graph in Graphviz's DOT
+    Dot,
+    /// The code, each control-flow instruction the last of its block
+    Ori,
 }
 
 /// Figures to print on standard error after the work.

@@ -58,7 +58,8 @@ fn check(path: &Path, arguments: &CheckArguments, options: &Options) -> Result<C
     let lines = launches::find(path, &text)?;
     let how = CheckOptions { seeds: arguments.seeds, steps_max: arguments.steps, ..CheckOptions::default() };
     if arguments.each_phase {
-        let phases::PhaseCheck { kernels, guilty, .. } = phases::check(&text, &lines, options, how)?;
+        let phases::PhaseCheck { kernels, guilty, .. } =
+            phases::check(&text, &Reference::new(&text, &lines, how)?, options)?;
         return Ok(Checked { kernels, guilty });
     }
     let after = match &arguments.against {

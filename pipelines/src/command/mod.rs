@@ -3,6 +3,7 @@
 //! Exit status: 0, all is well; 1, a module failed; 2, the command line is wrong, or a batch was refused
 //! before it began; 130, interrupted.
 
+mod analyze;
 mod arguments;
 mod check;
 mod launch_file;
@@ -84,6 +85,7 @@ fn run(arguments: &Arguments, options: &Options) -> Result<u8> {
         Action::Batch(batch) => run_batch(batch, options, &arguments.flags.stat),
         Action::Run(run) => run::run(run, arguments.flags.is_level_given().then_some(options)),
         Action::Check(check) => check::run(check, options),
+        Action::Analyze(arguments) => analyze::run(arguments, options),
         Action::Phases => print(&listing::phases(options, terminal_width())),
         Action::Knobs => print(&listing::knobs(options, terminal_width())),
     }

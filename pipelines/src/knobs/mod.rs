@@ -58,6 +58,8 @@ pub enum Knob {
     SpeculativeHoistCommonInsts,
     FatPointSoftConstraintSkip,
     DumpIr,
+    DumpCfg,
+    DumpRpo,
     DisablePhases,
     Sh,
     OptionFlag20,

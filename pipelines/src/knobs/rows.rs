@@ -8,8 +8,6 @@ use super::{Acts, Kind, Knob, KnobRow, Preset, Reach};
 /// The phase that the knob steers has no system yet.
 const NO_PHASE: Acts = No("the phase that it steers has no system in this release");
 const NO_PASS: Acts = No("the structurizer is not part of this release");
-const NO_MERGE: Acts = No("no phase of this release merges blocks");
-const NO_GRAPH: Acts = No("no dump of the flow graph in this release");
 
 const COPY_PROP: Reach = Phases(&[13, 29, 37, 46, 58, 65]);
 
@@ -32,7 +30,7 @@ const fn row(
 
 /// Every knob. A row's index is its [`Knob`].
 #[rustfmt::skip]
-pub const KNOBS: [KnobRow; 49] = [
+pub const KNOBS: [KnobRow; 51] = [
     row(Knob::Knob210, "Knob210", Some(210), Phases(&[49]), Bool, Preset::Unset, NO_PHASE,
         "on targets with the enhanced scope only: GvnCse goes without its pass over extended basic blocks"),
     row(Knob::Knob235, "Knob235", Some(235), Phases(&[3]), Bool, Preset::Bool(false), Yes,
@@ -51,8 +49,8 @@ pub const KNOBS: [KnobRow; 49] = [
         "the later GeneralOptimize bundles stop when a round gains less than this"),
     row(Knob::ForceLateCommoning, "ForceLateCommoning", Some(487), Phases(&[64]), Bool, Preset::Unset, NO_PHASE,
         "LateOriCommoning runs only if this is true"),
-    row(Knob::LoopMakeSingleEntry, "Knob487.LoopMakeSingleEntry", Some(487), Phases(&[18]), Bool, Preset::Unset, NO_PHASE,
-        "gate of the loop canonical form inside OriLoopSimplification"),
+    row(Knob::LoopMakeSingleEntry, "Knob487.LoopMakeSingleEntry", Some(487), Phases(&[18]), Bool, Preset::Unset, Yes,
+        "gate of the loop canonical form inside OriLoopSimplification, which runs only if this is true"),
     row(Knob::OriCopyProp, "Knob487.OriCopyProp", Some(487), COPY_PROP, Bool, Preset::Unset, NO_PHASE,
         "what forward copy propagation takes for granted at the start of a block: that a copy was seen"),
     row(Knob::BackCopyPropBudget, "BackCopyPropBudget", Some(808), Phases(&[82, 83]), Int, Preset::Unset, NO_PHASE,
@@ -105,16 +103,20 @@ pub const KNOBS: [KnobRow; 49] = [
         "register estimator: soft constraints under this threshold are skipped, round by round"),
     row(Knob::DumpIr, "DUMPIR", NONE, All, Text, Preset::Unset, Yes,
         "dump the code after the named phases"),
+    row(Knob::DumpCfg, "DumpCFG", NONE, All, Text, Preset::Unset, Yes,
+        "dump the flow graph as DOT behind the named phases"),
+    row(Knob::DumpRpo, "DumpRPO", NONE, All, Text, Preset::Unset, Yes,
+        "dump reverse postorder and back edges behind the named phases, after the DOT if both name one"),
     row(Knob::DisablePhases, "DisablePhases", NONE, All, Text, Preset::Unset, Yes,
         "leave the named phases out"),
     row(Knob::Sh, "SH", NONE, All, Text, Preset::Unset, Yes,
         "knobs, dumps and bisection touch only functions with this code fingerprint"),
-    row(Knob::OptionFlag20, "OptionFlag20", NONE, Phases(&[3]), Bool, Preset::Bool(false), NO_GRAPH,
-        "write the flow graph as DOT"),
-    row(Knob::OptionFlag24, "OptionFlag24", NONE, Phases(&[3]), Bool, Preset::Bool(false), NO_GRAPH,
-        "print reverse postorder and back edges, after the DOT if both are on"),
-    row(Knob::DontMergeBasicBlocks, "--dont-merge-basicblocks", NONE, All, Bool, Preset::Bool(false), NO_MERGE,
-        "never merge consecutive blocks, for code that is to be debugged"),
+    row(Knob::OptionFlag20, "OptionFlag20", NONE, Phases(&[3]), Bool, Preset::Bool(false), Yes,
+        "dump the flow graph as DOT behind phase 3"),
+    row(Knob::OptionFlag24, "OptionFlag24", NONE, Phases(&[3]), Bool, Preset::Bool(false), Yes,
+        "dump reverse postorder and back edges behind phase 3, after the DOT if both are on"),
+    row(Knob::DontMergeBasicBlocks, "--dont-merge-basicblocks", NONE, All, Bool, Preset::Bool(false), Yes,
+        "never merge consecutive blocks, for code that is to be debugged: OriBranchOpt is left out"),
     row(Knob::NamedPhasesFlag, "--named-phases", NONE, All, Text, Preset::Unset, Yes,
         "the same as NamedPhases"),
     row(Knob::OptLevelFlag, "--opt-level", NONE, All, Int, Preset::Int(2), Yes,

@@ -115,27 +115,49 @@ pub mod system {
     pub const ANALYZE_CONTROL_FLOW: &str = "analyze_control_flow";
     /// Splits blocks after a control-flow instruction in their middle.
     pub const SPLIT_AT_CONTROL_FLOW: &str = "split_at_control_flow";
+    /// Remarks on registers that may be read before they are written, and on the pressure of the code as it came in.
+    pub const REPORT_INITIAL: &str = "report_initial_registers";
+    /// Remarks on register pressure.
+    pub const REPORT: &str = "report_registers";
     /// Deletes what one look at the block, and at the function's uses, shows to be dead.
     pub const ELIMINATE_DEAD_SIMPLE: &str = "eliminate_dead_simple";
+    /// Threads jumps, lets blocks fall through, merges them.
+    pub const OPTIMIZE_BRANCHES: &str = "optimize_branches";
     /// Computes liveness and deletes what is dead.
     pub const ELIMINATE_DEAD: &str = "eliminate_dead";
+    /// Gives loops a preheader and one latch.
+    pub const SIMPLIFY_LOOPS: &str = "simplify_loops";
     /// Sweeps deleted rows out of the tables.
     pub const SWEEP: &str = "sweep";
 
     /// Every key, in the order of its first phase.
-    pub const ALL: [&str; 7] = [
+    pub const ALL: [&str; 11] = [
         CHECK_INITIAL,
         ANALYZE_CONTROL_FLOW,
         SPLIT_AT_CONTROL_FLOW,
+        REPORT_INITIAL,
         ELIMINATE_DEAD_SIMPLE,
+        OPTIMIZE_BRANCHES,
         ELIMINATE_DEAD,
+        SIMPLIFY_LOOPS,
         SWEEP,
         CHECK_FINAL,
+        REPORT,
     ];
 
     /// The systems that change no instruction: they run at -O0 too.
-    pub const LAYOUT_ONLY: [&str; 5] =
-        [CHECK_INITIAL, ANALYZE_CONTROL_FLOW, SPLIT_AT_CONTROL_FLOW, SWEEP, CHECK_FINAL];
+    pub const LAYOUT_ONLY: [&str; 7] = [
+        CHECK_INITIAL,
+        ANALYZE_CONTROL_FLOW,
+        SPLIT_AT_CONTROL_FLOW,
+        REPORT_INITIAL,
+        SWEEP,
+        CHECK_FINAL,
+        REPORT,
+    ];
+
+    /// The systems that make remarks and nothing else: they run when remarks are wanted.
+    pub const REPORTS: [&str; 2] = [REPORT_INITIAL, REPORT];
 
     /// The systems that stay when a run is narrowed to named phases: the named ones rely on them.
     pub const ALWAYS_NAMED: [&str; 5] =
@@ -297,6 +319,7 @@ mod tests {
         assert!(used.iter().all(|key| system::ALL.contains(key)));
         assert!(system::ALL.iter().all(|key| used.contains(key)));
         assert!(system::LAYOUT_ONLY.iter().all(|key| system::ALL.contains(key)));
+        assert!(system::REPORTS.iter().all(|key| system::LAYOUT_ONLY.contains(key)));
         assert!(system::ALWAYS_NAMED.iter().all(|key| system::LAYOUT_ONLY.contains(key)));
     }
 
@@ -336,8 +359,9 @@ mod tests {
             let rows = PHASES.iter().filter(|row| row.runs_at(level));
             rows.map(|row| row.number.0).collect::<Vec<_>>()
         };
-        assert_eq!(running(OptLevel::O0), [0, 6, 76, 94, 125, 128, 132, 150, 154]);
-        let more = [0, 3, 6, 10, 16, 33, 61, 76, 84, 94, 125, 128, 132, 150, 154];
+        assert_eq!(running(OptLevel::O0), [0, 6, 9, 76, 94, 96, 102, 125, 126, 128, 132, 150, 151, 154]);
+        let more =
+            [0, 3, 6, 9, 10, 15, 16, 18, 33, 61, 76, 84, 94, 96, 102, 125, 126, 128, 132, 150, 151, 154];
         assert_eq!(running(OptLevel::O1), more);
         assert_eq!(running(OptLevel::O3), more);
     }

@@ -12,7 +12,6 @@ use Category::{
 
 /// The phase has a meaning for PTX, and this release does not have it.
 pub const NOT_YET: &str = "no system for it in this release";
-const COUNTS: &str = "no system for it in this release: `--stat` and `--report` give the counts";
 const DEBUGGER: &str = "stops in the debugger of the source compiler's authors";
 const ENCODING: &str = "PTX is the output: there is no machine code to encode";
 const GRAPHICS: &str = "serves graphics shaders: a PTX module holds compute code only";
@@ -45,16 +44,16 @@ pub const PHASES: [PhaseRow; PHASE_COUNT] = [
     row(6, "SetControlFlowOpLastInBB", Cleanup, Any, System(system::SPLIT_AT_CONTROL_FLOW)),
     row(7, "AdvancedPhaseAfterConvUnSup", Gate, Any, Nothing(HOOK)),
     row(8, "OriCreateMacroInsts", Lowering, Any, Nothing(MACHINE)),
-    row(9, "ReportInitialRepresentation", Reporting, Any, Nothing(COUNTS)),
+    row(9, "ReportInitialRepresentation", Reporting, Any, System(system::REPORT_INITIAL)),
     row(10, "EarlyOriSimpleLiveDead", Optimization, Any, System(system::ELIMINATE_DEAD_SIMPLE)),
     row(11, "ReplaceUniformsWithImm", Optimization, Any, Nothing(UNSAID)),
     row(12, "OriSanitize", Validation, Any, Nothing(UNSAID)),
     row(13, "GeneralOptimizeEarly", Optimization, Any, Nothing(NOT_YET)),
     row(14, "DoSwitchOptFirst", Optimization, Above(0), Nothing(NOT_YET)),
-    row(15, "OriBranchOpt", Optimization, Above(0), Nothing(NOT_YET)),
+    row(15, "OriBranchOpt", Optimization, Above(0), System(system::OPTIMIZE_BRANCHES)),
     row(16, "OriPerformLiveDeadFirst", Analysis, Any, System(system::ELIMINATE_DEAD)),
     row(17, "OptimizeBindlessHeaderLoads", Optimization, Any, Nothing(MACHINE)),
-    row(18, "OriLoopSimplification", Optimization, Any, Nothing(NOT_YET)),
+    row(18, "OriLoopSimplification", Optimization, Any, System(system::SIMPLIFY_LOOPS)),
     row(19, "OriSplitLiveRanges", Optimization, Any, Nothing(NOT_YET)),
     row(20, "PerformPGO", Optimization, Any, Nothing(PROFILE)),
     row(21, "OriStrengthReduce", Optimization, Any, Nothing(NOT_YET)),
@@ -132,13 +131,13 @@ pub const PHASES: [PhaseRow; PHASE_COUNT] = [
     row(93, "LateExpansionUnsupportedOps2", Lowering, Any, Nothing(MACHINE)),
     row(94, "FinalInspectionPass", Validation, Any, System(system::CHECK_FINAL)),
     row(95, "SetAfterLegalization", Cleanup, Above(1), Nothing(NOT_YET)),
-    row(96, "ReportBeforeScheduling", Reporting, Any, Nothing(COUNTS)),
+    row(96, "ReportBeforeScheduling", Reporting, Any, System(system::REPORT)),
     row(97, "AdvancedPhasePreSched", Gate, Any, Nothing(HOOK)),
     row(98, "BackPropagateVEC2D", Optimization, Any, Nothing(UNSAID)),
     row(99, "OriDoSyncronization", Scheduling, Above(1), Nothing(SCHEDULING)),
     row(100, "ApplyPostSyncronizationWars", Scheduling, Above(1), Nothing(SCHEDULING)),
     row(101, "AdvancedPhaseAllocReg", Gate, Any, Nothing(NOT_YET)),
-    row(102, "ReportAfterRegisterAllocation", Reporting, Any, Nothing(COUNTS)),
+    row(102, "ReportAfterRegisterAllocation", Reporting, Any, System(system::REPORT)),
     row(103, "Get64bRegComponents", RegAlloc, Any, Nothing(REGISTERS)),
     row(104, "AdvancedPhasePostExpansion", Gate, Any, Nothing(HOOK)),
     row(105, "ApplyPostRegAllocWars", RegAlloc, Any, Nothing(MACHINE)),
@@ -162,7 +161,7 @@ pub const PHASES: [PhaseRow; PHASE_COUNT] = [
     row(123, "ComputeVCallRegUse", RegAlloc, Any, Nothing(REGISTERS)),
     row(124, "CalcRegisterMap", RegAlloc, Any, Nothing(REGISTERS)),
     row(125, "UpdateAfterPostRegAlloc", Cleanup, Any, System(system::SWEEP)),
-    row(126, "ReportFinalMemoryUsage", Reporting, Any, Nothing(COUNTS)),
+    row(126, "ReportFinalMemoryUsage", Reporting, Any, System(system::REPORT)),
     row(127, "AdvancedPhaseOriPhaseEncoding", Gate, Any, Nothing(HOOK)),
     row(128, "UpdateAfterFormatCodeList", Cleanup, Any, System(system::SWEEP)),
     row(129, "DumpNVuCodeText", Reporting, Any, Nothing(ENCODING)),
@@ -187,7 +186,7 @@ pub const PHASES: [PhaseRow; PHASE_COUNT] = [
     row(148, "ComputeVCallRegUse", RegAlloc, Any, Nothing(REGISTERS)),
     row(149, "CalcRegisterMap", RegAlloc, Any, Nothing(REGISTERS)),
     row(150, "UpdateAfterPostRegAlloc", Cleanup, Any, System(system::SWEEP)),
-    row(151, "ReportFinalMemoryUsage", Reporting, Any, Nothing(COUNTS)),
+    row(151, "ReportFinalMemoryUsage", Reporting, Any, System(system::REPORT)),
     row(152, "AdvancedPhaseOriPhaseEncoding", Gate, Any, Nothing(HOOK)),
     row(153, "FormatCodeList", Encoding, Any, Nothing(ENCODING)),
     row(154, "UpdateAfterFormatCodeList", Cleanup, Any, System(system::SWEEP)),

@@ -1,6 +1,6 @@
 //! Liveness, recomputed: a register is live where a search backward from its reads comes.
 //!
-//! Full, where [`Fact::Liveness`] holds and the sets were solved. One search a register, over the blocks where it
+//! Full, where [`Fact::Liveness`] holds. One search a register, over the blocks where it
 //! lives: in all as much as the sets have members.
 //!
 //! From each reachable block that reads the register before defining it, the search goes to the predecessors: the
@@ -12,7 +12,6 @@ use super::liveness::Transfer;
 use super::{Verdict, each_function, wrong_in};
 use bevy_ecs::prelude::*;
 use ptxopt_components::ids::{BlockId, Id, VRegId};
-use ptxopt_engine::bits::BitMatrix;
 use ptxopt_engine::columns::{Code, CodeObjects};
 use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets};
 use ptxopt_engine::facts::Fact;
@@ -72,9 +71,6 @@ type Life = (BTreeSet<BlockId>, BTreeSet<BlockId>);
 
 /// Verifies the sets of one function.
 pub fn verify(function: &FunctionView<'_>, forms: &FormTable, set: &LiveSet) -> Verdict {
-    if !set.is_solved {
-        return Ok(());
-    }
     let blocks = collect(function, forms);
     let (mut in_count, mut out_count) = (0, 0);
     for vreg in function.vreg_ids() {
@@ -89,8 +85,9 @@ pub fn verify(function: &FunctionView<'_>, forms: &FormTable, set: &LiveSet) -> 
         }
     }
     // All that was found is in the sets, so the counts differ exactly when the sets hold more.
-    let count = |sets: &BitMatrix| (0..sets.row_count()).map(|row| sets.ones(row).count()).sum::<usize>();
-    if (count(&set.live_in), count(&set.live_out)) == (in_count, out_count) {
+    let has_in = function.block_ids().map(|block| set.live_in_bits(block).count()).sum::<usize>();
+    let has_out = function.block_ids().map(|block| set.live_out_bits(block).count()).sum::<usize>();
+    if (has_in, has_out) == (in_count, out_count) {
         return Ok(());
     }
     verify_no_surplus(function, &blocks, set)
@@ -168,11 +165,10 @@ mod tests {
     }
 
     #[track_caller]
-    fn reports(message: &str, damage: impl FnOnce(&Built, &mut LiveSet, usize)) {
+    fn reports(message: &str, damage: impl FnOnce(&mut LiveSet, VRegId)) {
         let built = built();
         let mut set = solved(&built);
-        let bit = set.vreg_of.iter().position(|&vreg| vreg == built.vreg("%r", 2)).unwrap();
-        damage(&built, &mut set, bit);
+        damage(&mut set, built.vreg("%r", 2));
         let found = verify(&built.function(), &built.forms, &set).expect_err("nothing was found");
         assert!(found.contains(message), "{found}");
     }
@@ -185,15 +181,25 @@ mod tests {
 
     #[test]
     fn what_a_search_finds_is_in_the_sets() {
-        reports("bix1: v1 is live in, and the sets do not say so", |_, set, bit| set.live_in.clear(1, bit));
-        reports("bix1: v1 is live out, and the sets do not say so", |_, set, bit| set.live_out.clear(1, bit));
+        reports("bix1: v1 is live in, and the sets do not say so", |set, vreg| {
+            set.damage(true, BlockId(1), vreg, false)
+        });
+        reports("bix1: v1 is live out, and the sets do not say so", |set, vreg| {
+            set.damage(false, BlockId(1), vreg, false)
+        });
     }
 
     #[test]
     fn what_the_sets_hold_is_what_a_search_finds() {
-        reports("bix0: v1 is not live in, and the sets hold it", |_, set, bit| set.live_in.set(0, bit));
-        reports("bix2: v1 is not live out, and the sets hold it", |_, set, bit| set.live_out.set(2, bit));
-        reports("bix3: v1 is not live in, and the sets hold it", |_, set, bit| set.live_in.set(3, bit));
+        reports("bix0: v1 is not live in, and the sets hold it", |set, vreg| {
+            set.damage(true, BlockId(0), vreg, true)
+        });
+        reports("bix2: v1 is not live out, and the sets hold it", |set, vreg| {
+            set.damage(false, BlockId(2), vreg, true)
+        });
+        reports("bix3: v1 is not live in, and the sets hold it", |set, vreg| {
+            set.damage(true, BlockId(3), vreg, true)
+        });
     }
 
     #[test]
@@ -205,9 +211,8 @@ mod tests {
         let mut set = solved(&built);
         assert_eq!(verify(&built.function(), &built.forms, &set), Ok(()));
         // %p1 is read in the loop; %r1 behind it. Now let the endless loop A hold %p1 too.
-        let bit = set.vreg_of.iter().position(|&vreg| vreg == built.vreg("%p", 1)).unwrap();
-        set.live_in.set(2, bit);
-        set.live_out.set(2, bit);
+        set.damage(true, BlockId(2), built.vreg("%p", 1), true);
+        set.damage(false, BlockId(2), built.vreg("%p", 1), true);
         let equation =
             crate::check::liveness::verify(&built.function(), &built.forms, &set, &mut Transfer::default());
         assert_eq!(equation, Ok(()));

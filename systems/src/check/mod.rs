@@ -17,6 +17,7 @@
 pub mod async_registers;
 pub mod control_flow;
 pub mod control_flow_full;
+pub mod dead_code;
 pub mod edges;
 pub mod forms;
 pub mod liveness;
@@ -26,9 +27,11 @@ pub mod tables;
 pub mod terminators;
 
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod updates;
 
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, CodeId, Id};
@@ -49,6 +52,7 @@ pub const ALL: &[Check] = &[
     control_flow_full::CHECK,
     liveness::CHECK,
     liveness_full::CHECK,
+    dead_code::CHECK,
 ];
 
 /// What a verifier says of a function: the first thing that is wrong, with its block and its row.

@@ -2,12 +2,11 @@
 
 use super::testing::{Built, modules};
 use super::*;
-use crate::{analyze_control_flow, eliminate_dead, split_at_control_flow, sweep};
+use crate::{analyze_control_flow, analyze_liveness, eliminate_dead, split_at_control_flow, sweep};
 use bevy_ecs::prelude::*;
-use ptxopt_engine::columns::{Code, CodeObjectsMut, InstsMut};
+use ptxopt_engine::columns::InstsMut;
 use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets, LivenessScratch, solve};
 use ptxopt_engine::facts::Fact;
-use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::phase::{Limits, Phase, Plan, Step, Verify};
 use ptxopt_engine::ptx::reader::{ReaderScratch, read};
 use ptxopt_engine::ptx::scan::Module;
@@ -118,7 +117,7 @@ fn run(text: &[u8], phases: &[&'static Phase]) -> BatchOutput {
     };
     let plan = Plan {
         steps: phases.iter().enumerate().map(step).collect(),
-        analyses: &[&analyze_control_flow::PHASE],
+        analyses: &[&analyze_control_flow::ANALYSIS, &analyze_liveness::PHASE],
         checks: ALL,
         verify: Verify::Full,
         fuel: None,
@@ -174,17 +173,14 @@ fn a_function_that_a_phase_breaks_is_left_with_the_reason() {
     assert!(output.text.starts_with(b".entry k() { ret; }"), "as it came in");
 }
 
-/// Solves liveness and notes that the fact holds.
-static SOLVES_LIVENESS: Phase = Phase {
-    name: "solves_liveness",
-    needs: &[Fact::ControlFlow],
-    gives: &[Fact::Liveness],
+/// A phase for which live sets are solved.
+static NEEDS_LIVENESS: Phase = Phase {
+    name: "needs_liveness",
+    needs: &[Fact::ControlFlow, Fact::Liveness],
+    gives: &[],
     breaks: &[],
     required: false,
-    install: |slot| {
-        slot.init_resource::<LiveSets>();
-        slot.add((solve_all, note_liveness).chain());
-    },
+    install: |_| {},
 };
 
 /// A phase with a bug: it changes live sets and leaves the fact as it is.
@@ -194,26 +190,19 @@ static BREAKS_LIVENESS: Phase = Phase {
     gives: &[],
     breaks: &[],
     required: false,
-    install: |slot| slot.add(|mut sets: ResMut<LiveSets>| sets.of(0).live_in.clear(0, 0)),
+    install: |slot| {
+        slot.add(|mut sets: ResMut<LiveSets>| {
+            let set = sets.of(0);
+            let vreg = set.globals()[0];
+            set.damage(true, BlockId(0), vreg, false);
+        });
+    },
 };
-
-fn solve_all(code: Code, forms: Res<FormTable>, mut sets: ResMut<LiveSets>) {
-    for function in code.view().functions() {
-        solve(&function, &forms, &mut LivenessScratch::default(), sets.of(function.code.index()));
-    }
-}
-
-fn note_liveness(mut codes: CodeObjectsMut) {
-    let (states, facts, ..) = codes.columns();
-    for (facts, state) in facts.iter_mut().zip(states) {
-        facts.computed(Fact::Liveness, state);
-    }
-}
 
 #[test]
 fn live_sets_are_verified_as_long_as_the_fact_holds() {
     let text = b".version 8.0\n.target sm_90\n.entry k() { .reg .pred p; L: @p bra L; ret; }\n";
-    let phases: &[&Phase] = &[&split_at_control_flow::PHASE, &SOLVES_LIVENESS];
+    let phases: &[&Phase] = &[&split_at_control_flow::PHASE, &NEEDS_LIVENESS];
     assert_eq!(run(text, phases).functions[0].left, None);
     let broken = run(text, &[phases, &[&BREAKS_LIVENESS]].concat());
     let reason = broken.functions[0].left.as_deref().unwrap_or_default();

@@ -37,21 +37,30 @@ pub const MISTAKES: [Mistake; 24] = [
             Some(vec![inst.clone(), narrowed])
         })
     }),
-    Mistake::new("mad-operands", "the three operands of a multiply-add may stand in any order", [9, 9], |lines| {
-        each(lines, |inst| inst.is(&["mad"]) && inst.has("lo") && swap(inst, 2, 3))
-    }),
+    Mistake::new(
+        "mad-operands",
+        "the three operands of a multiply-add may stand in any order",
+        [9, 9],
+        |lines| each(lines, |inst| inst.is(&["mad"]) && inst.has("lo") && swap(inst, 2, 3)),
+    ),
     Mistake::new("sub-operands", "a difference is commutative", [9, 9], |lines| {
         each(lines, |inst| inst.is(&["sub"]) && swap(inst, 1, 2))
     }),
     Mistake::new("shift-masked", "a shift takes its amount modulo the width", [9, 9], |lines| {
         each(lines, shift_masked)
     }),
-    Mistake::new("select-arms", "a selection takes its second operand where the predicate holds", [9, 9], |lines| {
-        each(lines, |inst| inst.is(&["selp"]) && swap(inst, 1, 2))
-    }),
-    Mistake::new("table-operands", "the inputs of a logic table may be swapped and the table kept", [9, 9], |lines| {
-        each(lines, |inst| inst.is(&["lop3"]) && swap(inst, 1, 3))
-    }),
+    Mistake::new(
+        "select-arms",
+        "a selection takes its second operand where the predicate holds",
+        [9, 9],
+        |lines| each(lines, |inst| inst.is(&["selp"]) && swap(inst, 1, 2)),
+    ),
+    Mistake::new(
+        "table-operands",
+        "the inputs of a logic table may be swapped and the table kept",
+        [9, 9],
+        |lines| each(lines, |inst| inst.is(&["lop3"]) && swap(inst, 1, 3)),
+    ),
     Mistake::new("carry-ignored", "an addition with carry is an addition", [9, 9], |lines| {
         each(lines, |inst| inst.replace("addc", "add") || inst.replace("subc", "sub"))
     }),
@@ -64,14 +73,25 @@ pub const MISTAKES: [Mistake; 24] = [
     Mistake::new("rounding-to-zero", "a sum or product rounds one way or another", [9, 9], |lines| {
         each(lines, |inst| inst.is(&["add", "sub", "mul", "fma", "div"]) && inst.replace("rn", "rz"))
     }),
-    Mistake::new("conversion-rounding", "a conversion to an integer rounds to the nearest", [9, 9], |lines| {
-        each(lines, |inst| {
-            inst.is(&["cvt"]) && ["rzi", "rmi", "rpi"].iter().any(|rounding| inst.replace(rounding, "rni"))
-        })
-    }),
-    Mistake::new("maximum-of-nan", "the maximum of a number and not-a-number is not-a-number", [9, 9], |lines| {
-        each(lines, |inst| inst.is(&["min", "max"]) && !inst.has("NaN") && inst.replace("f32", "NaN.f32"))
-    }),
+    Mistake::new(
+        "conversion-rounding",
+        "a conversion to an integer rounds to the nearest",
+        [9, 9],
+        |lines| {
+            each(lines, |inst| {
+                inst.is(&["cvt"])
+                    && ["rzi", "rmi", "rpi"].iter().any(|rounding| inst.replace(rounding, "rni"))
+            })
+        },
+    ),
+    Mistake::new(
+        "maximum-of-nan",
+        "the maximum of a number and not-a-number is not-a-number",
+        [9, 9],
+        |lines| {
+            each(lines, |inst| inst.is(&["min", "max"]) && !inst.has("NaN") && inst.replace("f32", "NaN.f32"))
+        },
+    ),
     Mistake::new("float-reassociated", "a float sum may be summed in any order", [9, 9], |lines| {
         pairs(lines, reassociate)
     }),
@@ -81,9 +101,12 @@ pub const MISTAKES: [Mistake; 24] = [
     Mistake::new("float-quotient", "a quotient is a product with the rounded reciprocal", [9, 9], |lines| {
         expand(lines, reciprocal)
     }),
-    Mistake::new("constant-width", "an immediate is as wide as the fold that uses it: its upper half is lost", [9, 9], |lines| {
-        each(lines, narrow_constant)
-    }),
+    Mistake::new(
+        "constant-width",
+        "an immediate is as wide as the fold that uses it: its upper half is lost",
+        [9, 9],
+        |lines| each(lines, narrow_constant),
+    ),
 ];
 
 fn swap(inst: &mut Inst, one: usize, other: usize) -> bool {
@@ -177,7 +200,8 @@ fn reciprocal(inst: &Inst) -> Option<Vec<Inst>> {
 }
 
 fn narrow_constant(inst: &mut Inst) -> bool {
-    let is_wide = inst.is_pure() && matches!(inst.last_part(), "u64" | "s64" | "b64") || inst.mnemonic == "mov.b64";
+    let is_wide =
+        inst.is_pure() && matches!(inst.last_part(), "u64" | "s64" | "b64") || inst.mnemonic == "mov.b64";
     let Some(last) = inst.operands.last_mut().filter(|_| is_wide) else { return false };
     match last.parse::<u64>() {
         Ok(value) if value > u64::from(u32::MAX) => {

@@ -13,9 +13,12 @@ pub const MISTAKES: [Mistake; 8] = [
             true
         })
     }),
-    Mistake::new("branch-dropped", "the block that comes next in the text is the one that was meant", [9, 9], |lines| {
-        each_function(lines, drop_branches)
-    }),
+    Mistake::new(
+        "branch-dropped",
+        "the block that comes next in the text is the one that was meant",
+        [9, 9],
+        |lines| each_function(lines, drop_branches),
+    ),
     Mistake::new("loop-bound", "a loop runs to its bound, the bound included", [9, 9], |lines| {
         pairs(lines, |pair| {
             let bounds = [("lt", "le"), ("le", "lt"), ("ge", "gt"), ("gt", "ge")];
@@ -43,7 +46,9 @@ pub const MISTAKES: [Mistake; 8] = [
         remove(lines, |inst| inst.is(&["exit", "ret"]) && inst.guard.is_some())
     }),
     Mistake::new("call-dead", "a call whose result nobody reads is dead", [9, 9], |lines| {
-        each_function(lines, |function| remove(function, |inst| inst.is(&["call"]) && !is_result_loaded(function, inst)))
+        each_function(lines, |function| {
+            remove(function, |inst| inst.is(&["call"]) && !is_result_loaded(function, inst))
+        })
     }),
 ];
 
@@ -82,7 +87,9 @@ fn drop_targets(function: &[Line]) -> Mutated {
         match line {
             Line::Label(label) => {
                 let falls_through = match out.last() {
-                    Some(Line::Inst(last)) => !last.is(&["bra", "brx", "ret", "exit"]) || last.guard.is_some(),
+                    Some(Line::Inst(last)) => {
+                        !last.is(&["bra", "brx", "ret", "exit"]) || last.guard.is_some()
+                    }
                     // Behind a label or a table comes what came before it.
                     _ => !is_dropped,
                 };
@@ -100,10 +107,13 @@ fn drop_targets(function: &[Line]) -> Mutated {
 /// Whether `call` has a result that is loaded.
 fn is_result_loaded(function: &[Line], call: &Inst) -> bool {
     let Some(results) = call.operands.first().filter(|_| call.operands.len() > 1) else { return false };
-    let Some(names) = results.strip_prefix('(').and_then(|names| names.strip_suffix(')')) else { return false };
+    let Some(names) = results.strip_prefix('(').and_then(|names| names.strip_suffix(')')) else {
+        return false;
+    };
     // `call f, (a)` has arguments only.
     names.split(", ").any(|name| {
-        let is_there = |operand: &String| operand.strip_prefix('[').is_some_and(|address| address.starts_with(name));
+        let is_there =
+            |operand: &String| operand.strip_prefix('[').is_some_and(|address| address.starts_with(name));
         insts(function).any(|inst| inst.is(&["ld"]) && inst.operands.iter().any(is_there))
             || name.starts_with('%')
     })

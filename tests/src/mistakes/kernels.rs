@@ -1,13 +1,11 @@
 //! The kernels that mistakes are tried on, with what each of them does.
 
 use super::line::{Line, parse};
+use crate::generated::{generated, launch_of};
 use crate::modules::{ModuleFile, corpus};
 use ptxopt::check::{CheckOptions, Reference, Verdict, launches, phases};
 use ptxopt::{OptLevel, Options};
-use ptxopt_emulator::launch_lines::{ArgumentLine, Element, Fill, Lane, LaunchLine};
-use ptxopt_generate::kernel;
-use ptxopt_generate::launch::Argument;
-use ptxopt_generate::options::Options as Sizes;
+use ptxopt_emulator::LoadError;
 use std::sync::OnceLock;
 
 /// Generated kernels, seeds counted from 0.
@@ -26,16 +24,19 @@ pub struct Judged {
 }
 
 impl Judged {
-    fn new(name: String, text: &[u8], lines: &[LaunchLine], seeds: u64) -> Self {
-        let options = CheckOptions { seeds, steps_max: STEPS_MAX, races: true };
-        let reference = Reference::new(text, lines, options).unwrap_or_else(|error| panic!("{name}: {error}"));
+    /// Nothing where no launch judges a kernel of the module.
+    fn new(name: String, text: &[u8], reference: Result<Reference, LoadError>) -> Option<Self> {
+        let reference = reference.unwrap_or_else(|error| panic!("{name}: {error}"));
+        if reference.judged_count() == 0 {
+            return None;
+        }
         let options = Options { level: OptLevel::O0, ..Options::default() };
         let printed = ptxopt::optimize(text, &options).unwrap_or_else(|error| panic!("{name}: {error}")).text;
         let judged = Self { name, lines: parse(&String::from_utf8_lossy(&printed)), reference };
         // The judge must not cry wolf.
         let verdict = judged.differs(&super::line::print(&judged.lines));
         assert_eq!(verdict, None, "{} differs without a mistake", judged.name);
-        judged
+        Some(judged)
     }
 
     /// What the kernels of `text` do otherwise.
@@ -66,7 +67,9 @@ impl Kernels {
     /// The corpus, modules written by hand before compiled ones, and generated kernels.
     #[must_use]
     pub fn new() -> Self {
-        let rank = |file: &ModuleFile| ["/ptx/", "/O3/", "/O0/"].iter().position(|folder| file.name.contains(folder));
+        let rank = |file: &ModuleFile| {
+            ["/ptx/", "/O3/", "/O0/"].iter().position(|folder| file.name.contains(folder))
+        };
         let mut files: Vec<ModuleFile> = corpus().into_iter().filter(|file| rank(file).is_some()).collect();
         files.sort_by_key(rank);
         let unknown = |count: usize| std::iter::repeat_with(OnceLock::new).take(count).collect();
@@ -75,7 +78,10 @@ impl Kernels {
 
     /// The modules of the corpus that a launch judges.
     pub fn corpus(&self) -> impl Iterator<Item = &Judged> {
-        self.corpus.iter().zip(&self.files).filter_map(|(cell, file)| cell.get_or_init(|| of_file(file)).as_ref())
+        self.corpus
+            .iter()
+            .zip(&self.files)
+            .filter_map(|(cell, file)| cell.get_or_init(|| of_file(file)).as_ref())
     }
 
     /// The generated kernels that a launch judges.
@@ -97,36 +103,13 @@ fn of_file(file: &ModuleFile) -> Option<Judged> {
     if lines.is_empty() {
         return None;
     }
-    let judged = Judged::new(file.name.clone(), &text, &lines, 2);
-    (judged.reference.judged_count() > 0).then_some(judged)
+    let options = CheckOptions { steps_max: STEPS_MAX, ..CheckOptions::default() };
+    Judged::new(file.name.clone(), &text, Reference::new(&text, &lines, options))
 }
 
 fn of_seed(seed: u64) -> Option<Judged> {
-    let kernel = kernel(seed, &Sizes::for_seed(seed));
-    let launch = kernel.launch();
-    let line = LaunchLine {
-        entry: launch.entry.clone(),
-        grid: launch.grid,
-        block: launch.block,
-        shared_bytes: launch.shared_bytes,
-        arguments: launch.arguments.iter().map(argument_line).collect(),
-    };
-    let judged = Judged::new(format!("seed {seed}"), kernel.text().as_bytes(), &[line], 1);
-    (judged.reference.judged_count() > 0).then_some(judged)
-}
-
-fn argument_line(argument: &Argument) -> ArgumentLine {
-    let list = |values: Vec<u64>| Fill::List(values.iter().map(|&value| value as f64).collect(), values);
-    let element = |bytes| Element { lane: Lane::Int(bytes), lanes: 1 };
-    match argument {
-        Argument::Buffer(bytes) => ArgumentLine {
-            element: element(1),
-            count: bytes.len(),
-            fill: list(bytes.iter().map(|&byte| byte.into()).collect()),
-            is_buffer: true,
-        },
-        Argument::Scalar(value) => {
-            ArgumentLine { element: element(4), count: 1, fill: list(vec![(*value).into()]), is_buffer: false }
-        }
-    }
+    let kernel = generated(seed);
+    let options = CheckOptions { seeds: 1, steps_max: STEPS_MAX, races: true };
+    let reference = Reference::of_launch(kernel.text().as_bytes(), launch_of(&kernel), options);
+    Judged::new(format!("seed {seed}"), kernel.text().as_bytes(), reference)
 }

@@ -133,8 +133,8 @@ impl Inst {
     /// Whether the first operand is written.
     #[must_use]
     pub fn has_result(&self) -> bool {
-        let writes_nothing = WRITE_NOTHING.contains(&self.base())
-            && !(self.is(&["bar", "barrier"]) && self.has("red"));
+        let writes_nothing =
+            WRITE_NOTHING.contains(&self.base()) && !(self.is(&["bar", "barrier"]) && self.has("red"));
         !writes_nothing && self.operands.first().is_some_and(|operand| !operand.starts_with('['))
     }
 

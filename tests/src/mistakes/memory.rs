@@ -5,9 +5,17 @@ use super::line::{Inst, Line, registers, renamed};
 use super::text::{Change, Mutated, Pair, each, each_function, insts, pairs};
 
 pub const MISTAKES: [Mistake; 12] = [
-    Mistake::new("load-across-store", "a store to another register's address does not alias", [9, 9], |lines| {
-        pairs(lines, |pair| if pair.between.iter().any(|inst| is_write(inst)) { reload(pair) } else { None })
-    }),
+    Mistake::new(
+        "load-across-store",
+        "a store to another register's address does not alias",
+        [9, 9],
+        |lines| {
+            pairs(
+                lines,
+                |pair| if pair.between.iter().any(|inst| is_write(inst)) { reload(pair) } else { None },
+            )
+        },
+    ),
     Mistake::new("load-across-barrier", "memory is the same before and after a barrier", [9, 9], |lines| {
         pairs(lines, |pair| {
             let is_wall = pair.between.iter().any(|inst| is_barrier(inst));
@@ -28,22 +36,33 @@ pub const MISTAKES: [Mistake; 12] = [
                     ["global", "shared", "local", "const"].iter().any(|space| inst.replace(space, ""));
                 (has_space, inst.mnemonic)
             };
-            let is_wanted = pair.first.mnemonic != pair.second.mnemonic && in_any(pair.first).1 == in_any(pair.second).1;
+            let is_wanted =
+                pair.first.mnemonic != pair.second.mnemonic && in_any(pair.first).1 == in_any(pair.second).1;
             if is_wanted && is_plain_load(pair.first) { same_place(pair) } else { None }
         })
     }),
-    Mistake::new("store-before-load", "a store is dead when a later one covers it, whoever reads between", [9, 9], |lines| {
-        pairs(lines, |pair| {
-            let is_read = pair.between.iter().any(|inst| inst.is(&["ld", "atom"]));
-            if is_read { overwritten(pair) } else { None }
-        })
-    }),
-    Mistake::new("store-before-barrier", "a store is dead when one behind a barrier covers it", [9, 9], |lines| {
-        pairs(lines, |pair| {
-            let is_wall = pair.between.iter().any(|inst| is_barrier(inst));
-            if is_wall { overwritten(pair) } else { None }
-        })
-    }),
+    Mistake::new(
+        "store-before-load",
+        "a store is dead when a later one covers it, whoever reads between",
+        [9, 9],
+        |lines| {
+            pairs(lines, |pair| {
+                let is_read = pair.between.iter().any(|inst| inst.is(&["ld", "atom"]));
+                if is_read { overwritten(pair) } else { None }
+            })
+        },
+    ),
+    Mistake::new(
+        "store-before-barrier",
+        "a store is dead when one behind a barrier covers it",
+        [9, 9],
+        |lines| {
+            pairs(lines, |pair| {
+                let is_wall = pair.between.iter().any(|inst| is_barrier(inst));
+                if is_wall { overwritten(pair) } else { None }
+            })
+        },
+    ),
     Mistake::new("store-forwarded", "a stored value is still there behind another store", [9, 9], |lines| {
         pairs(lines, |pair| {
             let is_hidden = pair.between.iter().any(|inst| is_write(inst));
@@ -51,23 +70,31 @@ pub const MISTAKES: [Mistake; 12] = [
             if is_hidden && is_same { forward(pair) } else { None }
         })
     }),
-    Mistake::new("store-truncates", "a load gives back the register that a narrow store wrote", [9, 9], |lines| {
-        pairs(lines, |pair| {
-            let value = pair.first.operands.get(1)?;
-            let register = bits(&pair.types.copied_as(value)?);
-            let is_narrow = bits(pair.first.last_part()).min(bits(pair.second.last_part())) < register;
-            if is_narrow { forward(pair) } else { None }
-        })
-    }),
+    Mistake::new(
+        "store-truncates",
+        "a load gives back the register that a narrow store wrote",
+        [9, 9],
+        |lines| {
+            pairs(lines, |pair| {
+                let value = pair.first.operands.get(1)?;
+                let register = bits(&pair.types.copied_as(value)?);
+                let is_narrow = bits(pair.first.last_part()).min(bits(pair.second.last_part())) < register;
+                if is_narrow { forward(pair) } else { None }
+            })
+        },
+    ),
     Mistake::new("narrow-load", "a narrow load clears the upper bits, signed or not", [9, 9], |lines| {
         each(lines, |inst| inst.is(&["ld"]) && (inst.replace("s8", "u8") || inst.replace("s16", "u16")))
     }),
     Mistake::new("vector-order", "the elements of a vector may stand in any order", [9, 9], |lines| {
         each(lines, |inst| inst.is(&["ld", "st"]) && inst.operands.iter_mut().any(swap_elements))
     }),
-    Mistake::new("load-hoisted", "a load from an address that a loop does not change is invariant", [9, 9], |lines| {
-        each_function(lines, hoist)
-    }),
+    Mistake::new(
+        "load-hoisted",
+        "a load from an address that a loop does not change is invariant",
+        [9, 9],
+        |lines| each_function(lines, hoist),
+    ),
     Mistake::new("local-slots", "two local variables may share a slot", [9, 9], |lines| {
         each_function(lines, merge_slots)
     }),
@@ -95,7 +122,8 @@ fn reload(pair: &Pair) -> Option<Change> {
 /// Two loads from one address, as its text says: the second becomes a copy.
 fn same_place(pair: &Pair) -> Option<Change> {
     let (first, second) = (pair.first, pair.second);
-    let value = first.result().filter(|_| first.is(&["ld"]) && second.is(&["ld"]) && first.guard.is_none())?;
+    let value =
+        first.result().filter(|_| first.is(&["ld"]) && second.is(&["ld"]) && first.guard.is_none())?;
     let address = registers(&first.operands[1]);
     let is_kept = pair.keeps(&address) && pair.keeps(&[value]) && !address.contains(&value);
     if is_kept && first.operands[1] == second.operands[1] { pair.reuse(value) } else { None }
@@ -105,7 +133,9 @@ fn same_place(pair: &Pair) -> Option<Change> {
 fn overwritten(pair: &Pair) -> Option<Change> {
     let (first, second) = (pair.first, pair.second);
     let is_plain = first.is(&["st"]) && !first.has("param") && !first.has("volatile");
-    let covers = first.mnemonic == second.mnemonic && first.operands[0] == second.operands[0] && second.guard.is_none();
+    let covers = first.mnemonic == second.mnemonic
+        && first.operands[0] == second.operands[0]
+        && second.guard.is_none();
     (is_plain && covers && pair.keeps(&registers(&first.operands[0]))).then(|| Change::First(Vec::new()))
 }
 
@@ -142,14 +172,17 @@ fn hoist(function: &[Line]) -> Mutated {
     let mut has_changed = false;
     for at in 0..function.len() {
         let Line::Label(label) = &out[at] else { continue };
-        let Some(last) = out.iter().rposition(|line| is_to(line, label)).filter(|&last| last > at) else { continue };
+        let Some(last) = out.iter().rposition(|line| is_to(line, label)).filter(|&last| last > at) else {
+            continue;
+        };
         let in_loop = &out[at + 1..last];
         let is_end = |line: &Line| !matches!(line, Line::Inst(inst) if !inst.ends_block());
         let header = in_loop.iter().position(is_end).unwrap_or(in_loop.len());
         let is_invariant = |line: &Line| match line {
             Line::Inst(inst) => {
                 let address = inst.reads();
-                let written = |register: &str| insts(in_loop).filter(|inst| inst.writes().contains(&register)).count();
+                let written =
+                    |register: &str| insts(in_loop).filter(|inst| inst.writes().contains(&register)).count();
                 is_plain_load(inst)
                     && inst.guard.is_none()
                     && !address.iter().any(|register| written(register) > 0)

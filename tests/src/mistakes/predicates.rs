@@ -13,26 +13,39 @@ pub const MISTAKES: [Mistake; 10] = [
     Mistake::new("guard-dropped", "an instruction without a side effect needs no guard", [9, 9], |lines| {
         each(lines, |inst| (inst.is_pure() || inst.is(&["mov"])) && inst.guard.take().is_some())
     }),
-    Mistake::new("guarded-write-kills", "a guarded write ends the life of what was there before", [9, 9], |lines| {
-        pairs(lines, |pair| {
-            let written = pair.first.result().filter(|_| pair.first.is_pure() || pair.first.is(&["mov"]))?;
-            let kills = pair.second.guard.is_some() && pair.second.result() == Some(written);
-            let is_dead = !pair.between.iter().any(|inst| {
-                inst.reads().contains(&written) || inst.writes().contains(&written)
-            }) && !pair.second.reads().contains(&written);
-            (kills && is_dead && pair.first.guard.is_none()).then(|| Change::First(Vec::new()))
-        })
-    }),
-    Mistake::new("guarded-value-reused", "a value computed under a guard is there for everyone", [9, 9], |lines| {
-        pairs(lines, |pair| {
-            let (first, second) = (pair.first, pair.second);
-            let value = first.result().filter(|_| first.is_pure() && first.guard.is_some())?;
-            let is_same = first.mnemonic == second.mnemonic && first.sources() == second.sources();
-            let read = first.reads();
-            let is_kept = pair.keeps(&read) && !read.contains(&value) && pair.keeps(&[value]);
-            if is_same && is_kept && first.guard != second.guard { pair.reuse(value) } else { None }
-        })
-    }),
+    Mistake::new(
+        "guarded-write-kills",
+        "a guarded write ends the life of what was there before",
+        [9, 9],
+        |lines| {
+            pairs(lines, |pair| {
+                let written =
+                    pair.first.result().filter(|_| pair.first.is_pure() || pair.first.is(&["mov"]))?;
+                let kills = pair.second.guard.is_some() && pair.second.result() == Some(written);
+                let is_dead = !pair
+                    .between
+                    .iter()
+                    .any(|inst| inst.reads().contains(&written) || inst.writes().contains(&written))
+                    && !pair.second.reads().contains(&written);
+                (kills && is_dead && pair.first.guard.is_none()).then(|| Change::First(Vec::new()))
+            })
+        },
+    ),
+    Mistake::new(
+        "guarded-value-reused",
+        "a value computed under a guard is there for everyone",
+        [9, 9],
+        |lines| {
+            pairs(lines, |pair| {
+                let (first, second) = (pair.first, pair.second);
+                let value = first.result().filter(|_| first.is_pure() && first.guard.is_some())?;
+                let is_same = first.mnemonic == second.mnemonic && first.sources() == second.sources();
+                let read = first.reads();
+                let is_kept = pair.keeps(&read) && !read.contains(&value) && pair.keeps(&[value]);
+                if is_same && is_kept && first.guard != second.guard { pair.reuse(value) } else { None }
+            })
+        },
+    ),
     Mistake::new("second-result", "both results of a comparison are the first", [9, 9], |lines| {
         expand(lines, |inst| {
             let (first, second) = inst.operands.first()?.split_once('|').filter(|_| inst.is(&["setp"]))?;
@@ -41,9 +54,16 @@ pub const MISTAKES: [Mistake; 10] = [
             is_read.then(|| vec![inst.clone(), copy])
         })
     }),
-    Mistake::new("combination-operator", "a comparison joined by `.and` is joined by `.or`", [9, 9], |lines| {
-        each(lines, |inst| inst.is(&["setp", "set"]) && (inst.replace("and", "or") || inst.replace("or", "and")))
-    }),
+    Mistake::new(
+        "combination-operator",
+        "a comparison joined by `.and` is joined by `.or`",
+        [9, 9],
+        |lines| {
+            each(lines, |inst| {
+                inst.is(&["setp", "set"]) && (inst.replace("and", "or") || inst.replace("or", "and"))
+            })
+        },
+    ),
     Mistake::new("predicate-operator", "`and` of predicates is `or`", [9, 9], |lines| {
         each(lines, |inst| inst.has("pred") && (inst.replace("and", "or") || inst.replace("or", "and")))
     }),
@@ -58,14 +78,17 @@ pub const MISTAKES: [Mistake; 10] = [
     }),
     Mistake::new("unordered-comparison", "no operand of a comparison is not-a-number", [9, 9], |lines| {
         each(lines, |inst| {
-            inst.is(&["setp", "set"]) && UNORDERED.iter().any(|(unordered, ordered)| inst.replace(unordered, ordered))
+            inst.is(&["setp", "set"])
+                && UNORDERED.iter().any(|(unordered, ordered)| inst.replace(unordered, ordered))
         })
     }),
     Mistake::new("comparison-bound", "less-or-equal is less", [9, 9], |lines| {
         each(lines, |inst| {
             let is_integer = inst.last_part().starts_with(['s', 'u']);
             let bounds = [("le", "lt"), ("ge", "gt"), ("ls", "lo"), ("hs", "hi")];
-            inst.is(&["setp"]) && is_integer && bounds.iter().any(|(bound, strict)| inst.replace(bound, strict))
+            inst.is(&["setp"])
+                && is_integer
+                && bounds.iter().any(|(bound, strict)| inst.replace(bound, strict))
         })
     }),
 ];

@@ -5,34 +5,44 @@ use super::line::{Inst, Line, registers, renamed};
 use super::text::{Change, Mutated, Pair, Types, each_function, insts, is_read, pairs, remove};
 
 pub const MISTAKES: [Mistake; 10] = [
-    Mistake::new("lost-copy", "a copy stands for its source, whatever is written to that since", [9, 9], |lines| {
-        pairs(lines, |pair| {
-            let (copy, source) = plain_copy(pair.first)?;
-            let is_stale = !pair.keeps(&[source]) && pair.keeps(&[copy]);
-            let is_read = pair.second.sources().iter().any(|operand| registers(operand).contains(&copy));
-            (is_stale && is_read).then(|| {
-                let first = usize::from(pair.second.has_result());
-                let mut inst = pair.second.clone();
-                for operand in &mut inst.operands[first..] {
-                    *operand = renamed(operand, copy, source);
-                }
-                Change::Second(vec![inst])
+    Mistake::new(
+        "lost-copy",
+        "a copy stands for its source, whatever is written to that since",
+        [9, 9],
+        |lines| {
+            pairs(lines, |pair| {
+                let (copy, source) = plain_copy(pair.first)?;
+                let is_stale = !pair.keeps(&[source]) && pair.keeps(&[copy]);
+                let is_read = pair.second.sources().iter().any(|operand| registers(operand).contains(&copy));
+                (is_stale && is_read).then(|| {
+                    let first = usize::from(pair.second.has_result());
+                    let mut inst = pair.second.clone();
+                    for operand in &mut inst.operands[first..] {
+                        *operand = renamed(operand, copy, source);
+                    }
+                    Change::Second(vec![inst])
+                })
             })
-        })
-    }),
+        },
+    ),
     Mistake::new("swapped-phi", "copies at the end of a loop may be written in any order", [9, 9], |lines| {
         each_function(lines, swap_copies)
     }),
     Mistake::new("coalesced-copies", "the two sides of a copy may share a register", [9, 9], |lines| {
         each_function(lines, coalesce)
     }),
-    Mistake::new("operand-redefined", "an expression keeps its value when an operand is written again", [9, 9], |lines| {
-        pairs(lines, |pair| {
-            let value = same_expression(pair)?;
-            let is_stale = !pair.keeps(&pair.first.reads()) || pair.first.reads().contains(&value);
-            if is_stale && pair.keeps(&[value]) { pair.reuse(value) } else { None }
-        })
-    }),
+    Mistake::new(
+        "operand-redefined",
+        "an expression keeps its value when an operand is written again",
+        [9, 9],
+        |lines| {
+            pairs(lines, |pair| {
+                let value = same_expression(pair)?;
+                let is_stale = !pair.keeps(&pair.first.reads()) || pair.first.reads().contains(&value);
+                if is_stale && pair.keeps(&[value]) { pair.reuse(value) } else { None }
+            })
+        },
+    ),
     Mistake::new("value-redefined", "a value stays in its register", [9, 9], |lines| {
         pairs(lines, |pair| {
             let value = same_expression(pair)?;
@@ -40,21 +50,37 @@ pub const MISTAKES: [Mistake; 10] = [
             if is_overwritten && !pair.first.reads().contains(&value) { pair.reuse(value) } else { None }
         })
     }),
-    Mistake::new("type-ignored", "the same operation on the same operands is the same in every type", [9, 9], |lines| {
-        pairs(lines, |pair| {
-            let (first, second) = (pair.first, pair.second);
-            let value = first.result().filter(|_| first.is_pure() && first.guard.is_none())?;
-            let is_near = first.base() == second.base() && first.mnemonic != second.mnemonic;
-            let is_kept = pair.keeps(&first.reads()) && pair.keeps(&[value]) && !first.reads().contains(&value);
-            if is_near && is_kept && first.sources() == second.sources() { pair.reuse(value) } else { None }
-        })
-    }),
-    Mistake::new("wrong-dominator", "what stands earlier in the text dominates what stands later", [9, 9], |lines| {
-        each_function(lines, reuse_across_blocks)
-    }),
-    Mistake::new("carry-producer", "an addition whose sum nobody reads is dead, carry or not", [9, 9], |lines| {
-        remove_dead(lines, |inst| inst.has("cc"))
-    }),
+    Mistake::new(
+        "type-ignored",
+        "the same operation on the same operands is the same in every type",
+        [9, 9],
+        |lines| {
+            pairs(lines, |pair| {
+                let (first, second) = (pair.first, pair.second);
+                let value = first.result().filter(|_| first.is_pure() && first.guard.is_none())?;
+                let is_near = first.base() == second.base() && first.mnemonic != second.mnemonic;
+                let is_kept =
+                    pair.keeps(&first.reads()) && pair.keeps(&[value]) && !first.reads().contains(&value);
+                if is_near && is_kept && first.sources() == second.sources() {
+                    pair.reuse(value)
+                } else {
+                    None
+                }
+            })
+        },
+    ),
+    Mistake::new(
+        "wrong-dominator",
+        "what stands earlier in the text dominates what stands later",
+        [9, 9],
+        |lines| each_function(lines, reuse_across_blocks),
+    ),
+    Mistake::new(
+        "carry-producer",
+        "an addition whose sum nobody reads is dead, carry or not",
+        [9, 9],
+        |lines| remove_dead(lines, |inst| inst.has("cc")),
+    ),
     Mistake::new("first-result-dead", "an instruction is dead when its first result is", [9, 9], |lines| {
         remove_dead(lines, |inst| inst.operands.first().is_some_and(|operand| operand.contains('|')))
     }),
@@ -102,9 +128,8 @@ fn coalesce(function: &[Line]) -> Mutated {
         types.copied_as(copy).is_some_and(|ty| types.copied_as(source) == Some(ty))
     };
     // A register that is written once, by this copy, may well share.
-    let is_written_again = |&(copy, _): &(&str, &str)| {
-        insts(function).filter(|inst| inst.writes().contains(&copy)).count() > 1
-    };
+    let is_written_again =
+        |&(copy, _): &(&str, &str)| insts(function).filter(|inst| inst.writes().contains(&copy)).count() > 1;
     let (copy, source) = insts(function).filter_map(plain_copy).filter(is_loose).find(is_written_again)?;
     let rename = |line: &Line| match line {
         Line::Inst(inst) => {
@@ -137,7 +162,10 @@ fn reuse_across_blocks(function: &[Line]) -> Mutated {
         };
         let is_leader = inst.is_pure() && inst.guard.is_none();
         let found = known.iter().rev().find(|(home, leader)| {
-            *home < block && is_leader && leader.mnemonic == inst.mnemonic && leader.sources() == inst.sources()
+            *home < block
+                && is_leader
+                && leader.mnemonic == inst.mnemonic
+                && leader.sources() == inst.sources()
         });
         if let Some((_, leader)) = found {
             let pair = Pair { first: leader, between: &[], second: inst, types: &types };
@@ -147,7 +175,9 @@ fn reuse_across_blocks(function: &[Line]) -> Mutated {
             }
         }
         let written = inst.writes();
-        known.retain(|(_, leader)| !leader.writes_any(&written) && !leader.reads().iter().any(|read| written.contains(read)));
+        known.retain(|(_, leader)| {
+            !leader.writes_any(&written) && !leader.reads().iter().any(|read| written.contains(read))
+        });
         if is_leader && !inst.reads().iter().any(|read| written.contains(read)) {
             known.push((block, inst));
         }

@@ -199,7 +199,8 @@ impl Types {
                 break;
             }
             let Some(declaration) = text.strip_prefix("\t.reg .") else { continue };
-            let mut words = declaration.trim_end_matches(';').split([' ', ',']).filter(|word| !word.is_empty());
+            let mut words =
+                declaration.trim_end_matches(';').split([' ', ',']).filter(|word| !word.is_empty());
             let Some(ty) = words.next() else { continue };
             for name in words {
                 types.insert(name.split('<').next().unwrap_or(name).to_owned(), ty.to_owned());

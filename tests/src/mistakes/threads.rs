@@ -17,7 +17,8 @@ pub const MISTAKES: [Mistake; 8] = [
             let is_read = pair.second.reads().contains(&result);
             let mut guarded = pair.first.clone();
             guarded.guard = Some(guard.to_owned());
-            (is_kept && is_only && is_read && pair.first.guard.is_none()).then(|| Change::First(vec![guarded]))
+            (is_kept && is_only && is_read && pair.first.guard.is_none())
+                .then(|| Change::First(vec![guarded]))
         })
     }),
     Mistake::new("shuffle-uniform", "all lanes of a shuffle hold one value", [9, 9], |lines| {
@@ -48,19 +49,27 @@ pub const MISTAKES: [Mistake; 8] = [
             is_lane
         })
     }),
-    Mistake::new("copy-not-awaited", "an asynchronous copy is done when the next instruction starts", [9, 9], |lines| {
-        remove(lines, |inst| inst.is(&["cp"]) && (inst.has("wait_group") || inst.has("wait_all")))
-    }),
-    Mistake::new("fragment-order", "the registers of a matrix fragment may stand in any order", [9, 9], |lines| {
-        each(lines, |inst| {
-            let is_matrix = inst.is(&["mma"]) && inst.operands.len() >= 4;
-            let Some(operand) = inst.operands.get_mut(3).filter(|_| is_matrix) else { return false };
-            let list = operand.trim_start_matches('{').trim_end_matches('}');
-            let mut elements: Vec<&str> = list.split(", ").collect();
-            let can = elements.len() > 1;
-            elements.swap(0, usize::from(can));
-            *operand = format!("{{{}}}", elements.join(", "));
-            can
-        })
-    }),
+    Mistake::new(
+        "copy-not-awaited",
+        "an asynchronous copy is done when the next instruction starts",
+        [9, 9],
+        |lines| remove(lines, |inst| inst.is(&["cp"]) && (inst.has("wait_group") || inst.has("wait_all"))),
+    ),
+    Mistake::new(
+        "fragment-order",
+        "the registers of a matrix fragment may stand in any order",
+        [9, 9],
+        |lines| {
+            each(lines, |inst| {
+                let is_matrix = inst.is(&["mma"]) && inst.operands.len() >= 4;
+                let Some(operand) = inst.operands.get_mut(3).filter(|_| is_matrix) else { return false };
+                let list = operand.trim_start_matches('{').trim_end_matches('}');
+                let mut elements: Vec<&str> = list.split(", ").collect();
+                let can = elements.len() > 1;
+                elements.swap(0, usize::from(can));
+                *operand = format!("{{{}}}", elements.join(", "));
+                can
+            })
+        },
+    ),
 ];

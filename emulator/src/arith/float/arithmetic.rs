@@ -10,7 +10,7 @@ use std::array::from_fn;
 
 use super::approximate;
 use super::finish::Finish;
-use super::format::{Format, Rounding, double_bits, single_bits};
+use super::format::{Format, Rounding, double_bits, for_format, single_bits};
 use super::map::{FloatType, Packing, map};
 use super::operation::{Add, Divide, Fused, Multiply, Operation, Reciprocal, SquareRoot, Subtract};
 use super::qualifiers::Qualifiers;
@@ -80,10 +80,10 @@ impl Spec {
                 (true, false) => native::<O, N, true, false>(float.packing),
                 (true, true) => native::<O, N, true, true>(float.packing),
             },
-            (format, rounding) => map(float.packing, move |bits: [u64; N]| {
-                let values = bits.map(|bits| finish.read(format, bits));
-                finish.write(format, O::unrounded(values, rounding))
-            }),
+            (format, rounding) => for_format!(format, FORMAT => map(float.packing, move |bits: [u64; N]| {
+                let values = bits.map(|bits| finish.read(FORMAT, bits));
+                finish.write(FORMAT, O::unrounded(values, rounding))
+            })),
         })
     }
 }

@@ -3,7 +3,7 @@
 //! The ordered comparisons are false where a source is NaN, the unordered ones true; `num` and `nan` ask for that
 //! alone. `-0` equals `+0`.
 
-use super::format::Format;
+use super::format::{Format, for_format};
 use super::map::{FloatType, Packing, map};
 use super::qualifiers::Qualifiers;
 use crate::arith::{Evaluator, Request};
@@ -50,7 +50,7 @@ impl Relation {
         Some(Self { less, equal, greater, unordered })
     }
 
-    #[inline]
+    #[inline(always)]
     fn holds(self, a: f64, b: f64) -> bool {
         let (less, equal, greater) = (a < b, a == b, a > b);
         let unordered = !(less | equal | greater);
@@ -83,7 +83,7 @@ impl Combination {
         sources == if matches!(self, Self::None) { 2 } else { 3 }
     }
 
-    #[inline]
+    #[inline(always)]
     fn apply(self, outcome: bool, predicate: bool) -> bool {
         match self {
             Self::None => outcome,
@@ -105,13 +105,13 @@ struct Comparison {
 }
 
 impl Comparison {
-    #[inline]
+    #[inline(always)]
     fn outcome(self, a: u64, b: u64) -> bool {
         let value = |bits| self.format.decode(if self.flush { self.format.flush(bits) } else { bits });
         self.relation.holds(value(a), value(b))
     }
 
-    #[inline]
+    #[inline(always)]
     fn combine(self, outcome: bool, predicate: u64) -> u64 {
         u64::from(self.combination.apply(outcome, (predicate & 1 != 0) != self.negated))
     }
@@ -141,7 +141,9 @@ fn set_predicate(mut qualifiers: Qualifiers, request: &Request) -> Option<Evalua
         Packing::Pair(bits) => comparison.outcome(a >> bits, b >> bits),
     };
     Some(match (results, has_predicate) {
-        (1, false) => map(Packing::Single, move |[a, b]: [u64; 2]| u64::from(comparison.outcome(a, b))),
+        (1, false) => for_format!(float.format, FORMAT => map(Packing::Single, move |[a, b]: [u64; 2]| {
+            u64::from(Comparison { format: FORMAT, ..comparison }.outcome(a, b))
+        })),
         (1, true) => {
             map(Packing::Single, move |[a, b, c]: [u64; 3]| comparison.combine(comparison.outcome(a, b), c))
         }

@@ -4,7 +4,7 @@
 //! result is the canonical NaN. `.abs` takes absolute values first, and `.xorsign` gives the result the exclusive or of
 //! the sources' signs, NaN sources included, unless it is NaN itself.
 
-use super::format::Format;
+use super::format::{Format, for_format};
 use super::map::{FloatType, map};
 use super::qualifiers::Qualifiers;
 use crate::arith::{Evaluator, Request};
@@ -14,7 +14,6 @@ pub fn evaluator(mut qualifiers: Qualifiers, request: &Request) -> Option<Evalua
     let float = qualifiers.take_first(FloatType::parse)?;
     let flushes = request.dialect.flushes && float.format == Format::F32;
     let extreme = Extreme {
-        format: float.format,
         greatest: qualifiers.root == "max",
         flush: qualifiers.take("ftz") || flushes,
         nan: qualifiers.take("NaN"),
@@ -24,21 +23,20 @@ pub fn evaluator(mut qualifiers: Qualifiers, request: &Request) -> Option<Evalua
     if !qualifiers.is_empty() || request.results != 1 || extreme.xor_sign && !extreme.absolute {
         return None;
     }
-    match request.sources {
-        2 if extreme.absolute == extreme.xor_sign => {
-            Some(map(float.packing, move |[a, b]: [u64; 2]| extreme.of(&[a, b])))
-        }
-        3 if float.format == Format::F32 && !extreme.xor_sign => {
-            Some(map(float.packing, move |[a, b, c]: [u64; 3]| extreme.of(&[a, b, c])))
-        }
+    let pair = extreme.absolute == extreme.xor_sign;
+    let three = float.format == Format::F32 && !extreme.xor_sign;
+    for_format!(float.format, FORMAT => match request.sources {
+        2 if pair => Some(map(float.packing, move |[a, b]: [u64; 2]| extreme.of(FORMAT, a, b))),
+        3 if three => Some(map(float.packing, move |[a, b, c]: [u64; 3]| {
+            extreme.of(FORMAT, extreme.of(FORMAT, a, b), c)
+        })),
         _ => None,
-    }
+    })
 }
 
 /// Which extreme, and how.
 #[derive(Clone, Copy)]
 struct Extreme {
-    format: Format,
     greatest: bool,
     flush: bool,
     nan: bool,
@@ -47,38 +45,26 @@ struct Extreme {
 }
 
 impl Extreme {
-    #[inline]
-    fn of(self, sources: &[u64]) -> u64 {
-        let sign = self.format.sign();
-        let mut signs = 0;
-        let mut nans = 0;
-        let mut best: Option<u64> = None;
-        for &source in sources {
-            let source = if self.flush { self.format.flush(source) } else { source & (sign | sign - 1) };
-            signs ^= source & sign;
-            let source = if self.absolute { source & !sign } else { source };
-            if self.format.is_nan(source) {
-                nans += 1;
-                continue;
-            }
-            let better = |other| (self.rank(source) > self.rank(other)) == self.greatest;
-            best = Some(best.filter(|&other| !better(other)).unwrap_or(source));
-        }
-        match best {
-            Some(best) if nans == 0 || !self.nan => {
-                if self.xor_sign {
-                    best & !sign | signs
-                } else {
-                    best
-                }
-            }
-            _ => self.format.nan(),
-        }
+    /// The extreme of two sources. A NaN that this gives is canonical, and stays one when it is a source again.
+    #[inline(always)]
+    fn of(self, format: Format, a: u64, b: u64) -> u64 {
+        let sign = format.sign();
+        let read = |bits: u64| if self.flush { format.flush(bits) } else { bits & format.mask() };
+        let (a, b) = (read(a), read(b));
+        let signs = (a ^ b) & sign;
+        let (a, b) = if self.absolute { (a & !sign, b & !sign) } else { (a, b) };
+        let (a_nan, b_nan) = (format.is_nan(a), format.is_nan(b));
+        let first = (rank(format, a) > rank(format, b)) == self.greatest;
+        let number = if first & !a_nan | b_nan { a } else { b };
+        let signed = if self.xor_sign { number & !sign | signs } else { number };
+        let nan = if self.nan { a_nan | b_nan } else { a_nan & b_nan };
+        if nan { format.nan() } else { signed }
     }
+}
 
-    /// An integer that orders like the numbers do, with `-0` below `+0`.
-    fn rank(self, bits: u64) -> u64 {
-        let sign = self.format.sign();
-        if bits & sign == 0 { bits | sign } else { !bits & (sign | sign - 1) }
-    }
+/// An integer that orders like the numbers do, with `-0` below `+0`.
+#[inline(always)]
+fn rank(format: Format, bits: u64) -> u64 {
+    let sign = format.sign();
+    if bits & sign == 0 { bits | sign } else { !bits & format.mask() }
 }

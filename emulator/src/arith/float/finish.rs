@@ -28,14 +28,14 @@ impl Finish {
     }
 
     /// The value of a source.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn read(self, format: Format, bits: u64) -> f64 {
         format.decode(if self.flush { format.flush(bits) } else { bits })
     }
 
     /// The bits of a result whose value, exact or rounded to odd, is `value`.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn write(self, format: Format, value: f64) -> u64 {
         let bits = format.encode(self.clamp(value), self.rounding);
@@ -43,7 +43,7 @@ impl Finish {
     }
 
     /// `.sat` and `.relu`. Both limits are values of every format, so clamping before rounding is the same as behind.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn clamp(self, value: f64) -> f64 {
         if self.saturate {

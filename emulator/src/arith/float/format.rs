@@ -3,6 +3,8 @@
 //! Every format narrower than `f64` decodes exactly into an `f64`. A result that is exact in `f64`, or was rounded to
 //! odd there (see [`super::exact`]), encodes with a single correct rounding in any mode: round-to-odd keeps whether
 //! the value lay below, on or above each midpoint of a format with at least two bits less.
+//!
+//! What evaluators call is inlined always: only then are the formats of their loops constants.
 
 /// How a value between two neighbours of a format is rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +88,12 @@ impl Format {
         1 << (self.bits() - 1)
     }
 
+    /// All bits of a value.
+    #[must_use]
+    pub const fn mask(self) -> u64 {
+        self.sign() | self.magnitude()
+    }
+
     /// All bits but the sign.
     #[must_use]
     pub const fn magnitude(self) -> u64 {
@@ -139,7 +147,7 @@ impl Format {
 
     /// `bits` with a subnormal turned into zero of the same sign; bits above the format are dropped.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub const fn flush(self, bits: u64) -> u64 {
         let magnitude = bits & self.magnitude();
         let kept = if magnitude < self.smallest_normal() { 0 } else { magnitude };
@@ -153,7 +161,7 @@ impl Format {
 
     /// The value of `bits`, exactly; bits above the format are ignored.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn decode(self, bits: u64) -> f64 {
         match self {
             Self::F64 => return f64::from_bits(bits),
@@ -176,13 +184,16 @@ impl Format {
 
     /// `value` rounded once; overflow gives infinity or the largest value, as `rounding` says.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn encode(self, value: f64, rounding: Rounding) -> u64 {
         if self == Self::F64 {
             return double_bits(value);
         }
         if self == Self::F32 && rounding == Rounding::NearestEven {
             return single_bits(value as f32);
+        }
+        if self.specials == Specials::Ieee && self.fraction_bits < 23 && rounding == Rounding::NearestEven {
+            return self.nearest(value);
         }
         if value.is_nan() {
             return self.nan();
@@ -198,7 +209,26 @@ impl Format {
         sign | self.round(sign != 0, hidden | fraction, exponent.max(1) - 1075, rounding)
     }
 
+    /// `value` rounded to nearest even, for formats inside `f32`, without branches.
+    ///
+    /// Adding and taking away `1.5 * 2^52` last places makes the processor round to that place.
+    #[inline(always)]
+    fn nearest(self, value: f64) -> u64 {
+        // The first power of two past the largest value is infinity, and so is everything above it.
+        let magnitude = value.abs().min(power_of_two(1 << (self.exponent_bits - 1)));
+        let exponent = (magnitude.to_bits() >> 52) as i32 - 1023;
+        let place = (exponent - self.fraction_bits as i32).max(self.last_place());
+        let shifter = 1.5 * power_of_two(place + 52);
+        let rounded = (magnitude + shifter) - shifter;
+        // With the smallest normal value moved to that of `f32`, the bits of both formats differ by a shift.
+        let scale = power_of_two(self.last_place() + self.fraction_bits as i32 + 126) as f32;
+        let bits = u64::from((rounded as f32 / scale).to_bits() >> (23 - self.fraction_bits));
+        let sign = if value.is_sign_negative() { self.sign() } else { 0 };
+        if value.is_nan() { self.nan() } else { sign | bits.min(self.infinity()) }
+    }
+
     /// `significand * 2^exponent` rounded once, as the bits of its magnitude.
+    #[inline]
     #[must_use]
     pub fn round(self, negative: bool, significand: u64, exponent: i32, rounding: Rounding) -> u64 {
         if significand == 0 {
@@ -213,7 +243,7 @@ impl Format {
             Rounding::Zero => false,
             Rounding::Down => negative && rest != 0,
             Rounding::Up => !negative && rest != 0,
-            Rounding::Random { bits, width } => (rest >> (64 - width)) + u64::from(bits) >> width != 0,
+            Rounding::Random { bits, width } => ((rest >> (64 - width)) + u64::from(bits)) >> width != 0,
         };
         // The hidden bit of `kept` adds one to the exponent, and so does a carry out of the fraction. A place below
         // which the whole range of the format lies would overflow the field, so it is cut off first.
@@ -231,6 +261,32 @@ impl Format {
         if to_largest { self.largest() } else { self.infinity().min(self.nan()) }
     }
 }
+
+/// `$body` with `$name` as a constant: expands to a match with one arm, compiled by itself, for each arithmetic format.
+macro_rules! for_format {
+    ($format:expr, $name:ident => $body:expr) => {
+        match $format {
+            Format::F16 => {
+                const $name: Format = Format::F16;
+                $body
+            }
+            Format::BF16 => {
+                const $name: Format = Format::BF16;
+                $body
+            }
+            Format::F32 => {
+                const $name: Format = Format::F32;
+                $body
+            }
+            Format::F64 => {
+                const $name: Format = Format::F64;
+                $body
+            }
+            _ => unreachable!("arithmetic has four formats"),
+        }
+    };
+}
+pub(crate) use for_format;
 
 /// Half of a last place, as [`split_at`] gives it.
 const HALF: u64 = 1 << 63;
@@ -254,14 +310,14 @@ fn power_of_two(exponent: i32) -> f64 {
 
 /// The bits of `value`, NaN made canonical.
 #[must_use]
-#[inline]
+#[inline(always)]
 pub fn single_bits(value: f32) -> u64 {
     u64::from(if value.is_nan() { Format::F32.nan() as u32 } else { value.to_bits() })
 }
 
 /// The bits of `value`, NaN made canonical.
 #[must_use]
-#[inline]
+#[inline(always)]
 pub fn double_bits(value: f64) -> u64 {
     if value.is_nan() { Format::F64.nan() } else { value.to_bits() }
 }

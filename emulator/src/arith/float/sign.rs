@@ -13,7 +13,6 @@ pub fn evaluator(mut qualifiers: Qualifiers, request: &Request) -> Option<Evalua
     let FloatType { format, packing } = qualifiers.take_first(FloatType::parse)?;
     let wide = format.bits() >= 32 && packing == Packing::Single;
     let sign = format.sign();
-    let all = sign | format.magnitude();
     if request.results != 1 {
         return None;
     }
@@ -24,7 +23,7 @@ pub fn evaluator(mut qualifiers: Qualifiers, request: &Request) -> Option<Evalua
             let negate = qualifiers.root == "neg";
             qualifiers.is_empty().then(|| {
                 map(packing, move |[a]: [u64; 1]| {
-                    let a = if flush { format.flush(a) } else { a & all };
+                    let a = if flush { format.flush(a) } else { a & format.mask() };
                     if negate { a ^ sign } else { a & !sign }
                 })
             })

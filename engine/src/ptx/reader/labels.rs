@@ -1,6 +1,6 @@
 //! Labels of a function: declared anywhere in a scope, referred to from it and from the scopes inside.
 
-use ptxopt_components::ids::NameId;
+use ptxopt_components::ids::{Id, NameId};
 
 /// A declared label.
 #[derive(Clone, Copy, Debug)]
@@ -26,12 +26,15 @@ pub(super) enum Place {
     Table { target: u32 },
 }
 
-/// A reference whose label is not known yet.
+/// A reference from an open scope, or one that has closed since.
 #[derive(Clone, Copy, Debug)]
 struct Reference {
     name: NameId,
     offset: u32,
     place: Place,
+    /// The reference before it to the same name that has no label yet either.
+    before: Option<u32>,
+    is_resolved: bool,
 }
 
 /// A reference and the label that it means.
@@ -51,23 +54,38 @@ pub(super) struct Labels {
     pub resolved: Vec<Resolved>,
     /// Labels of the open scopes, as indices into `all`.
     open: Vec<u32>,
-    pending: Vec<Reference>,
-    /// By name: label of the scope that is closing, valid where the stamp is current.
-    by_name: Vec<(u32, u32)>,
+    /// Every reference, in textual order.
+    references: Vec<Reference>,
+    by_name: Vec<Named>,
+    /// Of the function.
     stamp: u32,
+    /// Of the scope that is closing.
+    closing: u32,
+}
+
+/// What there is of one name. Each field is valid where its stamp is current.
+#[derive(Clone, Copy, Default)]
+struct Named {
+    stamp: u32,
+    /// The last reference without a label; those before it are chained.
+    last: Option<u32>,
+    /// The last scope that had a label of this name.
+    declared: u32,
 }
 
 impl Labels {
+    /// Forgets the function before.
     pub(super) fn clear(&mut self) {
         self.all.clear();
         self.resolved.clear();
         self.open.clear();
-        self.pending.clear();
+        self.references.clear();
+        self.stamp += 1;
     }
 
-    /// How many labels and references are open: what a scope remembers when it opens.
+    /// How many labels are open, and references are made: what a scope remembers when it opens.
     pub(super) fn marks(&self) -> (usize, usize) {
-        (self.open.len(), self.pending.len())
+        (self.open.len(), self.references.len())
     }
 
     pub(super) fn declare(&mut self, label: Label) {
@@ -76,45 +94,53 @@ impl Labels {
     }
 
     pub(super) fn refer_from_operand(&mut self, name: NameId, offset: u32, inst: u32, slot: u16) {
-        self.pending.push(Reference { name, offset, place: Place::Operand { inst, slot } });
+        self.refer(name, offset, Place::Operand { inst, slot });
     }
 
     pub(super) fn refer_from_table(&mut self, name: NameId, offset: u32, target: u32) {
-        self.pending.push(Reference { name, offset, place: Place::Table { target } });
+        self.refer(name, offset, Place::Table { target });
     }
 
-    /// Closes the scope that opened at `marks`: its references meet its labels, and the rest is left to the scope
-    /// around. Gives the second of two labels with one name, if there are such.
-    pub(super) fn close(&mut self, (labels, pending): (usize, usize)) -> Result<(), Label> {
-        self.stamp += 1;
-        for &index in &self.open[labels..] {
-            let label = self.all[index as usize];
-            let slot = label.name.0 as usize;
-            if self.by_name.len() <= slot {
-                self.by_name.resize(slot + 1, (0, 0));
-            }
-            if self.by_name[slot].0 == self.stamp {
+    fn refer(&mut self, name: NameId, offset: u32, place: Place) {
+        let index = self.references.len() as u32;
+        let before = self.named(name).last.replace(index);
+        self.references.push(Reference { name, offset, place, before, is_resolved: false });
+    }
+
+    fn named(&mut self, name: NameId) -> &mut Named {
+        if self.by_name.len() <= name.index() {
+            self.by_name.resize(name.index() + 1, Named::default());
+        }
+        let (named, stamp) = (&mut self.by_name[name.index()], self.stamp);
+        if named.stamp != stamp {
+            *named = Named { stamp, last: None, declared: named.declared };
+        }
+        named
+    }
+
+    /// Closes the scope that opened at `marks`: its labels take the references that were made since and mean no label
+    /// of a scope inside; others wait for a scope around. Each reference is touched once, however deep scopes nest.
+    /// Gives the second of two labels with one name, if there are such.
+    pub(super) fn close(&mut self, (labels, references): (usize, usize)) -> Result<(), Label> {
+        self.closing += 1;
+        for place in labels..self.open.len() {
+            let index = self.open[place];
+            let (label, closing) = (self.all[index as usize], self.closing);
+            let named = self.named(label.name);
+            if std::mem::replace(&mut named.declared, closing) == closing {
                 return Err(label);
             }
-            self.by_name[slot] = (self.stamp, index);
+            let mut last = named.last;
+            while let Some(at) = last.filter(|&at| at as usize >= references) {
+                let reference = &mut self.references[at as usize];
+                reference.is_resolved = true;
+                self.resolved.push(Resolved { place: reference.place, label: index });
+                self.all[index as usize].is_target = true;
+                last = reference.before;
+            }
+            self.named(label.name).last = last;
         }
         self.open.truncate(labels);
-        let Self { all, resolved, by_name, stamp, pending: references, .. } = self;
-        let mut kept = pending;
-        for at in pending..references.len() {
-            let reference = references[at];
-            match by_name.get(reference.name.0 as usize) {
-                Some(&(seen, label)) if seen == *stamp => {
-                    all[label as usize].is_target = true;
-                    resolved.push(Resolved { place: reference.place, label });
-                }
-                _ => {
-                    references[kept] = reference;
-                    kept += 1;
-                }
-            }
-        }
-        references.truncate(kept);
         Ok(())
     }
 
@@ -131,6 +157,7 @@ impl Labels {
 
     /// The first reference that no scope resolved: its name and byte offset.
     pub(super) fn unresolved(&self) -> Option<(NameId, u32)> {
-        self.pending.first().map(|reference| (reference.name, reference.offset))
+        let reference = self.references.iter().find(|reference| !reference.is_resolved)?;
+        Some((reference.name, reference.offset))
     }
 }

@@ -7,13 +7,23 @@
 //! An instruction whose root is unknown, or whose operands fit no signature, is kept whole and pinned: every register
 //! that it names is read and written.
 
+mod directive;
+mod fresh;
+mod instruction;
 mod labels;
+mod left;
 mod literal;
 mod operand;
+mod ranges;
 mod scopes;
 mod statement;
+mod table;
+mod variable;
+
+pub use left::LeftReason;
 
 use super::cursor::Cursor;
+use super::declaration::RegisterDeclarator;
 use super::scan::{FunctionText, Module};
 use crate::cfg::build::connect;
 use crate::diagnostics::{Diagnostic, Problem, shown_name};
@@ -23,11 +33,16 @@ use labels::{Labels, Place};
 use ptxopt_components::anchor::{AnchorKind, TableKind};
 use ptxopt_components::block::{BlockEdges, BlockHead, BlockLabel, BlockOrder};
 use ptxopt_components::code_object::{CodeFlags, CodeSpans, CodeState, CodeText};
-use ptxopt_components::ids::{BlockId, Id, Maybe, Span, VRegId};
+use ptxopt_components::ids::{BlockId, CodeId, Id, Maybe, Span, VRegId};
 use ptxopt_components::instruction::{InstHead, Marks};
 use ptxopt_components::operand::Operand;
+use ptxopt_components::types::PackedType;
 use ptxopt_components::vreg::VRegFlags;
 use scopes::{Binding, Scopes};
+
+/// Edges of a function through branch tables: 32 MB in each direction. Branches times targets grow like the square of
+/// the text, and such a function keeps its text.
+const EDGES_MAX: usize = 1 << 22;
 
 /// Memory that the reader uses again for each batch.
 #[derive(Default)]
@@ -50,6 +65,7 @@ struct First {
     anchor: usize,
     decl: usize,
     table: usize,
+    target: usize,
 }
 
 /// Reads functions of one module into the tables of a batch.
@@ -64,8 +80,8 @@ pub struct Reader<'t, 'a> {
     wants_verbatim: bool,
     /// The statement at hand has a branch table among its operands.
     names_branch_table: bool,
-    /// The function holds something that rows cannot say: it keeps its text.
-    is_left: bool,
+    /// Why the function keeps its text, if it does.
+    left: Option<LeftReason>,
     scopes: &'a mut Scopes,
     labels: &'a mut Labels,
     operands: &'a mut Vec<Operand>,
@@ -103,7 +119,7 @@ pub fn read(
         carry: None,
         wants_verbatim: false,
         names_branch_table: false,
-        is_left: false,
+        left: None,
         scopes,
         labels,
         operands,
@@ -116,9 +132,6 @@ pub fn read(
 }
 
 impl Reader<'_, '_> {
-    /// Open scopes inside a body: the module's registers, the formals, and the body itself.
-    const BODY_DEPTH: usize = 3;
-
     fn function(&mut self, function: &FunctionText) -> Result<(), Diagnostic> {
         self.first = First {
             inst: self.out.inst_heads.len(),
@@ -127,19 +140,16 @@ impl Reader<'_, '_> {
             anchor: self.out.pools.anchors.len(),
             decl: self.out.pools.decls.len(),
             table: self.out.pools.tables.len(),
+            target: self.out.pools.targets.len(),
         };
         self.carry = None;
-        self.is_left = false;
+        self.left = None;
         self.labels.clear();
         self.is_table_named.clear();
         self.scopes.start_function();
         self.cursor.pos = function.header.first as usize;
+        // Of the module's registers, and of the formals.
         self.open_scope();
-        for declaration in &self.module.registers {
-            self.cursor.pos = declaration.first as usize;
-            self.registers(VRegFlags::MODULE | VRegFlags::FORMAL | VRegFlags::INITIALISED)?;
-        }
-        self.cursor.pos = function.header.first as usize;
         self.open_scope();
         self.cursor.pos = function.header.first as usize;
         self.formals(function)?;
@@ -185,11 +195,14 @@ impl Reader<'_, '_> {
                     }
                     continue;
                 }
-                byte if Cursor::continues_name(byte) => {
+                byte if Cursor::is_digit(byte) => {
+                    self.cursor.name();
+                    continue;
+                }
+                byte if Cursor::starts_name(byte) => {
                     self.cursor.name();
                     name_seen |= first == function.name.first as usize;
-                    let is_name = Cursor::starts_name(byte);
-                    if depth > 0 && is_name {
+                    if depth > 0 {
                         let name = self.out.pools.names.intern(self.cursor.text, first, self.cursor.pos);
                         if !self.scopes.is_bound_here(name) {
                             self.must_rename(name, first, self.cursor.pos);
@@ -208,14 +221,14 @@ impl Reader<'_, '_> {
     /// `.reg .u32 name` in a header, from behind `.reg`.
     fn register_formal(&mut self, flags: VRegFlags) -> Result<(), Diagnostic> {
         self.cursor.skip_blank()?;
-        let ty = ptxopt_components::types::PackedType::new(self.ptx_type()?, 1);
+        let ty = PackedType::new(self.cursor.ptx_type()?, 1);
         self.cursor.skip_blank()?;
         if !Cursor::starts_name(self.cursor.peek()) {
             return Err(self.cursor.unexpected("a register name"));
         }
         let first = self.cursor.name();
         let end = self.cursor.pos;
-        self.declare_single(first, end, ty, flags)?;
+        self.declare_single(RegisterDeclarator { first, end, count: None, ty }, flags)?;
         // A result must have a row even if the body never names it: it is live at every return.
         self.register_of_single((self.scopes.singles.len() - 1) as u32)?;
         Ok(())
@@ -227,7 +240,7 @@ impl Reader<'_, '_> {
         self.number_blocks();
         self.place_in_blocks();
         self.resolve_references();
-        self.drop_needless_labels();
+        self.place_block_labels();
         let out = &mut *self.out;
         let spans = CodeSpans {
             insts: Span::between(self.first.inst, out.inst_heads.len()),
@@ -237,25 +250,68 @@ impl Reader<'_, '_> {
             decls: Span::between(self.first.decl, out.pools.decls.len()),
             tables: Span::between(self.first.table, out.pools.tables.len()),
         };
-        connect(out, &spans);
         let blocks_in = spans.blocks.count + self.controls_in_mid_block();
+        let insts_in = spans.insts.count;
+        self.leave_if(self.names_meet());
+        let spans = if self.edge_count() > EDGES_MAX { self.without_rows(spans) } else { spans };
         let out = &mut *self.out;
-        out.code_spans.push(spans);
+        connect(out, &spans);
         let mut flags = CodeFlags::SELECTED;
         flags.set(CodeFlags::ENTRY, function.is_entry);
-        flags.set(
-            CodeFlags::LEFT,
-            self.is_left || !self.fresh_names_are_unique() || self.captures_a_loose_word(),
-        );
-        let out = &mut *self.out;
+        flags.set(CodeFlags::LEFT, self.left.is_some());
+        out.left.extend(self.left.map(|reason| (CodeId::new(out.code_spans.len()), reason)));
+        out.code_spans.push(spans);
         out.code_states.push(CodeState { flags, inst_epoch: 1, cfg_epoch: 1, progress: 0 });
         out.code_texts.push(CodeText {
             header: function.header,
             body: function.body,
             name: function.name,
-            insts_in: spans.insts.count,
+            insts_in,
             blocks_in,
         });
+    }
+
+    /// Edges that lead out of branches through tables, over all branches.
+    fn edge_count(&self) -> usize {
+        let out = &self.out;
+        let tables = &out.pools.tables[self.first.table..];
+        if tables.is_empty() {
+            return 0;
+        }
+        let heads = &out.inst_heads[self.first.inst..];
+        let operands = &out.inst_operands[self.first.inst..];
+        let controls = heads.iter().zip(operands).filter(|(head, _)| head.marks.contains(Marks::CONTROL));
+        let named = controls.flat_map(|(head, row)| row.get(head.operand_count, &out.pools.operands));
+        named.filter_map(|operand| operand.as_table()).map(|table| tables[table.index()].targets.len()).sum()
+    }
+
+    /// Takes the rows of the function back but for an empty entry: it keeps its text, and no table has to hold them.
+    #[cold]
+    fn without_rows(&mut self, spans: CodeSpans) -> CodeSpans {
+        self.leave(LeftReason::TooManyEdges);
+        let (out, first) = (&mut *self.out, self.first);
+        out.inst_heads.truncate(first.inst);
+        out.inst_operands.truncate(first.inst);
+        out.inst_places.truncate(first.inst);
+        out.block_heads.truncate(first.block + 1);
+        out.block_edges.truncate(first.block + 1);
+        out.block_orders.truncate(first.block + 1);
+        out.block_labels.truncate(first.block + 1);
+        out.block_heads[first.block] = BlockHead::default();
+        out.vreg_heads.truncate(first.vreg);
+        out.vreg_names.truncate(first.vreg);
+        out.pools.anchors.truncate(first.anchor);
+        out.pools.decls.truncate(first.decl);
+        out.pools.tables.truncate(first.table);
+        let emptied = |span: Span| Span { count: 0, ..span };
+        CodeSpans {
+            insts: emptied(spans.insts),
+            blocks: Span { count: 1, ..spans.blocks },
+            vregs: emptied(spans.vregs),
+            anchors: emptied(spans.anchors),
+            decls: emptied(spans.decls),
+            tables: emptied(spans.tables),
+        }
     }
 
     /// Control-flow instructions with another instruction behind them in their block: where phase 6 will split. A
@@ -339,30 +395,23 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Removes the anchors of labels that are written as their block's label anyway.
-    fn drop_needless_labels(&mut self) {
+    /// Moves the anchors of labels that are written as their block's label into that block. The writer passes them over
+    /// there; where the block is merged or dies, the label that a debug section names is still written.
+    fn place_block_labels(&mut self) {
         let (text, first) = (self.cursor.text, self.first);
         let out = &mut *self.out;
         let (names, labels) = (&out.pools.names, &out.block_labels[first.block..]);
-        let is_block_label = |block: BlockId, label: Span| {
-            let name = labels[block.index()].name.get();
+        let has_label = |block: BlockId, label: Span| {
+            let name = labels.get(block.index()).and_then(|label| label.name.get());
             name.is_some_and(|name| names.bytes(text, name) == &text[label.range()])
         };
-        let mut kept = first.anchor;
-        for at in first.anchor..out.pools.anchors.len() {
-            let anchor = out.pools.anchors[at];
+        for anchor in &mut out.pools.anchors[first.anchor..] {
             // The anchor was pushed before its label was counted, so it lies in the block before.
             let own = BlockId(anchor.block.0 + 1);
-            let next = (own.index() < labels.len()).then_some(own);
-            let is_needless = anchor.kind == AnchorKind::DebugLabel
-                && (is_block_label(anchor.block, anchor.text)
-                    || next.is_some_and(|block| is_block_label(block, anchor.text)));
-            if !is_needless {
-                out.pools.anchors[kept] = anchor;
-                kept += 1;
+            if anchor.kind == AnchorKind::DebugLabel && has_label(own, anchor.text) {
+                anchor.block = own;
             }
         }
-        out.pools.anchors.truncate(kept);
     }
 }
 

@@ -1,19 +1,24 @@
 //! Operands of an instruction: pushed one by one, with their punctuation as the instruction's shape.
 
 use super::Reader;
+use super::left::LeftReason;
 use super::scopes::Binding;
 use crate::diagnostics::{Diagnostic, Problem};
 use crate::forms::Operands;
+use crate::ptx::constant::WARP_SIZE;
 use crate::ptx::cursor::Cursor;
 use ptxopt_components::anchor::TableKind;
 use ptxopt_components::form::shape;
 use ptxopt_components::ids::{NameId, VRegId};
 use ptxopt_components::operand::{LiteralKind, OPERAND_ID_MAX, Operand, Selector};
 use ptxopt_components::special_registers;
-use ptxopt_components::types::{PtxType, RegClass};
+use ptxopt_components::types::RegClass;
 
 /// Operands of one instruction, `wgmma` with its 128 accumulators included.
 const OPERANDS_MAX: usize = 4096;
+
+/// Registers of a copied statement, and the text between them. Rows count operands in 16 bits.
+const COPIED_PARTS_MAX: usize = u16::MAX as usize - 16;
 
 impl Reader<'_, '_> {
     /// Reads operands and punctuation up to the semicolon, which is left standing.
@@ -119,14 +124,20 @@ impl Reader<'_, '_> {
                 let mut behind = self.cursor;
                 behind.pos += 1;
                 behind.skip_blank()?;
-                if !Cursor::starts_name(behind.peek()) {
+                if !Cursor::starts_name(behind.peek()) || behind.is_at_warp_size() {
                     return self.literal_operand();
                 }
                 self.cursor = behind;
                 self.predicate(true)
             }
-            b'-' if Cursor::starts_name(self.cursor.peek_at(1)) && self.cursor.peek_at(1) != b'W' => {
-                self.cursor.pos += 1;
+            b'-' => {
+                let mut behind = self.cursor;
+                behind.pos += 1;
+                behind.skip_blank()?;
+                if !Cursor::starts_name(behind.peek()) || behind.is_at_warp_size() {
+                    return self.literal_operand();
+                }
+                self.cursor = behind;
                 let first = self.cursor.pos;
                 let operand = self.named_operand()?;
                 let is_register = operand.vreg().is_some_and(|vreg| self.class_of(vreg) == RegClass::R);
@@ -156,6 +167,7 @@ impl Reader<'_, '_> {
         let name = self.out.pools.names.intern(self.cursor.text, first, end);
         match self.scopes.binding(name) {
             Binding::Register(index) => self.register_of_single(index).map(Some),
+            Binding::Unbound => self.register_of_module(name),
             _ => Ok(None),
         }
     }
@@ -181,19 +193,28 @@ impl Reader<'_, '_> {
             Some(vreg) => self.register_operand(vreg),
             None => self.operand_called(first, end)?,
         };
-        let operand = if self.cursor.peek() == b'.' { self.selector(operand)? } else { operand };
-        // `[%rd1+8]`, `[%rd1 + 8]`, `var+8`
+        // `[%rd1+8]`, `[%rd1 + 8]`, `var+8`, `%v.x`
         match self.cursor.peek() {
-            b'+' | b'-' => self.offset_behind(operand),
-            b' ' | b'\t' => {
+            b',' | b';' | b']' | b'}' => Ok(operand),
+            b'.' | b'+' | b'-' | b'[' => self.behind_name(operand, first),
+            _ => {
                 let mut behind = self.cursor;
                 behind.skip_blank()?;
-                match behind.peek() {
-                    b'+' | b'-' => self.offset_behind(operand),
-                    b'[' => self.indexed(operand, first),
-                    _ => Ok(operand),
+                if !matches!(behind.peek(), b'.' | b'+' | b'-' | b'[') {
+                    return Ok(operand);
                 }
+                self.cursor = behind;
+                self.behind_name(operand, first)
             }
+        }
+    }
+
+    /// What stands here, behind the operand whose name started at `first`: a selector, an offset, or an index.
+    fn behind_name(&mut self, operand: Operand, first: usize) -> Result<Operand, Diagnostic> {
+        let operand = if self.cursor.peek() == b'.' { self.selector(operand)? } else { operand };
+        self.cursor.skip_blank()?;
+        match self.cursor.peek() {
+            b'+' | b'-' => self.offset_behind(operand),
             b'[' => self.indexed(operand, first),
             _ => Ok(operand),
         }
@@ -209,6 +230,9 @@ impl Reader<'_, '_> {
         if name.0 as usize > OPERAND_ID_MAX {
             return Err(Diagnostic::new(first, end - first, Problem::TooMany("names")));
         }
+        if let Some(member) = self.member_of_family(name) {
+            return Ok(Operand::symbol(member));
+        }
         match self.scopes.binding(name) {
             Binding::Register(index) => {
                 let vreg = self.register_of_single(index)?;
@@ -216,7 +240,7 @@ impl Reader<'_, '_> {
             }
             Binding::Symbol(written) => {
                 // A later declaration of this name must not be hoisted above its use.
-                self.scopes.mark_written(written);
+                self.scopes.fresh.mark_written(written);
                 Ok(Operand::symbol(written))
             }
             Binding::Special(row) => Ok(Operand::special(row as usize)),
@@ -241,12 +265,15 @@ impl Reader<'_, '_> {
     #[cold]
     fn bind_of_module(&mut self, name: NameId, first: usize) -> Result<Operand, Diagnostic> {
         let bytes = &self.cursor.text[first..self.cursor.pos];
-        if bytes == b"WARP_SZ" {
+        if let Some(vreg) = self.register_of_module(name)? {
+            return Ok(self.register_operand(vreg));
+        }
+        if bytes == WARP_SIZE {
             self.cursor.pos = first;
             return self.literal_operand();
         }
         if self.module.mentions(bytes) {
-            self.scopes.mark_written(name);
+            self.scopes.fresh.mark_written(name);
             self.scopes.bind_for_batch(name, Binding::Symbol(name));
             return Ok(Operand::symbol(name));
         }
@@ -282,11 +309,10 @@ impl Reader<'_, '_> {
     /// `+16`, `-16`, `+-16` behind a register or symbol; the offset may be an expression.
     #[inline]
     fn offset_behind(&mut self, operand: Operand) -> Result<Operand, Diagnostic> {
-        self.cursor.skip_blank()?;
         let is_negative = self.cursor.peek() == b'-';
         self.cursor.pos += 1;
         self.cursor.skip_blank()?;
-        let offset = self.offset()?;
+        let offset = self.cursor.integer_expression()?;
         let offset = if is_negative { offset.wrapping_neg() } else { offset };
         self.with_offset(operand, offset)
     }
@@ -302,30 +328,34 @@ impl Reader<'_, '_> {
     #[cold]
     fn indexed(&mut self, operand: Operand, first: usize) -> Result<Operand, Diagnostic> {
         if operand.vreg().is_some() {
-            self.cursor.skip_blank()?;
             return Err(self.cursor.unexpected("`,` or `;`"));
         }
-        // Copied text cannot follow a new name.
         let mut name = Cursor::new(self.cursor.text, first);
         name.name();
-        self.is_left |= self.is_renamed(first, name.pos);
-        let close = memchr::memchr2(b']', b';', &self.cursor.text[self.cursor.pos..]);
-        match close.map(|at| self.cursor.pos + at) {
-            // A register as an index: the whole statement is copied, so that the register can keep a row.
-            Some(at)
-                if self.cursor.text[self.cursor.pos..at].iter().any(|&byte| Cursor::starts_name(byte)) =>
-            {
-                self.wants_verbatim = true;
-                Err(self.cursor.unexpected("a constant index"))
+        let reason = self.why_not_copied(first, name.pos);
+        self.leave_if(reason);
+        self.cursor.pos += 1;
+        loop {
+            self.cursor.skip_blank()?;
+            match self.cursor.peek() {
+                b']' => break,
+                byte if Cursor::starts_name(byte) => {
+                    // A register as an index: the whole statement is copied, so that the register can keep a row.
+                    self.wants_verbatim = true;
+                    return Err(self.cursor.unexpected("a constant index"));
+                }
+                byte if Cursor::is_digit(byte) => {
+                    self.cursor.name();
+                }
+                b';' | b'"' | b'{' | b'}' => return Err(self.cursor.unexpected("`]`")),
+                _ if self.cursor.is_at_end() => return Err(self.cursor.unexpected("`]`")),
+                _ => self.cursor.pos += 1,
             }
-            Some(at) if self.cursor.text[at] == b']' => {
-                self.cursor.pos = at + 1;
-                self.shape.pop();
-                self.shape.push(shape::INDEXED);
-                Ok(Operand::text(self.new_text(first, self.cursor.pos)?))
-            }
-            _ => Err(self.cursor.unexpected("`]`")),
         }
+        self.cursor.pos += 1;
+        self.shape.pop();
+        self.shape.push(shape::INDEXED);
+        Ok(Operand::text(self.new_text(first, self.cursor.pos)?))
     }
 
     /// Takes the statement from `first` as text between the registers that it names. The cursor moves to the
@@ -360,18 +390,19 @@ impl Reader<'_, '_> {
                 byte if Cursor::starts_name(byte) => {
                     let name = self.cursor.name();
                     let end = self.cursor.pos;
-                    self.is_left |= self.is_renamed(name, end);
+                    let reason = self.why_not_copied(name, end);
+                    self.leave_if(reason);
                     if let Some(vreg) = self.register_at(name, end)? {
+                        if self.operands.len() >= COPIED_PARTS_MAX {
+                            return Err(Diagnostic::new(name, end - name, Problem::TooMany("operands")));
+                        }
                         self.push_chunk(chunk, name)?;
                         let operand = self.register_operand(vreg);
                         self.shape.push(shape::OPERAND);
                         self.operands.push(operand);
                         chunk = end;
                     } else {
-                        let word = self.out.pools.names.intern(self.cursor.text, name, end);
-                        if self.scopes.binding(word) == Binding::Unbound {
-                            self.scopes.note_loose_word(word);
-                        }
+                        self.copied_word(name, end);
                     }
                 }
                 byte if Cursor::is_digit(byte) || byte == b'.' => {
@@ -384,18 +415,36 @@ impl Reader<'_, '_> {
         self.push_chunk(chunk, self.cursor.pos)
     }
 
-    /// Whether the variable or table at `first..end` is written under another name, which copied text cannot follow.
-    pub(super) fn is_renamed(&mut self, first: usize, end: usize) -> bool {
+    /// Notes the word at `first..end` of a copied statement, which is no register.
+    fn copied_word(&mut self, first: usize, end: usize) {
+        let word = self.out.pools.names.intern(self.cursor.text, first, end);
+        match self.scopes.binding(word) {
+            Binding::Unbound if self.member_of_family(word).is_none() => {
+                self.scopes.fresh.note_loose_word(word)
+            }
+            // A later declaration of this name must not be hoisted above its use.
+            Binding::Symbol(written) => {
+                self.scopes.fresh.mark_written(written);
+            }
+            _ => {}
+        }
+    }
+
+    /// Why the name at `first..end` cannot be copied: it is written otherwise than it is spelled, or elsewhere.
+    pub(super) fn why_not_copied(&mut self, first: usize, end: usize) -> Option<LeftReason> {
         let name = self.out.pools.names.intern(self.cursor.text, first, end);
-        match self.scopes.binding(name) {
-            Binding::Symbol(written) => written != name,
-            // A branch table is written before the branch that names it, and copied text has none.
+        let written = match self.scopes.binding(name) {
+            Binding::Symbol(written) => written,
             Binding::Table(index) => {
                 let table = &self.out.pools.tables[self.first.table + index as usize];
-                table.kind == TableKind::Branch || table.name != name
+                if table.kind == TableKind::Branch {
+                    return Some(LeftReason::TableNamedByNoBranch);
+                }
+                table.name
             }
-            _ => false,
-        }
+            _ => return None,
+        };
+        (written != name).then_some(LeftReason::CopiedTextNamesRenamed)
     }
 
     fn push_chunk(&mut self, first: usize, end: usize) -> Result<(), Diagnostic> {
@@ -405,17 +454,6 @@ impl Reader<'_, '_> {
             self.operands.push(Operand::text(text));
         }
         Ok(())
-    }
-
-    /// The type spelled at the dot here, `.b32`.
-    pub(super) fn ptx_type(&mut self) -> Result<PtxType, Diagnostic> {
-        if self.cursor.peek() != b'.' {
-            return Err(self.cursor.unexpected("a type such as `.b32`"));
-        }
-        self.cursor.pos += 1;
-        let first = self.cursor.name();
-        let name = &self.cursor.text[first..self.cursor.pos];
-        PtxType::parse(name).ok_or_else(|| self.cursor.wrong_name(first, Problem::UnknownType))
     }
 }
 

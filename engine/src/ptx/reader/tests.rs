@@ -108,7 +108,8 @@ fn every_spelling_of_a_number_keeps_its_value() {
         ".reg .b64 %rd<2>; .reg .f32 %f<2>; .reg .f64 %fd<2>; mov.u64 %rd1, 0xFFFFFFFFFFFFFFFF; \
                      mov.u64 %rd1, 0b101; mov.u64 %rd1, 017; mov.u64 %rd1, 4294967296; mov.u64 %rd1, 7U; \
                      mov.f32 %f1, 0f3F800000; mov.f64 %fd1, 0d3FF0000000000000; mov.f64 %fd1, 1.5e0; \
-                     mov.u64 %rd1, (1 << 4) + 3 * 2; mov.u64 %rd1, (3 > 2) ? 5 : 6; mov.u64 %rd1, ~0; ret;",
+                     mov.u64 %rd1, (1 << 4) + 3 * 2; mov.u64 %rd1, (3 > 2) ? 5 : 6; mov.u64 %rd1, ~0; \
+                     mov.u64 %rd1, -WARP_SZ; mov.u64 %rd1, !WARP_SZ + 9; ret;",
     );
     for value in [
         "0xFFFFFFFFFFFFFFFF",
@@ -122,12 +123,20 @@ fn every_spelling_of_a_number_keeps_its_value() {
         "22",
         "5",
         "-1",
+        "-32",
+        "9",
     ] {
         assert!(
             text.contains(&format!(" %rd1, {value};")) || text.contains(&format!("1, {value};")),
             "{value}"
         );
     }
+}
+
+#[test]
+fn registers_may_start_like_the_warp_size() {
+    let text = body(".reg .s32 W, WARP_SZ1; vadd.s32.s32.s32 W, - W, -WARP_SZ1; ret;");
+    assert!(text.contains("vadd.s32.s32.s32 W, -W, -WARP_SZ1;"), "{text}");
 }
 
 #[test]
@@ -202,6 +211,127 @@ fn register_parameters_are_not_declared_again() {
     )
     .unwrap();
     assert!(text.contains("{\n\tadd.u32 rv, a, 1;\n\tret;\n}"), "{text}");
+}
+
+/// Each reason why a function keeps its text.
+mod left {
+    use super::super::LeftReason;
+    use super::*;
+
+    /// The reason why the reader leaves a kernel with `body`, with whether its text is kept to the letter.
+    fn reason(body: &str) -> Option<LeftReason> {
+        let text = format!(".version 8.0\n.target sm_90\n.entry k() {{{body}}}");
+        let module = Module::scan(text.as_bytes()).unwrap();
+        let (mut forms, mut scratch, mut tables) =
+            (FormTable::default(), ReaderScratch::default(), CodeTables::default());
+        read(&module, &module.functions, &mut forms, &mut scratch, &mut tables).unwrap();
+        let mut out = Vec::new();
+        let function = tables.view().functions().next().unwrap();
+        write_function(&function, &forms, module.text, &mut WriterScratch::default(), &mut out);
+        let is_kept = out.ends_with(format!("{{{body}}}").as_bytes());
+        let reason = tables.left.first().map(|&(_, reason)| reason);
+        assert_eq!(reason.is_some(), is_kept, "{reason:?}");
+        reason
+    }
+
+    #[test]
+    fn copied_text_names_renamed() {
+        let arrays =
+            "{ .shared .b32 a[4]; st.shared.u32 a[1], 5; } { .shared .b32 a[4]; st.shared.u32 a[1], 6; }";
+        assert_eq!(reason(arrays), Some(LeftReason::CopiedTextNamesRenamed));
+        assert_eq!(reason(&arrays.replace("4]; st.shared.u32 a[1], 6", "4]; st.shared.u32 [a], 6")), None);
+        let unknown = "{ .shared .b32 a; } { .shared .b32 a; frob => a; }";
+        assert_eq!(reason(unknown), Some(LeftReason::CopiedTextNamesRenamed));
+        let pointer = "{ .global .u32 x; } { .global .u32 x; .global .u64 p = x; }";
+        assert_eq!(reason(pointer), Some(LeftReason::CopiedTextNamesRenamed));
+    }
+
+    #[test]
+    fn table_named_by_no_branch() {
+        let table = |user: &str| format!(".reg .b32 r; t: .branchtargets L; {user} L: ret;");
+        assert_eq!(reason(&table("frob r, t;")), Some(LeftReason::TableNamedByNoBranch));
+        assert_eq!(reason(&table("frob => t;")), Some(LeftReason::TableNamedByNoBranch));
+        assert_eq!(reason(&table("brx.idx r, t;")), None);
+    }
+
+    #[test]
+    fn word_captured() {
+        assert_eq!(reason("{ .reg .b32 from; } frob => from;"), Some(LeftReason::WordCaptured));
+        assert_eq!(reason("{ .reg .b32 from<3>; } frob => from1;"), Some(LeftReason::WordCaptured));
+        assert_eq!(reason("{ .reg .b32 other; } frob => from;"), None);
+    }
+
+    #[test]
+    fn family_meets_name() {
+        assert_eq!(reason("{ .local .b32 v<3>; }"), Some(LeftReason::FamilyMeetsName));
+        assert_eq!(reason("{ .reg .b32 v<2>; } .local .b32 v<3>;"), Some(LeftReason::FamilyMeetsName));
+        assert_eq!(reason("{ .reg .b32 v2; } .local .b32 v<3>;"), Some(LeftReason::FamilyMeetsName));
+        // What is declared behind a family can be renamed.
+        assert_eq!(reason(".local .b32 v<3>; { .reg .b32 v2; mov.b32 v2, 1; } frob => v1;"), None);
+    }
+
+    #[test]
+    fn numbers_exhausted() {
+        let ranges = "{ .reg .b32 %r<900000000>; }".repeat(3);
+        assert_eq!(reason(&ranges), Some(LeftReason::NumbersExhausted));
+        assert_eq!(reason(&ranges[..ranges.len() / 3 * 2]), None);
+    }
+
+    #[test]
+    fn fresh_name_taken() {
+        let repeated = "{ .reg .b32 t; } { .reg .b32 t; }";
+        assert_eq!(reason(repeated), None);
+        for meeting in [
+            ".reg .b32 t__b32_7;",
+            ".reg .b32 t__b32_<3>;",
+            ".reg .b32 t__b32_7<3>;",
+            "t__b32_0: bra t__b32_0;",
+            "frob => t__b32_0;",
+        ] {
+            assert_eq!(
+                reason(&format!("{meeting} {repeated}")),
+                Some(LeftReason::FreshNameTaken),
+                "{meeting}"
+            );
+            assert_eq!(
+                reason(&format!("{repeated} {meeting}")),
+                Some(LeftReason::FreshNameTaken),
+                "{meeting}"
+            );
+        }
+        let labels = "L: { L: bra L; } bra L;";
+        assert_eq!(reason(labels), None);
+        assert_eq!(reason(&format!("{labels} .reg .b32 L__<3>;")), Some(LeftReason::FreshNameTaken));
+        // Known before the label is renamed: then there are other names.
+        assert_eq!(reason(&format!(".reg .b32 L__<3>; {labels}")), None);
+    }
+
+    #[test]
+    fn too_many_edges() {
+        let branches = |count: usize| {
+            let labels: Vec<String> = (0..count).map(|label| format!("L{label}")).collect();
+            let code = labels.concat().replace('L', ": brx.idx r, t; L");
+            let (code, last) = (code.trim_start_matches(": brx.idx r, t; "), ": brx.idx r, t;");
+            format!(".reg .b32 r; t: .branchtargets {}; {code}{last}", labels.join(", "))
+        };
+        assert_eq!(reason(&branches(3)), None);
+        // One more than the square root of the limit.
+        assert_eq!(reason(&branches(2049)), Some(LeftReason::TooManyEdges));
+    }
+
+    /// A new variant does not compile here before somebody has thought of a test for it.
+    #[test]
+    fn none_is_forgotten() {
+        let _test_of = |reason: LeftReason| match reason {
+            LeftReason::CopiedTextNamesRenamed => copied_text_names_renamed(),
+            LeftReason::TableNamedByNoBranch => table_named_by_no_branch(),
+            LeftReason::WordCaptured => word_captured(),
+            LeftReason::FamilyMeetsName => family_meets_name(),
+            LeftReason::NumbersExhausted => numbers_exhausted(),
+            LeftReason::FreshNameTaken => fresh_name_taken(),
+            LeftReason::TooManyEdges => too_many_edges(),
+        };
+    }
 }
 
 #[test]

@@ -4,12 +4,12 @@
 //! the type.
 
 use super::{Evaluator, Format, Integer, Modifiers, Rounding};
-use crate::arith::float::format::{double_bits, single_bits};
+use crate::arith::float::format::{double_bits, for_format, single_bits};
 use crate::arith::float::map::{Packing, map};
 
 impl Integer {
     /// The integer in the low bits of a cell, as sign and magnitude.
-    #[inline]
+    #[inline(always)]
     fn read(self, cell: u64) -> (bool, u64) {
         let shift = 64 - self.bits;
         if self.signed {
@@ -21,7 +21,7 @@ impl Integer {
     }
 
     /// An integral `value` clamped to the type.
-    #[inline]
+    #[inline(always)]
     fn clamp(self, value: f64) -> u64 {
         let unused = 64 - self.bits;
         if self.signed {
@@ -37,8 +37,8 @@ impl Integer {
         if source != Format::F64 && self.bits < 64 {
             return 0;
         }
-        let top = 1 << (self.bits - 1);
-        if self.signed { (top as u64).wrapping_neg() } else { top }
+        let top = 1_u64 << (self.bits - 1);
+        if self.signed { top.wrapping_neg() } else { top }
     }
 }
 
@@ -73,8 +73,8 @@ pub fn from_float(modifiers: Modifiers, target: Integer, source: Format) -> Opti
         return None;
     }
     let of_nan = target.of_nan(source);
-    Some(map(Packing::Single, move |[a]: [u64; 1]| {
-        let value = modifiers.read(source, a);
+    Some(for_format!(source, SOURCE => map(Packing::Single, move |[a]: [u64; 1]| {
+        let value = modifiers.read(SOURCE, a);
         if value.is_nan() { of_nan } else { target.clamp(value) }
-    }))
+    })))
 }

@@ -52,7 +52,7 @@ enum Integral {
 }
 
 impl Integral {
-    #[inline]
+    #[inline(always)]
     fn apply(self, value: f64) -> f64 {
         match self {
             Self::Nearest => value.round_ties_even(),
@@ -99,7 +99,7 @@ impl Modifiers {
     }
 
     /// The value of a source.
-    #[inline]
+    #[inline(always)]
     fn read(self, format: Format, bits: u64) -> f64 {
         let value =
             format.decode(if self.flush && format == Format::F32 { format.flush(bits) } else { bits });
@@ -110,7 +110,7 @@ impl Modifiers {
     }
 
     /// The bits of `value` in `format`, rounded as `rounding` says.
-    #[inline]
+    #[inline(always)]
     fn write(self, format: Format, value: f64, rounding: Rounding) -> u64 {
         let flush = self.flush && format == Format::F32;
         let finish = Finish { rounding, flush, saturate: self.saturate, relu: self.relu };

@@ -69,6 +69,9 @@ impl Packed {
     #[inline]
     fn encode(self, modifiers: Modifiers, value: f64, rounding: Rounding) -> u64 {
         match self.element {
+            // The frequent ones by themselves, so that their formats are constants.
+            Element::Float(Format::F16) => modifiers.write(Format::F16, value, rounding),
+            Element::Float(Format::BF16) => modifiers.write(Format::BF16, value, rounding),
             Element::Float(format) => modifiers.write(format, value, rounding),
             Element::Exponent => encode_exponent(value, rounding == Rounding::Up, modifiers.finite),
         }
@@ -113,19 +116,26 @@ pub fn evaluator(modifiers: Modifiers, target: &str, source: &str, sources: usiz
     }
     let source = Packed::parse(source)?;
     let rounding = rounding?;
-    // Into 16 bits from fewer, or into fewer from 16.
-    let known =
-        packed.count == 2 && source.count == 2 && sources == 1 && packed.is_narrow() != source.is_narrow();
-    let exponents = [packed, source].map(|it| it.element == Element::Exponent);
-    let wide = if packed.is_narrow() { source } else { packed };
-    let format = if exponents.contains(&true) { Format::BF16 } else { Format::F16 };
-    (known && wide.element == Element::Float(format)).then(|| {
+    let paired = packed.count == 2 && source.count == 2 && sources == 1;
+    (paired && converts(packed, source)).then(|| {
         map(Packing::Single, move |[a]: [u64; 1]| {
             let mask = (1 << source.stride) - 1;
             let convert = |bits| packed.encode(modifiers, source.decode(bits & mask), rounding);
             convert(a) | convert(a >> source.stride) << packed.stride
         })
     })
+}
+
+/// Whether pairs of type `source` convert to pairs of type `target`: between 16 bits and fewer. Narrow floats come from
+/// both types of 16 bits and go to `f16`, exponents alone come from `bf16` and go there.
+fn converts(target: Packed, source: Packed) -> bool {
+    let (half, brain) = (Element::Float(Format::F16), Element::Float(Format::BF16));
+    let narrowing = target.is_narrow() && !source.is_narrow();
+    let widening = source.is_narrow() && !target.is_narrow();
+    match (target.element, source.element) {
+        (Element::Exponent, wide) | (wide, Element::Exponent) => (narrowing || widening) && wide == brain,
+        _ => narrowing || widening && target.element == half,
+    }
 }
 
 /// Whether `rounding` exists for results of type `packed`; without one the rounding is stochastic.

@@ -4,6 +4,7 @@
 //! (`cvt.bf16.f16`) the result goes to nearest even.
 
 use super::{Evaluator, Format, Modifiers, Rounding};
+use crate::arith::float::format::for_format;
 use crate::arith::float::map::{Packing, map};
 
 /// `cvt` from `source` to `target`.
@@ -14,12 +15,14 @@ pub fn convert(modifiers: Modifiers, target: Format, source: Format) -> Option<E
     let flush = modifiers.flush && source == Format::F32;
     let changes = modifiers.integral.is_some() || modifiers.saturate || modifiers.finite || modifiers.relu;
     if target == source && !flush && !changes {
-        let mask = source.sign() | source.magnitude();
-        return Some(map(Packing::Single, move |[a]: [u64; 1]| a & mask));
+        return Some(map(Packing::Single, move |[a]: [u64; 1]| a & source.mask()));
     }
     let rounding = modifiers.rounding.unwrap_or(Rounding::NearestEven);
-    let convert = move |[a]: [u64; 1]| modifiers.write(target, modifiers.read(source, a), rounding);
-    Some(map(Packing::Single, convert))
+    Some(
+        for_format!(source, SOURCE => for_format!(target, TARGET => map(Packing::Single, move |[a]: [u64; 1]| {
+            modifiers.write(TARGET, modifiers.read(SOURCE, a), rounding)
+        }))),
+    )
 }
 
 /// `cvt.{rn,rz,rna}.tf32.f32`: the result stands in the upper 19 bits of its register, a NaN is that of `f32`.

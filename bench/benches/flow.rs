@@ -1,0 +1,274 @@
+//! Control flow alone: edges, annotations, post-dominators and the loop nest, in time an instruction, and dominators
+//! against petgraph's `simple_fast`, which is the same paper's algorithm.
+//!
+//! `corpus` and `wild` run over every function of a set, as it is read. petgraph's graphs are built before the clock
+//! starts; ours are the tables as they are. `graphs` runs over one graph of a family, in time a block. `131 calls` is a
+//! service that is asked for what already holds.
+
+use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use petgraph::algo::dominators::simple_fast;
+use petgraph::graph::{DiGraph, NodeIndex};
+use ptxopt_bench::cpu_time::{CpuTime, group};
+use ptxopt_bench::modules;
+use ptxopt_components::block::{BlockEdges, BlockHead, BlockOrder};
+use ptxopt_components::ids::{BlockId, CodeId, Id, Span};
+use ptxopt_engine::cfg::analyze::{AnalysisScratch, annotate, bring_up_to_date, retag_everything};
+use ptxopt_engine::cfg::build::{connect, leaves_function};
+use ptxopt_engine::cfg::graph::Graph;
+use ptxopt_engine::cfg::nest::{LoopNest, NestScratch, build_nest};
+use ptxopt_engine::cfg::post_dominators::{PostDominatorScratch, PostDominators, find_post_dominators};
+use ptxopt_engine::facts::CodeFacts;
+use ptxopt_engine::forms::FormTable;
+use ptxopt_engine::ptx::reader::{ReaderScratch, read};
+use ptxopt_engine::ptx::scan::Module;
+use ptxopt_engine::tables::CodeTables;
+use std::hint::black_box;
+
+/// Every function of a set of modules.
+struct Functions {
+    forms: FormTable,
+    modules: Vec<CodeTables>,
+    inst_count: u64,
+}
+
+fn functions(texts: &[Vec<u8>]) -> Functions {
+    let (mut forms, mut reader, mut all) = (FormTable::default(), ReaderScratch::default(), Vec::new());
+    for text in texts {
+        // A broken module is part of a set as well.
+        let Ok(module) = Module::scan(text) else { continue };
+        let mut tables = CodeTables::default();
+        if read(&module, &module.functions, &mut forms, &mut reader, &mut tables).is_ok() {
+            tables.code_facts.resize(tables.code_spans.len(), CodeFacts::default());
+            all.push(tables);
+        }
+    }
+    let inst_count = all.iter().map(|tables| tables.inst_heads.len() as u64).sum();
+    Functions { forms, modules: all, inst_count }
+}
+
+fn codes(tables: &CodeTables) -> impl Iterator<Item = CodeId> + use<> {
+    (0..tables.code_spans.len()).map(CodeId::new)
+}
+
+/// Our graph in petgraph's form.
+fn petgraph_of(graph: Graph<'_>) -> DiGraph<(), ()> {
+    let mut out = DiGraph::with_capacity(graph.len(), graph.pool.len());
+    graph.block_ids().for_each(|_| {
+        out.add_node(());
+    });
+    for block in graph.block_ids() {
+        for succ in graph.succs(block) {
+            out.add_edge(NodeIndex::new(block.index()), NodeIndex::new(succ.index()), ());
+        }
+    }
+    out
+}
+
+fn graph_of(tables: &CodeTables, code: CodeId) -> Graph<'_> {
+    let rows = tables.code_spans[code.index()].blocks.range();
+    Graph { edges: &tables.block_edges[rows], pool: &tables.pools.edges }
+}
+
+fn sets(criterion: &mut Criterion<CpuTime>) {
+    for set in modules::sets() {
+        let mut all = functions(&set.texts);
+        let mut group = group(criterion, set.name, 3);
+        group.throughput(Throughput::Elements(all.inst_count));
+        group.bench_function("edges", |bencher| {
+            bencher.iter(|| {
+                for tables in &mut all.modules {
+                    tables.pools.edges.clear();
+                    for code in 0..tables.code_spans.len() {
+                        let spans = tables.code_spans[code];
+                        connect(tables, &spans);
+                    }
+                }
+            });
+        });
+        let mut scratch = AnalysisScratch::default();
+        group.bench_function("phase 3", |bencher| {
+            bencher.iter(|| {
+                for tables in &mut all.modules {
+                    for code in codes(tables) {
+                        retag_everything(tables.annotated(code), &all.forms, &mut scratch);
+                    }
+                }
+            });
+        });
+        group.bench_function("phase 3, nothing changed", |bencher| {
+            bencher.iter(|| {
+                for tables in &mut all.modules {
+                    for code in codes(tables) {
+                        bring_up_to_date(tables.annotated(code), &all.forms, &mut scratch);
+                    }
+                }
+            });
+        });
+        derived(&mut group, &all);
+        group.finish();
+        println!("{}: iteration was given up on {} graphs", set.name, scratch.dominator_fallbacks());
+    }
+}
+
+/// What is computed from annotations, and petgraph.
+fn derived(group: &mut BenchmarkGroup<'_, CpuTime>, all: &Functions) {
+    let (mut nest, mut nest_scratch) = (LoopNest::default(), NestScratch::default());
+    group.bench_function("nest", |bencher| {
+        bencher.iter(|| {
+            for tables in &all.modules {
+                for function in tables.view().functions() {
+                    let graph = Graph { edges: function.edges, pool: &function.pools.edges };
+                    build_nest(graph, function.blocks, function.orders, &mut nest_scratch, &mut nest);
+                }
+            }
+        });
+    });
+    let (mut tree, mut post) = (PostDominators::default(), PostDominatorScratch::default());
+    group.bench_function("post-dominators", |bencher| {
+        bencher.iter(|| {
+            for tables in &all.modules {
+                for function in tables.view().functions() {
+                    let graph = Graph { edges: function.edges, pool: &function.pools.edges };
+                    let leaves = |block| leaves_function(&function, block);
+                    find_post_dominators(graph, function.orders, leaves, &mut post, &mut tree);
+                }
+            }
+        });
+    });
+    let graphs: Vec<DiGraph<(), ()>> = all
+        .modules
+        .iter()
+        .flat_map(|tables| codes(tables).map(|code| petgraph_of(graph_of(tables, code))))
+        .filter(|graph| graph.node_count() > 0)
+        .collect();
+    group.bench_function("dominators by petgraph", |bencher| {
+        bencher
+            .iter(|| graphs.iter().for_each(|graph| drop(black_box(simple_fast(graph, NodeIndex::new(0))))));
+    });
+}
+
+/// A graph of a family.
+struct Family {
+    name: &'static str,
+    rows: Vec<BlockEdges>,
+    pool: Vec<BlockId>,
+}
+
+impl Family {
+    fn new(name: &'static str, succs: &[Vec<usize>]) -> Self {
+        let mut pool = Vec::new();
+        let mut rows = vec![BlockEdges::default(); succs.len()];
+        let mut preds = vec![Vec::new(); succs.len()];
+        for (block, targets) in succs.iter().enumerate() {
+            let first = pool.len();
+            for &target in targets {
+                pool.push(BlockId::new(target));
+                preds[target].push(BlockId::new(block));
+            }
+            rows[block].succs = Span::between(first, pool.len());
+        }
+        for (block, preds) in preds.iter().enumerate() {
+            let first = pool.len();
+            pool.extend(preds);
+            rows[block].preds = Span::between(first, pool.len());
+        }
+        Self { name, rows, pool }
+    }
+
+    fn graph(&self) -> Graph<'_> {
+        Graph { edges: &self.rows, pool: &self.pool }
+    }
+}
+
+/// Splitmix64.
+fn below(state: &mut u64, end: usize) -> usize {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut mixed = *state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    ((mixed ^ (mixed >> 31)) % end as u64) as usize
+}
+
+fn families(count: usize) -> Vec<Family> {
+    let last = count - 1;
+    let mut seed = 1;
+    // As code is: a branch a few blocks on, a loop now and then.
+    let code: Vec<Vec<usize>> = (0..count)
+        .map(|block| match below(&mut seed, 8) {
+            _ if block == last => vec![],
+            0 => vec![(block - below(&mut seed, 8).min(block)).max(1), block + 1],
+            1..=4 => vec![(block + 1 + below(&mut seed, 8)).min(last), block + 1],
+            _ => vec![block + 1],
+        })
+        .collect();
+    let anywhere: Vec<Vec<usize>> =
+        (0..count).map(|_| (0..2).map(|_| 1 + below(&mut seed, last)).collect()).collect();
+    let half = count / 2;
+    let ladder: Vec<Vec<usize>> = (0..2 * half)
+        .map(|block| match block {
+            _ if block + 1 == half => vec![block + half],
+            _ if block < half => vec![block + half, block + 1],
+            _ if block + 1 < 2 * half => vec![block + 1],
+            _ => vec![],
+        })
+        .collect();
+    let mut nest: Vec<Vec<usize>> = (0..half).map(|block| vec![block + 1]).collect();
+    nest.extend((half..count).map(|block| {
+        if block == last { vec![] } else { vec![(count - 1 - block).clamp(1, half), block + 1] }
+    }));
+    vec![
+        Family::new("code", &code),
+        Family::new("anywhere", &anywhere),
+        Family::new("ladder", &ladder),
+        Family::new("nest", &nest),
+    ]
+}
+
+fn graphs(criterion: &mut Criterion<CpuTime>) {
+    let mut group = group(criterion, "graphs", 2);
+    for count in [1_000, 24_000] {
+        group.throughput(Throughput::Elements(count as u64));
+        for family in families(count) {
+            let graph = family.graph();
+            let mut heads = vec![BlockHead::default(); graph.len()];
+            let mut orders = vec![BlockOrder::default(); graph.len()];
+            let mut scratch = AnalysisScratch::default();
+            group.bench_function(BenchmarkId::new(family.name, count), |bencher| {
+                bencher.iter(|| annotate(graph, &mut heads, &mut orders, &mut scratch));
+            });
+            let other = petgraph_of(graph);
+            group.bench_function(
+                BenchmarkId::new(format!("{} by petgraph", family.name), count),
+                |bencher| {
+                    bencher.iter(|| simple_fast(black_box(&other), NodeIndex::new(0)));
+                },
+            );
+        }
+    }
+    group.finish();
+}
+
+/// The service, asked 131 times in a row on one unchanged function.
+fn repeated(criterion: &mut Criterion<CpuTime>) {
+    let text = ptxopt_bench::kernels::module(1, 10_000);
+    let mut all = functions(&[text]);
+    let mut scratch = AnalysisScratch::default();
+    let tables = &mut all.modules[0];
+    bring_up_to_date(tables.annotated(CodeId(0)), &all.forms, &mut scratch);
+    let mut group = group(criterion, "service", 1);
+    group.bench_function("131 calls", |bencher| {
+        bencher.iter(|| {
+            for _ in 0..131 {
+                black_box(bring_up_to_date(tables.annotated(CodeId(0)), &all.forms, &mut scratch));
+            }
+        });
+    });
+    group.finish();
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().with_measurement(CpuTime);
+    targets = sets, graphs, repeated
+}
+criterion_main!(benches);

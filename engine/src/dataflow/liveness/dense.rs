@@ -1,0 +1,81 @@
+//! The dense road: rows of bits, solved by rounds over the blocks.
+//!
+//! The sets only grow, so the rounds end. Blocks are visited against reverse postorder; without a retreating edge
+//! one round is the solution, with them d + 2 rounds are, d being the most retreating edges on a path without
+//! repetition (Hecht and Ullman 1975).
+
+use super::{LiveSet, LivenessScratch, NO_BIT};
+use crate::bits::{self, BitMatrix};
+use crate::view::FunctionView;
+use ptxopt_components::block::{BlockFlags, BlockOrder};
+use ptxopt_components::ids::{BlockId, Id, VRegId};
+
+/// Memory that the rounds use again.
+#[derive(Default)]
+pub(super) struct DenseScratch {
+    gens: BitMatrix,
+    kills: BitMatrix,
+    /// Reachable blocks in reverse postorder.
+    order: Vec<BlockId>,
+}
+
+/// Solves the sets, whose bits are given out.
+pub(super) fn solve(function: &FunctionView<'_>, scratch: &mut LivenessScratch, set: &mut LiveSet) {
+    let (block_count, bit_count) = (set.block_count, set.vreg_of.len());
+    set.live_in.rows.reset(block_count, bit_count);
+    set.live_out.rows.reset(block_count, bit_count);
+    let LivenessScratch { gens, kills, dense, .. } = scratch;
+    fill(&mut dense.gens, gens, set);
+    fill(&mut dense.kills, kills, set);
+    let has_retreating_edge = order_blocks(function, &mut dense.order);
+    iterate(function, dense, set, has_retreating_edge);
+}
+
+fn fill(sets: &mut BitMatrix, members: &[(BlockId, VRegId)], set: &LiveSet) {
+    sets.reset(set.block_count, set.vreg_of.len());
+    for &(block, vreg) in members {
+        let bit = set.bit_of[vreg.index()];
+        if bit != NO_BIT {
+            sets.set(block.index(), bit as usize);
+        }
+    }
+}
+
+/// Lists the reachable blocks in reverse postorder; says whether some edge retreats.
+fn order_blocks(function: &FunctionView<'_>, order: &mut Vec<BlockId>) -> bool {
+    let is_reachable = |&block: &BlockId| {
+        function.orders[block.index()].rpo != BlockOrder::UNREACHABLE
+            && !function.blocks[block.index()].flags.contains(BlockFlags::DEAD)
+    };
+    order.clear();
+    order.extend(function.block_ids().filter(is_reachable));
+    order.sort_unstable_by_key(|block| function.orders[block.index()].rpo);
+    let rpo = |block: BlockId| function.orders[block.index()].rpo;
+    order.iter().any(|&block| function.succs(block).iter().any(|&succ| rpo(succ) <= rpo(block)))
+}
+
+fn iterate(
+    function: &FunctionView<'_>,
+    scratch: &DenseScratch,
+    set: &mut LiveSet,
+    has_retreating_edge: bool,
+) {
+    set.round_count = 0;
+    let mut changed = true;
+    while changed {
+        changed = false;
+        set.round_count += 1;
+        for &block in scratch.order.iter().rev() {
+            for succ in function.succs(block) {
+                bits::or(set.live_out.rows.row_mut(block.index()), set.live_in.rows.row(succ.index()));
+            }
+            changed |= bits::transfer_if_changed(
+                set.live_in.rows.row_mut(block.index()),
+                scratch.gens.row(block.index()),
+                set.live_out.rows.row(block.index()),
+                scratch.kills.row(block.index()),
+            );
+        }
+        changed &= has_retreating_edge;
+    }
+}

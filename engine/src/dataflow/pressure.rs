@@ -1,0 +1,277 @@
+//! Register pressure: how many registers of each class live at each point, which uses are the last, and what it would
+//! cost to keep a register in memory.
+//!
+//! One backward walk a block with a running set, which counts all classes together. A register counts as one, and
+//! as so many 32-bit slots of the machine: two for 64 bits, four for 128, one for anything smaller and for a predicate.
+//! The carry register is none. Registers that an asynchronous instruction goes on writing are counted where the text
+//! says they live.
+//!
+//! Costs of spilling are those of Chaitin et al. 1981 and Briggs 1992: accesses, each weighted with ten to the depth of
+//! its loops, over the length of the range.
+
+use super::liveness::{Boundary, LiveSet, kills};
+use crate::forms::FormTable;
+use crate::view::FunctionView;
+use ptxopt_components::block::BlockFlags;
+use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
+use ptxopt_components::types::RegClass;
+use ptxopt_components::vreg::{VRegFlags, VRegHead};
+
+/// The classes, in the order of [`Counts`].
+pub const CLASSES: [RegClass; 5] = [RegClass::R, RegClass::Ur, RegClass::P, RegClass::Up, RegClass::B];
+
+/// Deepest loop that counts: a weight of a million.
+const DEPTH_MAX: u32 = 6;
+
+/// Registers of one class at a point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Registers.
+    pub registers: u32,
+    /// Slots of 32 bits that they take.
+    pub slots: u32,
+}
+
+/// Registers at a point, by class.
+pub type Counts = [Count; CLASSES.len()];
+
+/// Where most slots of a class are taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Peak {
+    /// How many.
+    pub count: Count,
+    /// The first instruction where it is so; none where no register of the class lives.
+    pub inst: Option<InstId>,
+}
+
+/// What the walk found.
+#[derive(Default)]
+pub struct Pressure {
+    /// By instruction: what lives before it.
+    pub before: Vec<Counts>,
+    /// By instruction: what lives behind it, and what it writes for nobody.
+    pub behind: Vec<Counts>,
+    /// By class.
+    pub peaks: [Peak; CLASSES.len()],
+    /// Instruction and position of each use behind which its register is dead, sorted. Of two uses of one register by
+    /// one instruction, the first.
+    last_uses: Vec<(InstId, u32)>,
+    /// By register: number of instructions that it lives across, or is written by.
+    pub lengths: Vec<u32>,
+    /// By register: accesses, each weighted with ten to the depth of its loops.
+    pub weights: Vec<u64>,
+}
+
+impl Pressure {
+    /// Whether the register of an operand is dead behind the instruction.
+    #[must_use]
+    pub fn is_last_use(&self, inst: InstId, position: usize) -> bool {
+        self.last_uses.binary_search(&(inst, position as u32)).is_ok()
+    }
+
+    /// Positions of the last uses of an instruction.
+    pub fn last_uses_of(&self, inst: InstId) -> impl Iterator<Item = usize> + '_ {
+        let first = self.last_uses.partition_point(|&(other, _)| other < inst);
+        let of_inst = self.last_uses[first..].iter().take_while(move |&&(other, _)| other == inst);
+        of_inst.map(|&(_, position)| position as usize)
+    }
+
+    /// What keeping `vreg` in memory would cost, for an instruction that it lives across; infinite where it may not be.
+    #[must_use]
+    pub fn spill_cost(&self, function: &FunctionView<'_>, vreg: VRegId) -> f64 {
+        let stays = VRegFlags::PINNED | VRegFlags::CARRY | VRegFlags::MODULE;
+        if function.vregs[vreg.index()].flags.intersects(stays) {
+            return f64::INFINITY;
+        }
+        self.weights[vreg.index()] as f64 / f64::from(self.lengths[vreg.index()].max(1))
+    }
+}
+
+/// The manager: the registers that live at the place of a walk, counted by class.
+#[derive(Default)]
+pub struct LiveRegisters {
+    /// By register: one more than the block in which it is live at this place.
+    live_in_block: Vec<u32>,
+    /// By register: the place from which on, going backward, it is live.
+    live_from: Vec<u32>,
+    stamp: u32,
+    counts: Counts,
+}
+
+/// What a register counts for: its class and its slots, or nothing.
+fn weight_of(vreg: &VRegHead) -> Option<(usize, u32)> {
+    if vreg.flags.contains(VRegFlags::CARRY) {
+        return None;
+    }
+    let bits = vreg.ty.element().bits() * u32::from(vreg.ty.lanes);
+    Some((vreg.class() as usize, bits.div_ceil(32).max(1)))
+}
+
+fn count(counts: &mut Counts, vreg: &VRegHead) {
+    if let Some((class, slots)) = weight_of(vreg) {
+        counts[class].registers += 1;
+        counts[class].slots += slots;
+    }
+}
+
+impl LiveRegisters {
+    fn start(&mut self, function: &FunctionView<'_>) {
+        for rows in [&mut self.live_in_block, &mut self.live_from] {
+            rows.clear();
+            rows.resize(function.vregs.len(), 0);
+        }
+    }
+
+    /// Goes to the end of `block`, with nothing live.
+    fn enter(&mut self, block: BlockId) {
+        self.stamp = block.0 + 1;
+        self.counts = Counts::default();
+    }
+
+    fn is_live(&self, vreg: VRegId) -> bool {
+        self.live_in_block[vreg.index()] == self.stamp
+    }
+
+    /// Makes `vreg` live from `place` backward; says whether it was not.
+    fn add(&mut self, function: &FunctionView<'_>, vreg: VRegId, place: u32) -> bool {
+        let is_new = !self.is_live(vreg);
+        if is_new {
+            self.live_in_block[vreg.index()] = self.stamp;
+            self.live_from[vreg.index()] = place;
+            count(&mut self.counts, &function.vregs[vreg.index()]);
+        }
+        is_new
+    }
+
+    /// Ends the life of `vreg` at `place`; gives its length in the block.
+    fn remove(&mut self, function: &FunctionView<'_>, vreg: VRegId, place: u32) -> u32 {
+        if !self.is_live(vreg) {
+            return 0;
+        }
+        self.live_in_block[vreg.index()] = 0;
+        if let Some((class, slots)) = weight_of(&function.vregs[vreg.index()]) {
+            self.counts[class].registers -= 1;
+            self.counts[class].slots -= slots;
+        }
+        self.live_from[vreg.index()] - place
+    }
+}
+
+/// Measures the pressure of a function whose live sets are `set`.
+pub fn measure(
+    function: &FunctionView<'_>,
+    forms: &FormTable,
+    set: &LiveSet,
+    live: &mut LiveRegisters,
+    pressure: &mut Pressure,
+) {
+    let Pressure { before, behind, peaks, last_uses, lengths, weights } = pressure;
+    for counts in [before, behind] {
+        counts.clear();
+        counts.resize(function.heads.len(), Counts::default());
+    }
+    *peaks = Default::default();
+    last_uses.clear();
+    lengths.clear();
+    lengths.resize(function.vregs.len(), 0);
+    weights.clear();
+    weights.resize(function.vregs.len(), 0);
+    live.start(function);
+    let outside = Outside::of(function);
+    for block in function.block_ids() {
+        if !function.blocks[block.index()].flags.contains(BlockFlags::DEAD) {
+            measure_block(function, forms, set, &outside, live, pressure, block);
+        }
+    }
+    pressure.last_uses.sort_unstable();
+    pressure.find_peaks(function);
+}
+
+/// Registers that are read where control leaves the function.
+struct Outside {
+    boundary: Boundary,
+    vregs: Vec<VRegId>,
+}
+
+impl Outside {
+    fn of(function: &FunctionView<'_>) -> Self {
+        let is_outside = |vreg: &VRegId| {
+            function.vregs[vreg.index()].flags.intersects(VRegFlags::OUTPUT | VRegFlags::MODULE)
+        };
+        Self { boundary: Boundary::of(function), vregs: function.vreg_ids().filter(is_outside).collect() }
+    }
+
+    fn read_by<'a>(
+        &'a self,
+        function: &'a FunctionView<'_>,
+        which: VRegFlags,
+    ) -> impl Iterator<Item = VRegId> + 'a {
+        self.vregs.iter().copied().filter(move |vreg| function.vregs[vreg.index()].flags.intersects(which))
+    }
+}
+
+fn measure_block(
+    function: &FunctionView<'_>,
+    forms: &FormTable,
+    set: &LiveSet,
+    outside: &Outside,
+    live: &mut LiveRegisters,
+    pressure: &mut Pressure,
+    block: BlockId,
+) {
+    let insts = function.blocks[block.index()].insts;
+    let depth = function.orders[block.index()].depth.min(DEPTH_MAX);
+    live.enter(block);
+    for vreg in set.live_out_vregs(block) {
+        live.add(function, vreg, insts.end() as u32);
+    }
+    if function.succs(block).is_empty() {
+        for vreg in outside.read_by(function, VRegFlags::OUTPUT | VRegFlags::MODULE) {
+            live.add(function, vreg, insts.end() as u32);
+        }
+    }
+    for inst in function.insts_of(block).rev() {
+        let (head, operands) = (&function.heads[inst.index()], function.operands_of(inst));
+        let mut behind = live.counts;
+        let is_guarded = head.opcode.is_guarded();
+        for operand in operands.iter().filter(|operand| operand.is_definition()) {
+            let Some(vreg) = operand.vreg() else { continue };
+            if !live.is_live(vreg) {
+                // Written for nobody: it takes its slots for an instant.
+                count(&mut behind, &function.vregs[vreg.index()]);
+                pressure.lengths[vreg.index()] += 1;
+            } else if kills(operand, is_guarded) {
+                pressure.lengths[vreg.index()] += live.remove(function, vreg, inst.0);
+            }
+        }
+        pressure.behind[inst.index()] = behind;
+        for (position, operand) in operands.iter().enumerate() {
+            let Some(vreg) = operand.vreg() else { continue };
+            pressure.weights[vreg.index()] += 10_u64.pow(depth);
+            if operand.is_use() && live.add(function, vreg, inst.0) {
+                pressure.last_uses.push((inst, position as u32));
+            }
+        }
+        for vreg in outside.read_by(function, outside.boundary.read_by(head, forms)) {
+            live.add(function, vreg, inst.0);
+        }
+        pressure.before[inst.index()] = live.counts;
+    }
+    for vreg in set.live_in_vregs(block) {
+        pressure.lengths[vreg.index()] += live.remove(function, vreg, insts.first);
+    }
+}
+
+impl Pressure {
+    fn find_peaks(&mut self, function: &FunctionView<'_>) {
+        for (inst, _) in function.heads.iter().enumerate().filter(|(_, head)| head.is_live()) {
+            for counts in [&self.before[inst], &self.behind[inst]] {
+                for (peak, count) in self.peaks.iter_mut().zip(counts) {
+                    if (count.slots, count.registers) > (peak.count.slots, peak.count.registers) {
+                        *peak = Peak { count: *count, inst: Some(InstId::new(inst)) };
+                    }
+                }
+            }
+        }
+    }
+}

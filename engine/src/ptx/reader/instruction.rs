@@ -1,0 +1,158 @@
+//! An instruction: its mnemonic, and the row it becomes.
+
+use super::Reader;
+use super::left::LeftReason;
+use crate::diagnostics::Diagnostic;
+use crate::forms::{MnemonicId, Operands};
+use crate::ptx::cursor::Cursor;
+use ptxopt_components::form::{FormFlags, Role};
+use ptxopt_components::ids::{BlockId, FormId, Id};
+use ptxopt_components::instruction::{InstHead, InstOperands, InstPlace, Marks, OpcodeWord};
+use ptxopt_components::opcodes::Effects;
+use ptxopt_components::operand::Operand;
+use ptxopt_components::types::{PackedType, PtxType};
+use ptxopt_components::vreg::{VRegFlags, VRegName};
+
+impl Reader<'_, '_> {
+    /// An instruction: the cursor stands behind the root of the mnemonic that starts at `mnemonic`.
+    pub(super) fn instruction(
+        &mut self,
+        first: usize,
+        mnemonic: usize,
+        guard: Option<Operand>,
+    ) -> Result<(), Diagnostic> {
+        self.cursor.skip_mnemonic();
+        let mut behind = self.cursor.pos;
+        self.cursor.skip_blank()?;
+        let id = if self.cursor.peek() == b'.' {
+            let (id, end) = self.spaced_mnemonic(mnemonic)?;
+            behind = end;
+            id
+        } else {
+            self.forms.mnemonic(&self.cursor.text[mnemonic..behind], self.module.dialect)
+        };
+        let how = self.forms.operands(id);
+        let read = self.operands(how);
+        let wants_verbatim = std::mem::take(&mut self.wants_verbatim) || how == Operands::Unknown;
+        match read {
+            Ok(()) => {}
+            // A copied branch could not follow its label.
+            Err(_) if wants_verbatim && how != Operands::Branch => self.verbatim_operands(behind)?,
+            Err(diagnostic) => return Err(diagnostic),
+        }
+        self.cursor.pos += 1;
+        let form = self.forms.form(id, self.shape);
+        self.push_instruction(form, first, guard)
+    }
+
+    /// A mnemonic with blanks in it, `mov .u32`: interned without them. Also says where it ends.
+    #[cold]
+    fn spaced_mnemonic(&mut self, first: usize) -> Result<(MnemonicId, usize), Diagnostic> {
+        let mut end = self.cursor.pos;
+        while self.cursor.peek() == b'.' {
+            self.cursor.pos += 1;
+            self.cursor.skip_blank()?;
+            self.cursor.skip_mnemonic();
+            end = self.cursor.pos;
+            self.cursor.skip_blank()?;
+        }
+        let mut without_blanks = Vec::new();
+        let mut source = Cursor::new(&self.cursor.text[..end], first);
+        while !source.is_at_end() {
+            let from = source.pos;
+            source.skip_mnemonic();
+            without_blanks.extend_from_slice(&source.text[from..source.pos]);
+            source.skip_blank()?;
+            if source.pos == from {
+                return Err(self.cursor.unexpected("an instruction"));
+            }
+        }
+        Ok((self.forms.mnemonic(&without_blanks, self.module.dialect), end))
+    }
+
+    /// Appends the row of an instruction with the operands just read.
+    #[inline]
+    fn push_instruction(
+        &mut self,
+        form_id: FormId,
+        first: usize,
+        guard: Option<Operand>,
+    ) -> Result<(), Diagnostic> {
+        let form = *self.forms.get(form_id);
+        if std::mem::take(&mut self.names_branch_table) && !form.effects.contains(Effects::BRANCH_INDEXED) {
+            // The table is written before the branch that names it, and this is none.
+            self.leave(LeftReason::TableNamedByNoBranch);
+        }
+        if form.flags.contains(FormFlags::DEFINES) {
+            for (operand, slot) in self.operands.iter_mut().zip(self.forms.slots(form_id)) {
+                if operand.vreg().is_some() && matches!(slot.role, Role::Def | Role::DefUse) {
+                    *operand = operand.as_definition(slot.role == Role::DefUse);
+                }
+            }
+        }
+        let mut marks = Marks::empty();
+        if form.effects != Effects::PURE {
+            marks = marks_of(form.effects);
+            if form.effects.intersects(Effects::ASYNC | Effects::UNKNOWN) {
+                self.pin_registers(form_id);
+            }
+            if form.effects.intersects(Effects::CARRY_IN | Effects::CARRY_OUT) {
+                self.push_carry(form.effects)?;
+            }
+        }
+        self.operands.extend(guard);
+        let row = InstOperands::store(self.operands, &mut self.out.pools.operands);
+        self.out.inst_heads.push(InstHead {
+            opcode: OpcodeWord::new(form.root, guard.is_some()),
+            form: form_id,
+            // Number of labels so far; replaced by the block when all labels are known.
+            block: BlockId(self.labels.all.len() as u32),
+            marks,
+            operand_count: self.operands.len() as u16,
+        });
+        self.out.inst_operands.push(row);
+        self.out.inst_places.push(InstPlace { offset: first as u32 });
+        Ok(())
+    }
+
+    /// Pins the registers that the instruction just read goes on using after it issues.
+    fn pin_registers(&mut self, form: FormId) {
+        for (operand, slot) in self.operands.iter().zip(self.forms.slots(form)) {
+            if let Some(vreg) = operand.vreg()
+                && slot.role != Role::Address
+            {
+                self.out.vreg_heads[self.first.vreg + vreg.index()].flags |= VRegFlags::PINNED;
+            }
+        }
+    }
+
+    /// Appends the carry register as a hidden operand: the only state that PTX instructions share without naming.
+    fn push_carry(&mut self, effects: Effects) -> Result<(), Diagnostic> {
+        let carry = match self.carry {
+            Some(carry) => carry,
+            None => {
+                let name = self.out.pools.names.intern_fresh(self.cursor.text, b"CC.CF");
+                let name = VRegName { prefix: name, number: VRegName::WHOLE };
+                let vreg = self.new_vreg(PackedType::new(PtxType::B32, 1), VRegFlags::CARRY, name)?;
+                *self.carry.insert(vreg)
+            }
+        };
+        let operand = Operand::register(carry);
+        self.operands.push(if effects.contains(Effects::CARRY_OUT) {
+            operand.as_definition(effects.contains(Effects::CARRY_IN))
+        } else {
+            operand
+        });
+        Ok(())
+    }
+}
+
+/// What an instruction's effects mean to the phases that only look at its row.
+fn marks_of(effects: Effects) -> Marks {
+    let mut marks = Marks::empty();
+    marks.set(Marks::KEPT, effects.intersects(Effects::KEEPS));
+    marks.set(Marks::CONTROL, effects.intersects(Effects::CONTROL));
+    marks.set(Marks::CONVERGENT, effects.contains(Effects::CONVERGENT));
+    marks.set(Marks::PINNED, effects.intersects(Effects::PINNED | Effects::ASYNC | Effects::UNKNOWN));
+    marks
+}

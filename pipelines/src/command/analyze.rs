@@ -1,0 +1,124 @@
+//! `ptxopt analyze`: what is known of the functions of a module.
+//!
+//! Each function is read, split at control flow, and looked at; nothing is optimized. Where several things or several
+//! functions are printed, a comment line tells them apart; one thing of one function is printed as it is, so that the
+//! DOT of a kernel goes straight into `dot`.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow};
+use ptxopt_engine::phase::{Phase, Plan, Step};
+use ptxopt_engine::ptx::scan::{FunctionText, Module};
+use ptxopt_engine::shard::{BatchError, Shard};
+use ptxopt_systems::{dump_graph, split_at_control_flow};
+
+use super::arguments::{AnalyzeArguments, Print};
+use super::{FAILED, SUCCESS};
+use crate::options::Options;
+use crate::{Diagnostics, batch, files, standard};
+
+/// Prints what was asked for on standard output.
+pub fn run(arguments: &AnalyzeArguments, options: &Options) -> Result<u8> {
+    let name = if arguments.input == Path::new(files::STANDARD_STREAM) {
+        "<stdin>".to_owned()
+    } else {
+        arguments.input.display().to_string()
+    };
+    let text = files::read(&arguments.input).with_context(|| format!("cannot read `{name}`"))?;
+    match analyze(&text, arguments, options)? {
+        Ok(out) => {
+            let mut stdout = io::stdout().lock();
+            stdout.write_all(&out)?;
+            stdout.flush()?;
+            Ok(SUCCESS)
+        }
+        Err(diagnostics) => {
+            let rendered = diagnostics.render(&name, &text, batch::wants_color());
+            let _ = writeln!(io::stderr(), "{}", rendered.trim_end());
+            Ok(FAILED)
+        }
+    }
+}
+
+fn analyze(
+    text: &[u8],
+    arguments: &AnalyzeArguments,
+    options: &Options,
+) -> Result<Result<Vec<u8>, Diagnostics>> {
+    let module = match Module::scan(text) {
+        Ok(module) => module,
+        Err(diagnostic) => return Ok(Err(diagnostic.into())),
+    };
+    let name_of =
+        |function: &FunctionText| String::from_utf8_lossy(&text[function.name.range()]).into_owned();
+    let wanted =
+        |function: &&FunctionText| arguments.function.as_ref().is_none_or(|name| *name == name_of(function));
+    let functions: Vec<&FunctionText> = module.functions.iter().filter(wanted).collect();
+    if let Some(name) = arguments.function.as_ref().filter(|_| functions.is_empty()) {
+        return Err(anyhow!("no function is called `{name}`"));
+    }
+    let is_alone = functions.len() == 1 && arguments.print.len() == 1;
+    let mut shards: Vec<(Print, Shard)> =
+        arguments.print.iter().map(|&print| (print, Shard::new(&plan(print, options)))).collect();
+    let mut out = Vec::new();
+    for function in functions {
+        for (print, shard) in &mut shards {
+            let output = match shard.run(&module, std::slice::from_ref(function)) {
+                Ok(output) => output,
+                Err(BatchError::Diagnostic(diagnostic)) => return Ok(Err(diagnostic.into())),
+                Err(BatchError::Failed(reason)) => {
+                    return Err(anyhow!("`{}` cannot be analyzed: {reason}", name_of(function)));
+                }
+            };
+            if let Some(reason) = output.functions.iter().find_map(|function| function.left.as_ref()) {
+                return Err(anyhow!("`{}` cannot be analyzed: {reason}", name_of(function)));
+            }
+            if !is_alone {
+                writeln!(out, "// {}: {}", name_of(function), title(*print))?;
+            }
+            out.extend_from_slice(&output.dumps);
+        }
+    }
+    Ok(Ok(out))
+}
+
+/// What stands in the comment line.
+fn title(print: Print) -> &'static str {
+    match print {
+        Print::Cfg => "cfg",
+        Print::Rpo => "rpo",
+        Print::Dominators => "dominators",
+        Print::Loops => "loops",
+        Print::Dot => "dot",
+        Print::Ori => "ori",
+    }
+}
+
+/// The phase that prints it.
+fn phase_of(print: Print) -> &'static Phase {
+    match print {
+        Print::Cfg => &dump_graph::EDGES,
+        Print::Rpo => &dump_graph::RANKS,
+        Print::Dominators => &dump_graph::DOMINATORS,
+        Print::Loops => &dump_graph::LOOPS,
+        Print::Dot => &dump_graph::DOT,
+        Print::Ori => &dump_graph::CODE,
+    }
+}
+
+/// Splits at control flow and prints.
+fn plan(print: Print, options: &Options) -> Plan {
+    static SPLIT: Phase = split_at_control_flow::PHASE;
+    let step = |number, phase: &'static Phase| Step {
+        number,
+        name: phase.name,
+        phase,
+        dump: false,
+        verified: false,
+    };
+    Plan {
+        steps: vec![step(6, &SPLIT), step(Step::OBSERVERS, phase_of(print))],
+        ..standard::plan(options, false)
+    }
+}

@@ -1,0 +1,154 @@
+//! Dead code: where [`Fact::NoDeadCode`] holds, the textbook finds nothing dead.
+//!
+//! Full. Live sets and a walk with a running set through each block, and marks by register.
+//!
+//! No block is unreachable. Every reachable instruction without an effect has a result that may be read behind it, and
+//! a result in a register that, by way of any definition, feeds something with an effect. The phase looks for more than
+//! the two together and by another road.
+
+use super::{Verdict, each_function, wrong_at, wrong_in};
+use bevy_ecs::prelude::*;
+use ptxopt_components::block::{BlockFlags, BlockOrder};
+use ptxopt_components::ids::{Id, InstId, VRegId};
+use ptxopt_components::instruction::Marks;
+use ptxopt_components::vreg::VRegFlags;
+use ptxopt_engine::columns::{Code, CodeObjects};
+use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, kills, solve};
+use ptxopt_engine::facts::Fact;
+use ptxopt_engine::forms::FormTable;
+use ptxopt_engine::log::Violations;
+use ptxopt_engine::phase::Check;
+use ptxopt_engine::view::FunctionView;
+
+/// The verifier that nothing is dead.
+pub const CHECK: Check = Check { name: "dead_code", is_full: true, install: |slot| slot.add(run) };
+
+/// Verifies every function of the batch for which the fact holds.
+pub fn run(
+    code: Code,
+    codes: CodeObjects,
+    forms: Res<FormTable>,
+    mut scratch: Local<(LivenessScratch, LiveSet)>,
+    mut violations: ResMut<Violations>,
+) {
+    let (_, facts, ..) = codes.columns();
+    each_function(&code, CHECK.name, &mut violations, |function| {
+        let facts = facts[function.code.index()];
+        if !facts.holds(Fact::NoDeadCode, &function.state) {
+            return Ok(());
+        }
+        let (solver, set) = &mut *scratch;
+        if facts.holds(Fact::ControlFlow, &function.state) {
+            solve(function, &forms, solver, set);
+            verify_by_sets(function, set)?;
+        }
+        verify_by_marks(function)
+    });
+}
+
+/// Registers that something beside the function's own reads looks at.
+const ALWAYS_READ: VRegFlags = VRegFlags::OUTPUT.union(VRegFlags::MODULE).union(VRegFlags::PINNED);
+
+/// Verifies that no block is unreachable and that each block, walked backward, has no dead instruction.
+pub fn verify_by_sets(function: &FunctionView<'_>, set: &LiveSet) -> Verdict {
+    let mut is_live: Vec<bool> = Vec::new();
+    for block in function.block_ids() {
+        if function.blocks[block.index()].flags.contains(BlockFlags::DEAD) {
+            continue;
+        }
+        if function.orders[block.index()].rpo == BlockOrder::UNREACHABLE {
+            return wrong_in(block, "it is unreachable");
+        }
+        is_live.clear();
+        is_live.extend(function.vregs.iter().map(|vreg| vreg.flags.intersects(ALWAYS_READ)));
+        let is_always = is_live.clone();
+        set.live_out_vregs(block).for_each(|vreg| is_live[vreg.index()] = true);
+        for inst in function.insts_of(block).rev() {
+            let (head, operands) = (&function.heads[inst.index()], function.operands_of(inst));
+            let mut results =
+                operands.iter().filter(|operand| operand.is_definition()).filter_map(|o| o.vreg());
+            if !head.marks.contains(Marks::KEPT) && !results.any(|vreg| is_live[vreg.index()]) {
+                return wrong_at(block, inst.index(), "nothing reads its results, and it stays");
+            }
+            let is_guarded = head.opcode.is_guarded();
+            for vreg in operands.iter().filter(|o| kills(o, is_guarded)).filter_map(|o| o.vreg()) {
+                is_live[vreg.index()] = is_always[vreg.index()];
+            }
+            for vreg in operands.iter().filter(|operand| operand.is_use()).filter_map(|o| o.vreg()) {
+                is_live[vreg.index()] = true;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Verifies that every instruction feeds, by register, something with an effect.
+pub fn verify_by_marks(function: &FunctionView<'_>) -> Verdict {
+    let live = || (0..function.heads.len()).map(InstId::new).filter(|i| function.heads[i.index()].is_live());
+    let vregs_of = |inst: InstId, wants_definitions: bool| {
+        let operands = function.operands_of(inst).iter();
+        operands
+            .filter(move |o| if wants_definitions { o.is_definition() } else { o.is_use() })
+            .filter_map(|o| o.vreg())
+    };
+    let mut definitions: Vec<Vec<InstId>> = vec![Vec::new(); function.vregs.len()];
+    for inst in live() {
+        vregs_of(inst, true).for_each(|vreg| definitions[vreg.index()].push(inst));
+    }
+    let mut is_marked = vec![false; function.heads.len()];
+    let always = |vreg: &VRegId| function.vregs[vreg.index()].flags.intersects(ALWAYS_READ);
+    let mut waiting: Vec<InstId> =
+        function.vreg_ids().filter(always).flat_map(|vreg| definitions[vreg.index()].clone()).collect();
+    waiting.extend(live().filter(|inst| function.heads[inst.index()].marks.contains(Marks::KEPT)));
+    while let Some(inst) = waiting.pop() {
+        if !std::mem::replace(&mut is_marked[inst.index()], true) {
+            for vreg in vregs_of(inst, false) {
+                waiting.append(&mut definitions[vreg.index()]);
+            }
+        }
+    }
+    match live().find(|inst| !is_marked[inst.index()]) {
+        Some(inst) => wrong_at(
+            function.heads[inst.index()].block,
+            inst.index(),
+            "it feeds nothing that has an effect, and stays",
+        ),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::testing::{analyzed, solved};
+
+    const HEAD: &str = ".reg .b32 %r<9>; .reg .pred %p<2>;";
+
+    #[track_caller]
+    fn reports(message: &str, body: &str, verify: impl FnOnce(&FunctionView<'_>, &LiveSet) -> Verdict) {
+        let built = analyzed(&format!("{HEAD} {body}"));
+        let found = verify(&built.function(), &solved(&built)).expect_err("nothing was found");
+        assert!(found.contains(message), "{found}");
+    }
+
+    #[test]
+    fn code_without_a_dead_instruction_passes() {
+        let built = analyzed(&format!(
+            "{HEAD} mov.b32 %r1, 1; @%p1 mov.b32 %r1, 2; L: add.s32 %r1, %r1, 1; st.global.b32 [g], %r1; @%p1 bra L; \
+             ret;"
+        ));
+        assert_eq!(verify_by_sets(&built.function(), &solved(&built)), Ok(()));
+        assert_eq!(verify_by_marks(&built.function()), Ok(()));
+    }
+
+    #[test]
+    fn what_is_dead_is_seen() {
+        reports("bix0 i0: nothing reads", "mov.b32 %r1, 1; mov.b32 %r1, 2; st.global.b32 [g], %r1; ret;", {
+            verify_by_sets
+        });
+        reports("bix1: it is unreachable", "ret; L: st.global.b32 [g], 1; bra L;", verify_by_sets);
+        reports("bix1 i0: it feeds nothing", "L: add.s32 %r1, %r1, 1; bra L;", |function, _| {
+            verify_by_marks(function)
+        });
+    }
+}

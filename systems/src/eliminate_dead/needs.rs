@@ -1,0 +1,212 @@
+//! Which definitions something with an effect needs: strong liveness, followed from uses to definitions.
+//!
+//! An instruction with an effect is needed, and so is every definition that reaches a use by a needed instruction.
+//! That is the smallest set which is closed in this way, so a chain of any length, against the blocks or around a
+//! loop, is left out of it whole, and running again finds nothing.
+//!
+//! # From a use to what reaches it
+//! ```text
+//! mov r1, 5;         // reaches the add: where p is false, it reads this
+//! @p mov r1, 7;      // reaches the add, and lets what is before it through
+//! add r2, r1, 1;
+//! ```
+//! The search goes backward from the use, to the last definition in the block. An unguarded one ends it; a guarded or
+//! partial one does not. At the start of the block it goes on at the innermost [site](super::sites) that dominates
+//! it; at a join, at the ends of all predecessors. What was asked for once is not asked for again, so the work is
+//! that of making SSA form for the registers that have several definitions. The definition of all others dominates
+//! the use, which is a comparison.
+
+use super::ALWAYS_LIVE;
+use super::definitions::Definitions;
+use super::sites::Sites;
+use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
+use ptxopt_components::instruction::Marks;
+use ptxopt_engine::dataflow::dominance::DominatorTree;
+use ptxopt_engine::view::FunctionView;
+
+/// What is needed in a function, and the memory to find it.
+#[derive(Default)]
+pub struct Needs {
+    definitions: Definitions,
+    tree: DominatorTree,
+    sites: Sites,
+    /// By instruction.
+    is_needed: Vec<bool>,
+    /// By register: its only definition, or all of them, are read.
+    is_demanded: Vec<bool>,
+    /// By number of a definition of a register with several: it is read.
+    is_one_demanded: Vec<bool>,
+    /// Needed instructions whose uses were not followed yet.
+    insts: Vec<InstId>,
+    /// Registers that are read behind the end of a block.
+    ends: Vec<(VRegId, BlockId)>,
+}
+
+impl Needs {
+    /// Finds what is needed in a function whose control-flow facts hold.
+    pub fn find(&mut self, function: &FunctionView<'_>) {
+        self.definitions.collect(function);
+        self.tree.compute(function);
+        self.sites.start(function);
+        let always_live = |vreg: VRegId| function.vregs[vreg.index()].flags.intersects(ALWAYS_LIVE);
+        self.is_demanded.clear();
+        self.is_demanded.extend(function.vreg_ids().map(always_live));
+        self.is_one_demanded.clear();
+        self.is_one_demanded.resize(self.definitions.several_count(), false);
+        self.is_needed.clear();
+        self.is_needed.resize(function.heads.len(), false);
+        for vreg in function.vreg_ids().filter(|&vreg| always_live(vreg)) {
+            for definition in self.definitions.of(vreg) {
+                need(&mut self.is_needed, &mut self.insts, definition.inst());
+            }
+        }
+        for (inst, head) in function.heads.iter().enumerate() {
+            if head.is_live() && head.marks.contains(Marks::KEPT) {
+                need(&mut self.is_needed, &mut self.insts, InstId::new(inst));
+                self.follow(function);
+            }
+        }
+        self.follow(function);
+    }
+
+    /// Whether the instruction has an effect, or a result that is needed.
+    #[must_use]
+    pub fn needs(&self, inst: InstId) -> bool {
+        self.is_needed[inst.index()]
+    }
+
+    /// Whether what `inst` writes into `vreg` may be read.
+    #[must_use]
+    pub fn reads_result(&self, inst: InstId, vreg: VRegId) -> bool {
+        if self.is_demanded[vreg.index()] {
+            return true;
+        }
+        let definitions = self.definitions.of(vreg);
+        let at = definitions.partition_point(|definition| definition.inst() < inst);
+        definitions.len() > 1 && self.is_one_demanded[self.definitions.number_of_first(vreg) + at]
+    }
+
+    /// The needed instructions that write more than one operand, in program order.
+    pub(super) fn with_several_results(&self) -> impl Iterator<Item = InstId> + '_ {
+        self.definitions.with_several_results().iter().copied().filter(|&inst| self.needs(inst))
+    }
+
+    /// Follows the uses of needed instructions until all that they need is marked.
+    fn follow(&mut self, function: &FunctionView<'_>) {
+        loop {
+            if let Some((vreg, block)) = self.ends.pop() {
+                self.demand_at_end(function, vreg, block);
+            } else if let Some(inst) = self.insts.pop() {
+                for operand in function.operands_of(inst).iter().filter(|operand| operand.is_use()) {
+                    if let Some(vreg) = operand.vreg() {
+                        self.demand_before(function, vreg, inst);
+                    }
+                }
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// `inst` reads `vreg`.
+    #[inline]
+    fn demand_before(&mut self, function: &FunctionView<'_>, vreg: VRegId, inst: InstId) {
+        if self.is_demanded[vreg.index()] {
+            return;
+        }
+        match self.definitions.only(vreg) {
+            Some(definition) => {
+                let (from, to) = (definition.inst(), inst);
+                let [from_block, to_block] = [from, to].map(|inst| function.heads[inst.index()].block);
+                let dominates = if from_block == to_block {
+                    from < to
+                } else {
+                    self.tree.dominates(from_block, to_block)
+                };
+                if dominates {
+                    self.is_demanded[vreg.index()] = true;
+                    need(&mut self.is_needed, &mut self.insts, from);
+                } else {
+                    self.demand_at_start(function, vreg, to_block);
+                }
+            }
+            None => self.demand_in_block(function, vreg, function.heads[inst.index()].block, inst),
+        }
+    }
+
+    /// The value of `vreg`, which has several definitions or none, is read in `block` before `before`.
+    fn demand_in_block(
+        &mut self,
+        function: &FunctionView<'_>,
+        vreg: VRegId,
+        block: BlockId,
+        mut before: InstId,
+    ) {
+        let first = function.blocks[block.index()].insts.first;
+        loop {
+            let definitions = self.definitions.of(vreg);
+            let at = definitions.partition_point(|definition| definition.inst() < before);
+            let Some(&definition) =
+                definitions[..at].last().filter(|definition| definition.inst().0 >= first)
+            else {
+                return self.demand_at_start(function, vreg, block);
+            };
+            let number = self.definitions.number_of_first(vreg) + at - 1;
+            if std::mem::replace(&mut self.is_one_demanded[number], true) {
+                return;
+            }
+            need(&mut self.is_needed, &mut self.insts, definition.inst());
+            if definition.kills() {
+                return;
+            }
+            before = definition.inst();
+        }
+    }
+
+    /// The value of `vreg` at the start of `block` is read.
+    fn demand_at_start(&mut self, function: &FunctionView<'_>, vreg: VRegId, block: BlockId) {
+        if !self.tree.is_reachable(block) {
+            return;
+        }
+        self.sites.make(function, &self.tree, vreg, self.definitions.of(vreg));
+        let site = self.sites.innermost(&self.tree, vreg, block);
+        match site.filter(|&site| self.sites.get(site).block == block && self.sites.get(site).is_join) {
+            Some(site) => self.demand_join(function, vreg, site),
+            None => {
+                if let Some(idom) = function.orders[block.index()].idom.get() {
+                    self.ends.push((vreg, idom));
+                }
+            }
+        }
+    }
+
+    /// The value of `vreg` at the end of `block` is read; its sites are made.
+    fn demand_at_end(&mut self, function: &FunctionView<'_>, vreg: VRegId, block: BlockId) {
+        let Some(number) = self.sites.innermost(&self.tree, vreg, block) else { return };
+        let site = *self.sites.get(number);
+        if !site.defines {
+            self.demand_join(function, vreg, number);
+        } else if let Some(definition) = self.definitions.only(vreg) {
+            // What a guarded one lets through comes from the same definition, or from nowhere.
+            self.is_demanded[vreg.index()] = true;
+            need(&mut self.is_needed, &mut self.insts, definition.inst());
+        } else {
+            let end = InstId::new(function.blocks[site.block.index()].insts.end());
+            self.demand_in_block(function, vreg, site.block, end);
+        }
+    }
+
+    /// The values of `vreg` that meet at a site are read.
+    fn demand_join(&mut self, function: &FunctionView<'_>, vreg: VRegId, site: usize) {
+        if self.sites.demand(site) {
+            let preds = function.preds(self.sites.get(site).block).iter();
+            self.ends.extend(preds.filter(|&&pred| self.tree.is_reachable(pred)).map(|&pred| (vreg, pred)));
+        }
+    }
+}
+
+fn need(is_needed: &mut [bool], insts: &mut Vec<InstId>, inst: InstId) {
+    if !std::mem::replace(&mut is_needed[inst.index()], true) {
+        insts.push(inst);
+    }
+}

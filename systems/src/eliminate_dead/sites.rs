@@ -1,0 +1,147 @@
+//! Sites: the blocks where the value of a register can change, found without a walk over the blocks between.
+//!
+//! A site of a register is a block that defines it, or a block where definitions meet: one of the iterated dominance
+//! frontier of those (the blocks that would hold a phi). Everywhere else the value at the start of a block is the
+//! value at the end of its immediate dominator, so the value at the end of a block is that of the innermost site that
+//! dominates it. This is SSA form without its names, made for one register when a use first asks.
+//!
+//! Paper: Cytron et al. 1991, sections 4 and 5.
+
+use super::definitions::Definition;
+use ptxopt_components::ids::{BlockId, Id, Span, VRegId};
+use ptxopt_engine::dataflow::dominance::{DominatorTree, Frontiers, Interval};
+use ptxopt_engine::view::FunctionView;
+
+/// A block where the value of a register can change.
+#[derive(Clone, Copy, Debug)]
+pub struct Site {
+    /// The block.
+    pub block: BlockId,
+    /// Its places in the dominator tree.
+    interval: Interval,
+    /// The innermost site around it, counted from the register's first; none at the top.
+    outer: u32,
+    /// Definitions meet at its start.
+    pub is_join: bool,
+    /// The block defines the register.
+    pub defines: bool,
+    /// The values that meet here were asked for.
+    pub is_demanded: bool,
+}
+
+const NO_SITE: u32 = u32::MAX;
+
+/// The sites of the registers that were asked about.
+#[derive(Default)]
+pub struct Sites {
+    /// By register: its sites, by place in the dominator tree; no entry before it is asked about.
+    of_vreg: Vec<Span>,
+    all: Vec<Site>,
+    frontiers: Frontiers,
+    has_frontiers: bool,
+    /// By block: one more than the register whose site it is, and its number among the register's new sites.
+    noted: Vec<(u32, u32)>,
+    waiting: Vec<BlockId>,
+    open: Vec<u32>,
+}
+
+impl Sites {
+    /// Forgets the sites of the function before.
+    pub fn start(&mut self, function: &FunctionView<'_>) {
+        self.of_vreg.clear();
+        self.of_vreg.resize(function.vregs.len(), Span::default());
+        self.all.clear();
+        self.has_frontiers = false;
+    }
+
+    /// Makes the sites of `vreg`, unless it has been asked about before.
+    pub fn make(
+        &mut self,
+        function: &FunctionView<'_>,
+        tree: &DominatorTree,
+        vreg: VRegId,
+        definitions: &[Definition],
+    ) {
+        if !self.of_vreg[vreg.index()].is_empty() || definitions.is_empty() {
+            return;
+        }
+        if !self.has_frontiers {
+            self.frontiers.compute(function, tree);
+            self.noted.clear();
+            self.noted.resize(function.blocks.len(), (0, 0));
+            self.has_frontiers = true;
+        }
+        let first = self.all.len();
+        for definition in definitions {
+            let block = function.heads[definition.inst().index()].block;
+            if tree.is_reachable(block) {
+                self.note(vreg, block, first, tree).defines = true;
+            }
+        }
+        while let Some(block) = self.waiting.pop() {
+            for at in 0..self.frontiers.of(block).len() {
+                let join = self.frontiers.of(block)[at];
+                self.note(vreg, join, first, tree).is_join = true;
+            }
+        }
+        self.nest(first);
+        self.of_vreg[vreg.index()] = Span::between(first, self.all.len());
+    }
+
+    /// The new site of `vreg` at `block`, added and put on the waiting list if it was none.
+    fn note(&mut self, vreg: VRegId, block: BlockId, first: usize, tree: &DominatorTree) -> &mut Site {
+        let noted = &mut self.noted[block.index()];
+        if noted.0 != vreg.0 + 1 {
+            *noted = (vreg.0 + 1, self.all.len() as u32);
+            self.waiting.push(block);
+            self.all.push(Site {
+                block,
+                interval: tree.interval(block),
+                outer: NO_SITE,
+                is_join: false,
+                defines: false,
+                is_demanded: false,
+            });
+        }
+        debug_assert!(noted.1 as usize >= first);
+        &mut self.all[noted.1 as usize]
+    }
+
+    /// Sorts the sites from `first` on and links each to the innermost around it.
+    fn nest(&mut self, first: usize) {
+        let sites = &mut self.all[first..];
+        sites.sort_unstable_by_key(|site| site.interval.first);
+        self.open.clear();
+        for at in 0..sites.len() {
+            while let Some(&outer) = self.open.last()
+                && !sites[outer as usize].interval.contains(sites[at].interval)
+            {
+                self.open.pop();
+            }
+            sites[at].outer = self.open.last().copied().unwrap_or(NO_SITE);
+            self.open.push(at as u32);
+        }
+    }
+
+    /// Number of the innermost site of `vreg` that dominates `block`, `block` itself included.
+    pub fn innermost(&self, tree: &DominatorTree, vreg: VRegId, block: BlockId) -> Option<usize> {
+        let span = self.of_vreg[vreg.index()];
+        let sites = &self.all[span.range()];
+        let place = tree.interval(block);
+        let mut at = sites.partition_point(|site| site.interval.first <= place.first).checked_sub(1)?;
+        while !sites[at].interval.contains(place) {
+            at = Some(sites[at].outer).filter(|&outer| outer != NO_SITE)? as usize;
+        }
+        Some(span.first as usize + at)
+    }
+
+    /// Site number `site`.
+    pub fn get(&self, site: usize) -> &Site {
+        &self.all[site]
+    }
+
+    /// Notes that the values which meet at a site are asked for; says whether they were not before.
+    pub fn demand(&mut self, site: usize) -> bool {
+        !std::mem::replace(&mut self.all[site].is_demanded, true)
+    }
+}

@@ -1,0 +1,164 @@
+//! Reading and writing cost what the text is long, whatever the text.
+//!
+//! Each test makes a text that once took time like the square of its length, or would with a simpler algorithm. It is read
+//! and written at one length and at eight times that, and what is compared is CPU time, as a ratio: a linear algorithm
+//! takes 8 times as long, a quadratic one 64 times.
+
+use ptxopt_tests::clock::cpu_time;
+use ptxopt_tests::rewrite::Rewriter;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// How many times longer the long text is.
+const FACTOR: usize = 8;
+
+/// How many times slower it may be: caches are left behind, and machines are shared.
+const SLOWER_MAX: u32 = 24;
+
+/// Times below are noise.
+const NOISE: Duration = Duration::from_millis(1);
+
+const HEAD: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
+
+/// The least of three runs.
+fn time_of(text: &str) -> Duration {
+    let run = || {
+        let start = cpu_time();
+        if let Err(diagnostic) = Rewriter::default().rewrite(text.as_bytes()) {
+            panic!("refused: {diagnostic:?}");
+        }
+        cpu_time() - start
+    };
+    (0..3).map(|_| run()).min().unwrap_or_default()
+}
+
+/// Checks that the text for `size` things costs what it is long.
+#[track_caller]
+fn grows_like_its_text(size: usize, text: impl Fn(usize) -> String) {
+    let (short, long) = (text(size), text(size * FACTOR));
+    assert!(long.len() < short.len() * FACTOR * 2, "the long text is longer than meant");
+    assert_linear(time_of(&short), time_of(&long));
+}
+
+#[track_caller]
+fn assert_linear(short: Duration, long: Duration) {
+    assert!(long <= short.max(NOISE) * SLOWER_MAX, "{long:?} for {FACTOR} times what takes {short:?}");
+}
+
+fn kernel(body: &str) -> String {
+    format!("{HEAD}.entry k()\n{{\n{body}\n}}\n")
+}
+
+/// `piece(0)`, `piece(1)`, ... in a row.
+fn each(count: usize, piece: impl Fn(&mut String, usize) -> std::fmt::Result) -> String {
+    let mut text = String::new();
+    (0..count).for_each(|number| piece(&mut text, number).expect("strings take everything"));
+    text
+}
+
+#[test]
+fn operands_among_many_ranges() {
+    grows_like_its_text(4_000, |size| {
+        let ranges = each(size, |text, n| writeln!(text, ".reg .b32 p{n}_<2>;"));
+        kernel(&(ranges + &each(size, |text, n| writeln!(text, "mov.b32 p{n}_1, p0_0;"))))
+    });
+}
+
+#[test]
+fn operands_inside_ranges_that_are_too_small() {
+    grows_like_its_text(4_000, |size| {
+        let scopes = "{ .reg .b32 %r<3>;\n".repeat(size);
+        let uses = "mov.b32 %r5, %r1;\n".repeat(size);
+        kernel(&format!(".reg .b32 %r<9>; {scopes}{uses}{}", "}".repeat(size)))
+    });
+    // Each a little larger than the one inside it.
+    grows_like_its_text(2_000, |size| {
+        let scopes = each(size, |text, n| writeln!(text, "{{ .reg .b32 %r<{}>;", size - n));
+        let uses = format!("mov.b32 %r{}, %r0;\n", size - 1).repeat(size);
+        kernel(&format!("{scopes}{uses}{}", "}".repeat(size)))
+    });
+}
+
+#[test]
+fn branches_out_of_many_scopes() {
+    grows_like_its_text(4_000, |size| {
+        kernel(&format!(".reg .pred q; {}{}OUT: ret;", "{ @q bra OUT;\n".repeat(size), "}".repeat(size)))
+    });
+}
+
+#[test]
+fn registers_of_the_module_in_many_functions() {
+    grows_like_its_text(1_000, |size| {
+        let registers = each(size, |text, n| writeln!(text, ".reg .b32 m{n}; .reg .b64 n{n}_<5>;"));
+        let functions = |text: &mut String, n| {
+            writeln!(text, ".func f{n}() {{ mov.b32 m0, m{n}; mov.b64 n{n}_1, 1; ret; }}")
+        };
+        format!("{HEAD}{registers}{}", each(size, functions))
+    });
+}
+
+#[test]
+fn ranges_behind_single_registers() {
+    grows_like_its_text(4_000, |size| {
+        let singles = each(size, |text, n| writeln!(text, ".reg .b32 s{n};"));
+        kernel(&(singles + &each(size, |text, n| writeln!(text, ".reg .b32 p{n}_<2>;"))))
+    });
+}
+
+#[test]
+fn fresh_names_beside_names_of_the_source() {
+    grows_like_its_text(2_000, |size| {
+        let scope = each(size, |text, n| writeln!(text, ".reg .b32 a{n}; mov.b32 a{n}, 1;"));
+        kernel(&format!("{{ {scope} }} {{ {scope} }}"))
+    });
+}
+
+#[test]
+fn one_label_in_many_scopes() {
+    grows_like_its_text(4_000, |size| kernel(&"{ L: bra L; }\n".repeat(size)));
+}
+
+#[test]
+fn labels_whose_fresh_names_the_module_has() {
+    grows_like_its_text(500, |size| {
+        let words = each(size, |text, n| writeln!(text, ".global .u32 L__{n};"));
+        format!(
+            "{HEAD}{words}{}",
+            each(size, |text, n| writeln!(text, ".func f{n}() {{ L: bra L; {{ L: bra L; }} }}"))
+        )
+    });
+}
+
+#[test]
+fn branches_through_one_long_table() {
+    grows_like_its_text(4_000, |size| {
+        let labels = each(size, |text, n| write!(text, ", L{n}"));
+        let code = each(size, |text, n| writeln!(text, "L{n}: brx.idx r, t;"));
+        kernel(&format!(".reg .b32 r; t: .branchtargets {};\n{code}", &labels[2..]))
+    });
+}
+
+#[test]
+fn digits_of_one_name() {
+    grows_like_its_text(50_000, |size| {
+        let (zeros, digits) = ("0".repeat(size), "1".repeat(size));
+        kernel(&format!(
+            ".reg .b32 x<5>; .reg .b32 y1<5>; .reg .b32 z{digits}; mov.b32 x{zeros}1, z{digits}; frob => q{digits};"
+        ))
+    });
+}
+
+#[test]
+fn families_of_variables_in_many_functions() {
+    grows_like_its_text(200, |size| {
+        HEAD.to_owned()
+            + &each(size, |text, n| writeln!(text, ".entry k{n}() {{ .local .b32 v<16000000>; ret; }}"))
+    });
+}
+
+/// The check can fail.
+#[test]
+#[should_panic(expected = "for 8 times what takes")]
+fn a_square_is_seen() {
+    assert_linear(Duration::from_millis(5), Duration::from_millis(5 * 64));
+}
