@@ -87,6 +87,12 @@ pub fn forms() -> Vec<ModuleFile> {
     modules_in("forms", &tests_folder().join("forms"))
 }
 
+/// Modules that only the test of deliberate mistakes runs.
+#[must_use]
+pub fn mistakes() -> Vec<ModuleFile> {
+    modules_in("mistakes", &tests_folder().join("mistakes"))
+}
+
 /// The regression tests: one module a bug.
 #[must_use]
 pub fn regress() -> Vec<ModuleFile> {

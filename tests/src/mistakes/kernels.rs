@@ -2,7 +2,7 @@
 
 use super::line::{Line, parse};
 use crate::generated::{generated, launch_of};
-use crate::modules::{ModuleFile, corpus};
+use crate::modules::{ModuleFile, corpus, mistakes};
 use ptxopt::check::{CheckOptions, Reference, Verdict, launches, phases};
 use ptxopt::{OptLevel, Options};
 use ptxopt_emulator::LoadError;
@@ -64,7 +64,7 @@ pub struct Kernels {
 }
 
 impl Kernels {
-    /// The corpus, modules written by hand before compiled ones, and generated kernels.
+    /// The corpus, modules written by hand before compiled ones; those for mistakes alone; generated kernels.
     #[must_use]
     pub fn new() -> Self {
         let rank = |file: &ModuleFile| {
@@ -72,6 +72,7 @@ impl Kernels {
         };
         let mut files: Vec<ModuleFile> = corpus().into_iter().filter(|file| rank(file).is_some()).collect();
         files.sort_by_key(rank);
+        files.extend(mistakes());
         let unknown = |count: usize| std::iter::repeat_with(OnceLock::new).take(count).collect();
         Self { corpus: unknown(files.len()), generated: unknown(GENERATED), files }
     }

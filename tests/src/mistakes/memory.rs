@@ -8,7 +8,7 @@ pub const MISTAKES: [Mistake; 12] = [
     Mistake::new(
         "load-across-store",
         "a store to another register's address does not alias",
-        [9, 9],
+        [2, 0],
         |lines| {
             pairs(
                 lines,
@@ -16,35 +16,36 @@ pub const MISTAKES: [Mistake; 12] = [
             )
         },
     ),
-    Mistake::new("load-across-barrier", "memory is the same before and after a barrier", [9, 9], |lines| {
+    Mistake::new("load-across-barrier", "memory is the same before and after a barrier", [2, 0], |lines| {
         pairs(lines, |pair| {
             let is_wall = pair.between.iter().any(|inst| is_barrier(inst));
             if is_wall && !pair.between.iter().any(|inst| is_write(inst)) { reload(pair) } else { None }
         })
     }),
-    Mistake::new("volatile-load", "a volatile load is a load", [9, 9], |lines| {
+    Mistake::new("volatile-load", "a volatile load is a load", [4, 0], |lines| {
         pairs(lines, |pair| {
             let is_wanted = pair.first.has("volatile") && pair.first.mnemonic == pair.second.mnemonic;
             if is_wanted { same_place(pair) } else { None }
         })
     }),
-    Mistake::new("space-ignored", "an address means the same in every space", [9, 9], |lines| {
-        pairs(lines, |pair| {
-            let in_any = |inst: &Inst| {
-                let mut inst = inst.clone();
-                let has_space =
-                    ["global", "shared", "local", "const"].iter().any(|space| inst.replace(space, ""));
-                (has_space, inst.mnemonic)
-            };
-            let is_wanted =
-                pair.first.mnemonic != pair.second.mnemonic && in_any(pair.first).1 == in_any(pair.second).1;
-            if is_wanted && is_plain_load(pair.first) { same_place(pair) } else { None }
-        })
-    }),
+    Mistake::new(
+        "generic-store",
+        "a store without a space misses shared and local memory",
+        [2, 0],
+        |lines| {
+            pairs(lines, |pair| {
+                let in_space =
+                    |inst: &Inst| ["global", "shared", "local", "param"].iter().any(|space| inst.has(space));
+                let is_near = pair.first.has("shared") || pair.first.has("local");
+                let is_hidden = pair.between.iter().any(|inst| inst.is(&["st"]) && !in_space(inst));
+                if is_near && is_hidden { reload(pair) } else { None }
+            })
+        },
+    ),
     Mistake::new(
         "store-before-load",
         "a store is dead when a later one covers it, whoever reads between",
-        [9, 9],
+        [2, 12],
         |lines| {
             pairs(lines, |pair| {
                 let is_read = pair.between.iter().any(|inst| inst.is(&["ld", "atom"]));
@@ -55,7 +56,7 @@ pub const MISTAKES: [Mistake; 12] = [
     Mistake::new(
         "store-before-barrier",
         "a store is dead when one behind a barrier covers it",
-        [9, 9],
+        [2, 10],
         |lines| {
             pairs(lines, |pair| {
                 let is_wall = pair.between.iter().any(|inst| is_barrier(inst));
@@ -63,7 +64,7 @@ pub const MISTAKES: [Mistake; 12] = [
             })
         },
     ),
-    Mistake::new("store-forwarded", "a stored value is still there behind another store", [9, 9], |lines| {
+    Mistake::new("store-forwarded", "a stored value is still there behind another store", [4, 0], |lines| {
         pairs(lines, |pair| {
             let is_hidden = pair.between.iter().any(|inst| is_write(inst));
             let is_same = pair.first.last_part() == pair.second.last_part();
@@ -73,7 +74,7 @@ pub const MISTAKES: [Mistake; 12] = [
     Mistake::new(
         "store-truncates",
         "a load gives back the register that a narrow store wrote",
-        [9, 9],
+        [2, 10],
         |lines| {
             pairs(lines, |pair| {
                 let value = pair.first.operands.get(1)?;
@@ -83,19 +84,19 @@ pub const MISTAKES: [Mistake; 12] = [
             })
         },
     ),
-    Mistake::new("narrow-load", "a narrow load clears the upper bits, signed or not", [9, 9], |lines| {
+    Mistake::new("narrow-load", "a narrow load clears the upper bits, signed or not", [2, 18], |lines| {
         each(lines, |inst| inst.is(&["ld"]) && (inst.replace("s8", "u8") || inst.replace("s16", "u16")))
     }),
-    Mistake::new("vector-order", "the elements of a vector may stand in any order", [9, 9], |lines| {
+    Mistake::new("vector-order", "the elements of a vector may stand in any order", [2, 14], |lines| {
         each(lines, |inst| inst.is(&["ld", "st"]) && inst.operands.iter_mut().any(swap_elements))
     }),
     Mistake::new(
         "load-hoisted",
         "a load from an address that a loop does not change is invariant",
-        [9, 9],
+        [4, 12],
         |lines| each_function(lines, hoist),
     ),
-    Mistake::new("local-slots", "two local variables may share a slot", [9, 9], |lines| {
+    Mistake::new("local-slots", "two local variables may share a slot", [4, 0], |lines| {
         each_function(lines, merge_slots)
     }),
 ];
