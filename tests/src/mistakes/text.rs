@@ -89,11 +89,7 @@ pub fn pairs(lines: &[Line], change: impl Fn(&Pair) -> Option<Change>) -> Mutate
     for (at, line) in lines.iter().enumerate() {
         match line {
             Line::Inst(inst) => block.push((at, inst)),
-            Line::Other(text) if is_brace(text) => {
-                if text.starts_with('{') {
-                    types = Types::of(&lines[at..]);
-                }
-            }
+            Line::Other(text) if text.starts_with('{') => types = Types::of(&lines[at..]),
             _ => {}
         }
         let is_end = match line {
