@@ -7,6 +7,7 @@ pub mod analyze_control_flow;
 pub mod analyze_liveness;
 pub mod check;
 pub mod dump_graph;
+pub mod dump_registers;
 pub mod eliminate_dead;
 pub mod loops;
 pub mod optimize_branches;

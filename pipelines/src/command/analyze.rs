@@ -11,7 +11,7 @@ use anyhow::{Context, Result, anyhow};
 use ptxopt_engine::phase::{Phase, Plan, Step};
 use ptxopt_engine::ptx::scan::{FunctionText, Module};
 use ptxopt_engine::shard::{BatchError, Shard};
-use ptxopt_systems::{dump_graph, split_at_control_flow};
+use ptxopt_systems::{dump_graph, dump_registers, split_at_control_flow};
 
 use super::arguments::{AnalyzeArguments, Print};
 use super::{FAILED, SUCCESS};
@@ -90,6 +90,8 @@ fn title(print: Print) -> &'static str {
         Print::Rpo => "rpo",
         Print::Dominators => "dominators",
         Print::Loops => "loops",
+        Print::Liveness => "liveness",
+        Print::Pressure => "pressure",
         Print::Dot => "dot",
         Print::Ori => "ori",
     }
@@ -102,6 +104,8 @@ fn phase_of(print: Print) -> &'static Phase {
         Print::Rpo => &dump_graph::RANKS,
         Print::Dominators => &dump_graph::DOMINATORS,
         Print::Loops => &dump_graph::LOOPS,
+        Print::Liveness => &dump_registers::LIVENESS,
+        Print::Pressure => &dump_registers::PRESSURE,
         Print::Dot => &dump_graph::DOT,
         Print::Ori => &dump_graph::CODE,
     }

@@ -52,7 +52,7 @@ pub enum Action {
     Run(RunArguments),
     /// Run every kernel before and after, on the same inputs, and compare what they leave
     Check(CheckArguments),
-    /// Print what is known of a module's functions: flow graph, ranks, dominators, loops
+    /// Print what is known of a module's functions: flow graph, ranks, dominators, loops, liveness
     Analyze(AnalyzeArguments),
     /// List the phases, with what runs at the given level and options
     Phases,
@@ -152,6 +152,10 @@ pub enum Print {
     Dominators,
     /// The loop nest, and irreducible regions
     Loops,
+    /// The registers that are live at both ends of each block
+    Liveness,
+    /// Register pressure at each instruction, its peaks, and spill costs
+    Pressure,
     /// The flow graph in Graphviz's DOT
     Dot,
     /// The code, each control-flow instruction the last of its block

@@ -1,0 +1,73 @@
+//! Dump registers: live sets and register pressure at a point of the pipeline.
+//!
+//! Source phase  none: `ptxopt analyze --print liveness,pressure`
+//! Reads         Blocks, Insts, VRegs, LiveSets
+//! Writes        Dumps
+//! Needs         control-flow facts, live sets
+//! Leaves        nothing
+//! Breaks        nothing
+//! Cost          the text
+//! Checked by    the engine's tests of [`ptxopt_engine::dataflow::print`]
+
+use bevy_ecs::prelude::*;
+use ptxopt_components::code_object::CodeFlags;
+use ptxopt_components::ids::Id;
+use ptxopt_engine::columns::Code;
+use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets};
+use ptxopt_engine::dataflow::pressure::{LiveRegisters, Pressure, measure};
+use ptxopt_engine::dataflow::print;
+use ptxopt_engine::facts::Fact;
+use ptxopt_engine::forms::FormTable;
+use ptxopt_engine::log::Dumps;
+use ptxopt_engine::phase::Phase;
+use ptxopt_engine::view::FunctionView;
+
+/// The live sets at both ends of each block.
+pub static LIVENESS: Phase = Phase {
+    name: "dump_registers",
+    needs: &[Fact::ControlFlow, Fact::Liveness],
+    gives: &[],
+    breaks: &[],
+    required: false,
+    install: |slot| {
+        slot.init_resource::<LiveSets>();
+        slot.add(dump_liveness);
+    },
+};
+
+/// The pressure at each instruction, its peaks, and what spilling each register would cost.
+pub static PRESSURE: Phase = Phase {
+    install: |slot| {
+        slot.init_resource::<LiveSets>();
+        slot.add(dump_pressure);
+    },
+    ..LIVENESS
+};
+
+fn dump_liveness(code: Code, sets: Res<LiveSets>, mut dumps: ResMut<Dumps>) {
+    each(code, &sets, &mut dumps, |function, text, set, out| print::liveness(function, text, set, out));
+}
+
+fn dump_pressure(code: Code, forms: Res<FormTable>, sets: Res<LiveSets>, mut dumps: ResMut<Dumps>) {
+    let (mut live, mut pressure) = (LiveRegisters::default(), Pressure::default());
+    each(code, &sets, &mut dumps, |function, text, set, out| {
+        measure(function, &forms, set, &mut live, &mut pressure);
+        print::pressure(function, &forms, text, &pressure, out);
+    });
+}
+
+fn each(
+    code: Code,
+    sets: &LiveSets,
+    dumps: &mut Dumps,
+    mut write: impl FnMut(&FunctionView<'_>, &[u8], &LiveSet, &mut String),
+) {
+    let mut text = String::new();
+    for function in code.view().functions() {
+        let set = sets.functions.get(function.code.index());
+        if let Some(set) = set.filter(|_| !function.state.flags.contains(CodeFlags::LEFT)) {
+            write(&function, &dumps.source, set, &mut text);
+        }
+    }
+    dumps.text.extend_from_slice(text.as_bytes());
+}
