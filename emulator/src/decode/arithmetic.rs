@@ -27,6 +27,18 @@ const WITH_EFFECT: [&str; 12] = [
     "clusterlaunchcontrol",
 ];
 
+/// Instructions of these roots that do no more than give a result, unless they are ordered.
+const WITHOUT_EFFECT: [&str; 2] = ["multimem.ld_reduce", "clusterlaunchcontrol.query_cancel"];
+
+/// Whether an instruction without a model does something beside giving its results.
+fn has_effect(mnemonic: &str) -> bool {
+    let mut words = mnemonic.split('.');
+    let root = words.next().unwrap_or_default();
+    let is_ordered = words.any(|word| matches!(word, "relaxed" | "acquire" | "volatile"));
+    WITH_EFFECT.contains(&root)
+        && (is_ordered || !WITHOUT_EFFECT.iter().any(|known| mnemonic.starts_with(known)))
+}
+
 impl Decoder<'_> {
     /// What the evaluators know.
     pub(super) fn arithmetic(&mut self, of: &Instruction<'_>) -> Result<Kind, NotModelled> {
@@ -106,7 +118,7 @@ impl Decoder<'_> {
             mnemonic: of.mnemonic.to_owned(),
             hash: xxh3_64(of.mnemonic.as_bytes()),
             sources: sources.into(),
-            is_logged: targets.is_empty() || is_verbatim || WITH_EFFECT.contains(&root),
+            is_logged: targets.is_empty() || is_verbatim || has_effect(of.mnemonic),
             targets: targets.into(),
         }))
     }

@@ -37,7 +37,25 @@ const DEPTH_MAX: u32 = 128;
 /// # Errors
 /// What is no constant expression.
 pub fn expression(tokens: &mut Tokens<'_>) -> Result<Value, LoadError> {
-    binary(tokens, 0, 0)
+    choice(tokens, 0)
+}
+
+/// `condition ? value : value`, or what stands where its condition does.
+fn choice(tokens: &mut Tokens<'_>, depth: u32) -> Result<Value, LoadError> {
+    let condition = binary(tokens, 0, depth)?;
+    if !tokens.eat(b'?')? {
+        return Ok(condition);
+    }
+    let Value::Integer(condition) = condition else {
+        return Err(tokens.error("expected an integer before `?`"));
+    };
+    if depth > DEPTH_MAX {
+        return Err(tokens.error("expression too deep"));
+    }
+    let chosen = choice(tokens, depth + 1)?;
+    tokens.expect(b':')?;
+    let other = choice(tokens, depth + 1)?;
+    Ok(if condition == 0 { other } else { chosen })
 }
 
 /// The integer that starts here.
@@ -61,16 +79,24 @@ fn operator(tokens: &Tokens<'_>) -> Result<Option<(&'static str, u32, usize)>, L
         _ => 0,
     };
     let (symbol, strength) = match (first, second) {
-        (b'<', b'<') => ("<<", 4),
-        (b'>', b'>') => (">>", 4),
-        (b'|', _) => ("|", 1),
-        (b'^', _) => ("^", 2),
-        (b'&', _) => ("&", 3),
-        (b'+', _) => ("+", 5),
-        (b'-', _) => ("-", 5),
-        (b'*', _) => ("*", 6),
-        (b'/', _) => ("/", 6),
-        (b'%', _) => ("%", 6),
+        (b'|', b'|') => ("||", 1),
+        (b'&', b'&') => ("&&", 2),
+        (b'|', _) => ("|", 3),
+        (b'^', _) => ("^", 4),
+        (b'&', _) => ("&", 5),
+        (b'=', b'=') => ("==", 6),
+        (b'!', b'=') => ("!=", 6),
+        (b'<', b'<') => ("<<", 8),
+        (b'>', b'>') => (">>", 8),
+        (b'<', b'=') => ("<=", 7),
+        (b'>', b'=') => (">=", 7),
+        (b'<', _) => ("<", 7),
+        (b'>', _) => (">", 7),
+        (b'+', _) => ("+", 9),
+        (b'-', _) => ("-", 9),
+        (b'*', _) => ("*", 10),
+        (b'/', _) => ("/", 10),
+        (b'%', _) => ("%", 10),
         _ => return Ok(None),
     };
     let end = if symbol.len() == 2 { further.position() } else { behind.position() };
@@ -99,7 +125,7 @@ fn unary(tokens: &mut Tokens<'_>, depth: u32) -> Result<Value, LoadError> {
     match tokens.next()? {
         Token::Integer(mask) if tokens.peek()? == Token::Mark(b'(') => {
             tokens.expect(b'(')?;
-            let inner = binary(tokens, 0, depth + 1)?;
+            let inner = choice(tokens, depth + 1)?;
             tokens.expect(b')')?;
             match inner {
                 Value::Address(address) => Ok(Value::Address(Address { mask, ..address })),
@@ -111,7 +137,7 @@ fn unary(tokens: &mut Tokens<'_>, depth: u32) -> Result<Value, LoadError> {
         Token::Double(value) => Ok(Value::Double(value)),
         Token::Word(b"generic") if tokens.peek()? == Token::Mark(b'(') => {
             tokens.expect(b'(')?;
-            let inner = binary(tokens, 0, depth + 1)?;
+            let inner = choice(tokens, depth + 1)?;
             tokens.expect(b')')?;
             match inner {
                 Value::Address(address) => Ok(Value::Address(Address { is_generic: true, ..address })),
@@ -126,7 +152,7 @@ fn unary(tokens: &mut Tokens<'_>, depth: u32) -> Result<Value, LoadError> {
             mask: u64::MAX,
         })),
         Token::Mark(b'(') => {
-            let inner = binary(tokens, 0, depth + 1)?;
+            let inner = choice(tokens, depth + 1)?;
             tokens.expect(b')')?;
             Ok(inner)
         }
@@ -136,6 +162,10 @@ fn unary(tokens: &mut Tokens<'_>, depth: u32) -> Result<Value, LoadError> {
             Value::Single(bits) => Ok(Value::Single(bits ^ 1 << 31)),
             Value::Double(value) => Ok(Value::Double(-value)),
             Value::Address(_) => Err(tokens.error("an address has no negative")),
+        },
+        Token::Mark(b'!') => match unary(tokens, depth + 1)? {
+            Value::Integer(value) => Ok(Value::Integer(u64::from(value == 0))),
+            _ => Err(tokens.error("expected an integer")),
         },
         Token::Mark(b'~') => match unary(tokens, depth + 1)? {
             Value::Integer(value) => Ok(Value::Integer(!value)),
@@ -158,7 +188,16 @@ fn apply(symbol: &str, left: Value, right: Value) -> Option<Value> {
             ">>" => (a as i64).wrapping_shr(b as u32) as u64,
             "&" => a & b,
             "|" => a | b,
-            _ => a ^ b,
+            "^" => a ^ b,
+            "||" => u64::from(a != 0 || b != 0),
+            "&&" => u64::from(a != 0 && b != 0),
+            "==" => u64::from(a == b),
+            "!=" => u64::from(a != b),
+            "<" => u64::from((a as i64) < b as i64),
+            "<=" => u64::from(a as i64 <= b as i64),
+            ">" => u64::from(a as i64 > b as i64),
+            ">=" => u64::from(a as i64 >= b as i64),
+            _ => return None,
         }),
         (Value::Double(a), Value::Double(b)) => Value::Double(match symbol {
             "+" => a + b,
@@ -176,4 +215,32 @@ fn apply(symbol: &str, left: Value, right: Value) -> Option<Value> {
         }
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> u64 {
+        integer(&mut Tokens::new(text.as_bytes(), 0, text.len())).unwrap()
+    }
+
+    #[test]
+    fn operators_bind_as_in_c() {
+        for (text, expected) in [
+            ("1 + 2 * (3 - 1) / 2 << 4 | 0x10 & ~3 ^ 5", (1 + 2) << 4 | (0x10 & !3) ^ 5),
+            ("7 % 4", 3),
+            ("1 < 2", 1),
+            ("1 >= 2", 0),
+            ("5 != 5", 0),
+            ("-1 < 0", 1),
+            ("!3 || 0 && 1", 0),
+            ("2 && 3", 1),
+            ("1 < 2 ? 10 : 20", 10),
+            ("0 ? 1 : 0 ? 2 : 3", 3),
+            ("1 << 2 == 4", 1),
+        ] {
+            assert_eq!(value(text), expected, "{text}");
+        }
+    }
 }

@@ -113,6 +113,11 @@ impl<'t> Tokens<'t> {
             }
             b'"' => self.string(),
             b'0'..=b'9' => self.number()?,
+            // A name may start with a percent sign; alone it is an operator.
+            b'%' if !continues_name(following) => {
+                self.at += 1;
+                Token::Mark(byte)
+            }
             _ if continues_name(byte) => Token::Word(self.name()),
             _ => {
                 self.at += 1;

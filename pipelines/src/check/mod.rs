@@ -216,12 +216,15 @@ pub fn difference(before: &Outcome, after: &Outcome) -> Option<String> {
             return Some(format!("buffer {at}: {text}"));
         }
     }
-    for (name, old) in &before.globals {
-        let new = after.globals.iter().find(|(other, _)| other == name);
-        match new.map(|(_, new)| first_byte(old, new)) {
+    // A variable may be declared before it is defined: by position, not by name.
+    for (at, (name, old)) in before.globals.iter().enumerate() {
+        match after.globals.get(at).filter(|(other, _)| other == name) {
             None => return Some(format!("variable {name} is gone")),
-            Some(Some(text)) => return Some(format!("variable {name}: {text}")),
-            Some(None) => {}
+            Some((_, new)) => {
+                if let Some(text) = first_byte(old, new) {
+                    return Some(format!("variable {name}: {text}"));
+                }
+            }
         }
     }
     let length = before.log.len().max(after.log.len());
