@@ -58,7 +58,7 @@ fn judge_modules(set: &str, modules: &[ModuleFile], seeds: u64) -> usize {
 /// Kernels of the module that were judged, and that were set aside.
 fn judge_module(module: &ModuleFile, text: &[u8], seeds: u64) -> Result<(usize, usize), String> {
     let lines = launches::find(&module.path, text).map_err(|error| format!("{error:#}"))?;
-    let how = CheckOptions { seeds, steps_max: 4_000_000, ..CheckOptions::default() };
+    let how = CheckOptions { seeds, steps_max: 1_000_000, ..CheckOptions::default() };
     let reference = Reference::new(text, &lines, how).map_err(|error| error.to_string())?;
     let mut counts = (0, 0);
     let mut last = Vec::new();

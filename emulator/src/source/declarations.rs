@@ -113,7 +113,7 @@ impl Prefix {
                 self.space = StateSpace::Global;
                 self.element = Some(PtxType::TexRef);
             }
-            b"attribute" => while !matches!(tokens.next()?, Token::Mark(b')') | Token::End) {},
+            b"attribute" => tokens.skip_parentheses()?,
             _ => match (StateSpace::parse(word), PtxType::parse(word)) {
                 (Some(space), _) => self.space = space,
                 (_, Some(ty)) => self.element = Some(ty),

@@ -37,16 +37,29 @@ const DEPTH_MAX: u32 = 128;
 /// # Errors
 /// What is no constant expression.
 pub fn expression(tokens: &mut Tokens<'_>) -> Result<Value, LoadError> {
-    choice(tokens, 0)
+    Ok(choice(tokens, 0)?.value)
+}
+
+/// A value, and whether it is an integer without sign: by a cast, or because it has no signed 64-bit form.
+struct Typed {
+    value: Value,
+    is_unsigned: bool,
+}
+
+impl Typed {
+    fn new(value: Value) -> Self {
+        let is_unsigned = matches!(value, Value::Integer(bits) if bits > i64::MAX as u64);
+        Self { value, is_unsigned }
+    }
 }
 
 /// `condition ? value : value`, or what stands where its condition does.
-fn choice(tokens: &mut Tokens<'_>, depth: u32) -> Result<Value, LoadError> {
+fn choice(tokens: &mut Tokens<'_>, depth: u32) -> Result<Typed, LoadError> {
     let condition = binary(tokens, 0, depth)?;
     if !tokens.eat(b'?')? {
         return Ok(condition);
     }
-    let Value::Integer(condition) = condition else {
+    let Value::Integer(condition) = condition.value else {
         return Err(tokens.error("expected an integer before `?`"));
     };
     if depth > DEPTH_MAX {
@@ -103,7 +116,7 @@ fn operator(tokens: &Tokens<'_>) -> Result<Option<(&'static str, u32, usize)>, L
     Ok(Some((symbol, strength, end)))
 }
 
-fn binary(tokens: &mut Tokens<'_>, weakest: u32, depth: u32) -> Result<Value, LoadError> {
+fn binary(tokens: &mut Tokens<'_>, weakest: u32, depth: u32) -> Result<Typed, LoadError> {
     let mut left = unary(tokens, depth)?;
     loop {
         let (symbol, strength) = match operator(tokens)? {
@@ -118,7 +131,7 @@ fn binary(tokens: &mut Tokens<'_>, weakest: u32, depth: u32) -> Result<Value, Lo
     }
 }
 
-fn unary(tokens: &mut Tokens<'_>, depth: u32) -> Result<Value, LoadError> {
+fn unary(tokens: &mut Tokens<'_>, depth: u32) -> Result<Typed, LoadError> {
     if depth > DEPTH_MAX {
         return Err(tokens.error("expression too deep"));
     }
@@ -127,64 +140,76 @@ fn unary(tokens: &mut Tokens<'_>, depth: u32) -> Result<Value, LoadError> {
             tokens.expect(b'(')?;
             let inner = choice(tokens, depth + 1)?;
             tokens.expect(b')')?;
-            match inner {
-                Value::Address(address) => Ok(Value::Address(Address { mask, ..address })),
+            match inner.value {
+                Value::Address(address) => Ok(Typed::new(Value::Address(Address { mask, ..address }))),
                 _ => Err(tokens.error("expected an address under the mask")),
             }
         }
-        Token::Integer(value) => Ok(Value::Integer(value)),
-        Token::Single(bits) => Ok(Value::Single(bits)),
-        Token::Double(value) => Ok(Value::Double(value)),
+        Token::Integer(value) => Ok(Typed::new(Value::Integer(value))),
+        Token::Single(bits) => Ok(Typed::new(Value::Single(bits))),
+        Token::Double(value) => Ok(Typed::new(Value::Double(value))),
         Token::Word(b"generic") if tokens.peek()? == Token::Mark(b'(') => {
             tokens.expect(b'(')?;
             let inner = choice(tokens, depth + 1)?;
             tokens.expect(b')')?;
-            match inner {
-                Value::Address(address) => Ok(Value::Address(Address { is_generic: true, ..address })),
+            match inner.value {
+                Value::Address(address) => {
+                    Ok(Typed::new(Value::Address(Address { is_generic: true, ..address })))
+                }
                 _ => Err(tokens.error("expected a variable in `generic`")),
             }
         }
-        Token::Word(b"WARP_SZ") => Ok(Value::Integer(32)),
-        Token::Word(name) => Ok(Value::Address(Address {
+        Token::Word(b"WARP_SZ") => Ok(Typed::new(Value::Integer(32))),
+        Token::Word(name) => Ok(Typed::new(Value::Address(Address {
             name: String::from_utf8_lossy(name).into_owned(),
             addend: 0,
             is_generic: false,
             mask: u64::MAX,
-        })),
+        }))),
+        Token::Mark(b'(') if matches!(tokens.peek()?, Token::Directive(_)) => {
+            let Token::Directive(ty) = tokens.next()? else { unreachable!("a directive stands here") };
+            tokens.expect(b')')?;
+            let Typed { value, .. } = unary(tokens, depth + 1)?;
+            Ok(Typed { value, is_unsigned: ty == b"u64" })
+        }
         Token::Mark(b'(') => {
             let inner = choice(tokens, depth + 1)?;
             tokens.expect(b')')?;
             Ok(inner)
         }
         Token::Mark(b'+') => unary(tokens, depth + 1),
-        Token::Mark(b'-') => match unary(tokens, depth + 1)? {
-            Value::Integer(value) => Ok(Value::Integer(value.wrapping_neg())),
-            Value::Single(bits) => Ok(Value::Single(bits ^ 1 << 31)),
-            Value::Double(value) => Ok(Value::Double(-value)),
-            Value::Address(_) => Err(tokens.error("an address has no negative")),
-        },
-        Token::Mark(b'!') => match unary(tokens, depth + 1)? {
-            Value::Integer(value) => Ok(Value::Integer(u64::from(value == 0))),
-            _ => Err(tokens.error("expected an integer")),
-        },
-        Token::Mark(b'~') => match unary(tokens, depth + 1)? {
-            Value::Integer(value) => Ok(Value::Integer(!value)),
-            _ => Err(tokens.error("expected an integer")),
-        },
+        Token::Mark(sign @ (b'-' | b'!' | b'~')) => {
+            let Typed { value, is_unsigned } = unary(tokens, depth + 1)?;
+            let value = match (sign, value) {
+                (b'-', Value::Integer(value)) => Value::Integer(value.wrapping_neg()),
+                (b'-', Value::Single(bits)) => Value::Single(bits ^ 1 << 31),
+                (b'-', Value::Double(value)) => Value::Double(-value),
+                (b'!', Value::Integer(value)) => Value::Integer(u64::from(value == 0)),
+                (b'~', Value::Integer(value)) => Value::Integer(!value),
+                _ => return Err(tokens.error("a sign before what has none")),
+            };
+            Ok(Typed { value, is_unsigned })
+        }
         found => Err(tokens.error(format!("found {found:?}, expected a constant"))),
     }
 }
 
-fn apply(symbol: &str, left: Value, right: Value) -> Option<Value> {
-    Some(match (left, right) {
+fn apply(symbol: &str, left: Typed, right: Typed) -> Option<Typed> {
+    let is_shift = matches!(symbol, "<<" | ">>");
+    let is_unsigned = left.is_unsigned || (!is_shift && right.is_unsigned);
+    // Moved by half the range, signed values compare as unsigned ones do.
+    let ordered = |value: u64| if is_unsigned { value } else { value ^ 1 << 63 };
+    let value = match (left.value, right.value) {
         (Value::Integer(a), Value::Integer(b)) => Value::Integer(match symbol {
             "+" => a.wrapping_add(b),
             "-" => a.wrapping_sub(b),
             "*" => a.wrapping_mul(b),
-            // Integers are signed unless they carry a `U`, which no initialiser in the wild does.
+            "/" if is_unsigned => a.checked_div(b)?,
+            "%" if is_unsigned => a.checked_rem(b)?,
             "/" => (a as i64).checked_div(b as i64)? as u64,
             "%" => (a as i64).checked_rem(b as i64)? as u64,
             "<<" => a.wrapping_shl(b as u32),
+            ">>" if is_unsigned => a.wrapping_shr(b as u32),
             ">>" => (a as i64).wrapping_shr(b as u32) as u64,
             "&" => a & b,
             "|" => a | b,
@@ -193,10 +218,10 @@ fn apply(symbol: &str, left: Value, right: Value) -> Option<Value> {
             "&&" => u64::from(a != 0 && b != 0),
             "==" => u64::from(a == b),
             "!=" => u64::from(a != b),
-            "<" => u64::from((a as i64) < b as i64),
-            "<=" => u64::from(a as i64 <= b as i64),
-            ">" => u64::from(a as i64 > b as i64),
-            ">=" => u64::from(a as i64 >= b as i64),
+            "<" => u64::from(ordered(a) < ordered(b)),
+            "<=" => u64::from(ordered(a) <= ordered(b)),
+            ">" => u64::from(ordered(a) > ordered(b)),
+            ">=" => u64::from(ordered(a) >= ordered(b)),
             _ => return None,
         }),
         (Value::Double(a), Value::Double(b)) => Value::Double(match symbol {
@@ -214,7 +239,9 @@ fn apply(symbol: &str, left: Value, right: Value) -> Option<Value> {
             Value::Address(Address { addend: address.addend.wrapping_add(by as i64), ..address })
         }
         _ => return None,
-    })
+    };
+    let is_truth = matches!(symbol, "||" | "&&" | "==" | "!=" | "<" | "<=" | ">" | ">=");
+    Some(Typed { value, is_unsigned: is_unsigned && !is_truth })
 }
 
 #[cfg(test)]
@@ -239,6 +266,11 @@ mod tests {
             ("1 < 2 ? 10 : 20", 10),
             ("0 ? 1 : 0 ? 2 : 3", 3),
             ("1 << 2 == 4", 1),
+            ("(.s64)0xFFFFFFFF >> 4", 0x0FFF_FFFF),
+            ("(.u64)-1 >> 60", 15),
+            ("-1 >> 60", u64::MAX),
+            ("(.u64)-1 < 0", 0),
+            ("- -3 + +4", 7),
         ] {
             assert_eq!(value(text), expected, "{text}");
         }

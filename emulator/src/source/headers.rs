@@ -57,7 +57,7 @@ pub fn header(tokens: &mut Tokens<'_>) -> Result<Header, LoadError> {
                 name_seen = true;
                 header.name = String::from_utf8_lossy(name).into_owned();
             }
-            Token::Directive(b"attribute") => skip_parentheses(tokens)?,
+            Token::Directive(b"attribute") => tokens.skip_parentheses()?,
             Token::Directive(b"maxntid") => header.maximal_block = extent(tokens)?,
             Token::Directive(b"reqntid") => header.required_block = extent(tokens)?,
             Token::Directive(b"reqnctapercluster") => {
@@ -65,22 +65,6 @@ pub fn header(tokens: &mut Tokens<'_>) -> Result<Header, LoadError> {
             }
             Token::Mark(b'{' | b';') | Token::End => return Ok(header),
             _ => {}
-        }
-    }
-}
-
-/// A parenthesised list with what is nested in it.
-fn skip_parentheses(tokens: &mut Tokens<'_>) -> Result<(), LoadError> {
-    let mut depth = 0;
-    loop {
-        match tokens.next()? {
-            Token::Mark(b'(') => depth += 1,
-            Token::Mark(b')') => depth -= 1,
-            Token::End => return Err(tokens.error("expected `)`")),
-            _ => {}
-        }
-        if depth == 0 {
-            return Ok(());
         }
     }
 }

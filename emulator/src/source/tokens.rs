@@ -126,6 +126,25 @@ impl<'t> Tokens<'t> {
         })
     }
 
+    /// Moves past a parenthesised list with what is nested in it.
+    ///
+    /// # Errors
+    /// A list that does not end.
+    pub fn skip_parentheses(&mut self) -> Result<(), LoadError> {
+        let mut depth = 0;
+        loop {
+            match self.next()? {
+                Token::Mark(b'(') => depth += 1,
+                Token::Mark(b')') => depth -= 1,
+                Token::End => return Err(self.error("expected `)`")),
+                _ => {}
+            }
+            if depth == 0 {
+                return Ok(());
+            }
+        }
+    }
+
     /// The next token, left standing.
     ///
     /// # Errors
