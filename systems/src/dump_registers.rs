@@ -45,7 +45,7 @@ pub static PRESSURE: Phase = Phase {
 };
 
 fn dump_liveness(code: Code, sets: Res<LiveSets>, mut dumps: ResMut<Dumps>) {
-    each(code, &sets, &mut dumps, |function, text, set, out| print::liveness(function, text, set, out));
+    each(code, &sets, &mut dumps, print::liveness);
 }
 
 fn dump_pressure(code: Code, forms: Res<FormTable>, sets: Res<LiveSets>, mut dumps: ResMut<Dumps>) {

@@ -9,8 +9,8 @@
 //! unguarded definition of the same block precedes.
 //!
 //! # Two roads
-//! [Dense](dense): a row of bits a block, in two matrices, blocks x words, solved by rounds over the blocks. Where that
-//! would be quadratic in the size of the function, [walks](walks): for each register a walk backward from its uses, and
+//! Dense (`dense`): a row of bits a block, in two matrices, blocks x words, solved by rounds over the blocks. Where that
+//! would be quadratic in the size of the function, walks (`walks`): for each register a walk backward from its uses, and
 //! the blocks where it lives as runs of consecutive blocks. [`LiveSet`] answers the same questions for both.
 //!
 //! # Guarded writes do not kill
