@@ -511,6 +511,8 @@ pub enum Kind {
     Exit,
     /// `trap`, `brkpt`.
     Trap,
+    /// Stands for the body of a function that the reader keeps as text: its rows do not say it.
+    KeptAsText,
     /// `alloca`: bytes, alignment.
     Allocate(Source, u64, Target),
     /// `stacksave`.

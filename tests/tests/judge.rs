@@ -12,14 +12,14 @@ const GENERATED: u64 = 2_000;
 
 #[test]
 fn corpus_kernels_behave_as_before_at_every_level() {
-    let judged = judge_modules("corpus", &corpus(), 2);
+    let judged = judge_modules("corpus", &corpus(), 2, 4_000_000);
     assert!(judged >= 480, "launch lines judge {judged} kernels of the corpus only");
 }
 
 #[test]
 fn form_and_wild_kernels_behave_as_before_at_every_level() {
-    judge_modules("forms", &forms(), 1);
-    judge_modules("wild", &wild(), 1);
+    judge_modules("forms", &forms(), 1, 1_000_000);
+    judge_modules("wild", &wild(), 1, 1_000_000);
 }
 
 #[test]
@@ -34,12 +34,14 @@ fn generated_kernels_behave_as_before_after_each_phase() {
     say(&format!("judge: {GENERATED} generated kernels behave as before after each phase"));
 }
 
-/// Runs every kernel before and after, at -O0 to -O3; gives the number of kernels that could be judged.
-fn judge_modules(set: &str, modules: &[ModuleFile], seeds: u64) -> usize {
+/// Runs every kernel before and after, at -O0 to -O3, on `seeds` inputs of at most `steps_max` thread-instructions;
+/// gives the number of kernels that could be judged.
+fn judge_modules(set: &str, modules: &[ModuleFile], seeds: u64, steps_max: u64) -> usize {
     let (judged, aside) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let failures = in_parallel(modules, |module| {
         let text = module.text();
-        let outcome = judge_module(module, &text, seeds);
+        let outcome =
+            judge_module(module, &text, CheckOptions { seeds, steps_max, ..CheckOptions::default() });
         match outcome {
             Ok((kernels, set_aside)) => {
                 judged.fetch_add(kernels, Ordering::Relaxed);
@@ -56,9 +58,8 @@ fn judge_modules(set: &str, modules: &[ModuleFile], seeds: u64) -> usize {
 }
 
 /// Kernels of the module that were judged, and that were set aside.
-fn judge_module(module: &ModuleFile, text: &[u8], seeds: u64) -> Result<(usize, usize), String> {
+fn judge_module(module: &ModuleFile, text: &[u8], how: CheckOptions) -> Result<(usize, usize), String> {
     let lines = launches::find(&module.path, text).map_err(|error| format!("{error:#}"))?;
-    let how = CheckOptions { seeds, steps_max: 1_000_000, ..CheckOptions::default() };
     let reference = Reference::new(text, &lines, how).map_err(|error| error.to_string())?;
     let mut counts = (0, 0);
     let mut last = Vec::new();

@@ -19,6 +19,7 @@ use crate::module::{LoadError, Outline};
 use crate::program::{Function, Guard, Kind, Op, Program};
 use ahash::AHashMap;
 use items::{Item, items};
+use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::form::shape;
 use ptxopt_components::ids::{Id, InstId};
 use ptxopt_components::operand::{Operand, OperandKind};
@@ -158,6 +159,11 @@ struct Decoder<'a> {
 
 impl<'a> Decoder<'a> {
     fn function(&mut self) {
+        if self.view.state.flags.contains(CodeFlags::LEFT) {
+            let offset = self.view.text.body.first;
+            self.program.ops.push(Op { kind: Kind::KeptAsText, guard: Guard::NONE, offset });
+            return;
+        }
         let first = self.program.ops.len() as u32;
         let mut pc_of_block = vec![0; self.view.blocks.len()];
         for block in self.view.block_ids() {

@@ -180,6 +180,7 @@ impl<'r, 'm> Exec<'r, 'm> {
             Kind::Call(call) => return self.call(call, mask),
             Kind::Return => return self.leave(mask),
             Kind::Exit => return self.exit(mask),
+            Kind::KeptAsText => return Err(self.not_supported("a function that the reader keeps as text")),
             Kind::Trap => return Err(Stop::Trap { place: self.place(mask.trailing_zeros()) }),
             Kind::Warp(op) if op.members.is_some() => return self.arrive_at_members(op, mask),
             Kind::Matrix(op) => return self.matrix(op, mask),

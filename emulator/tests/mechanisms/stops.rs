@@ -121,3 +121,11 @@ fn text_that_is_no_module_is_refused() {
     assert!(Module::load(b"int main() {}").is_err());
     assert!(Module::load(b".version 8.0\n.target sm_90\n.global .u32 x = { nonsense").is_err());
 }
+
+#[test]
+fn functions_kept_as_text_are_not_run() {
+    // The last word would get a meaning once scopes are flattened: rows cannot say this function.
+    let stop = run_plain(&kernel("{ .reg .b32 from; } frob => from; ret;"), 1, 1).stop;
+    let Some(Stop::NotSupported { mnemonic, .. }) = stop else { panic!("{stop:?}") };
+    assert_eq!(mnemonic, "a function that the reader keeps as text");
+}
