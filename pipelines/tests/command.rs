@@ -280,6 +280,22 @@ fn analyze_tells_several_things_apart() {
 }
 
 #[test]
+fn profile_draws_where_the_time_goes() {
+    let place = Place::new(&[("in/a.ptx", LOOP), ("in/broken.ptx", "oops")]);
+    let outcome = place.run("profile in -j 1 --seconds 1 --flamegraph drawn.svg");
+    assert_eq!(outcome.status, Some(1), "one module is broken");
+    assert!(outcome.stderr.contains("broken.ptx"), "{}", outcome.stderr);
+    assert!(outcome.stdout.starts_with("1 modules "), "{}", outcome.stdout);
+    assert!(
+        outcome.stdout.contains("\nby file, ") && outcome.stdout.contains("engine/src/"),
+        "{}",
+        outcome.stdout
+    );
+    let drawing = fs::read_to_string(place.path("drawn.svg")).unwrap();
+    assert!(drawing.contains("<svg") && drawing.contains("optimize"), "no flame graph");
+}
+
+#[test]
 fn graph_dumps_come_at_a_point_of_the_pipeline() {
     let place = Place::new(&[("a.ptx", LOOP)]);
     let outcome = place.run("opt a.ptx -o b.ptx --knob OptionFlag20 --knob OptionFlag24");
