@@ -2,8 +2,9 @@
 //! against petgraph's `simple_fast`, which is the same paper's algorithm.
 //!
 //! `corpus` and `wild` run over every function of a set, as it is read. petgraph's graphs are built before the clock
-//! starts; ours are the tables as they are. `graphs` runs over one graph of a family, in time a block. `131 calls` is a
-//! service that is asked for what already holds.
+//! starts; ours are the tables as they are. `together` is all of ours, in that order; `growth` the same on one made
+//! function. `graphs` runs over one graph of a family, in time a block. `131 calls` is a service that is asked for what
+//! already holds.
 
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use petgraph::algo::dominators::simple_fast;
@@ -69,6 +70,36 @@ fn graph_of(tables: &CodeTables, code: CodeId) -> Graph<'_> {
     Graph { edges: &tables.block_edges[rows], pool: &tables.pools.edges }
 }
 
+/// All that is known of control flow, and memory to find it.
+#[derive(Default)]
+struct ControlFlow {
+    analysis: AnalysisScratch,
+    nest: LoopNest,
+    nest_scratch: NestScratch,
+    tree: PostDominators,
+    post: PostDominatorScratch,
+}
+
+impl ControlFlow {
+    /// Edges, ranks, dominators, loops, their nest, and post-dominators of each function.
+    fn find(&mut self, all: &mut Functions) {
+        for tables in &mut all.modules {
+            tables.pools.edges.clear();
+            for code in codes(tables) {
+                let spans = tables.code_spans[code.index()];
+                connect(tables, &spans);
+                retag_everything(tables.annotated(code), &all.forms, &mut self.analysis);
+                let view = tables.view();
+                let function = view.function(code);
+                let graph = Graph { edges: function.edges, pool: &function.pools.edges };
+                build_nest(graph, function.blocks, function.orders, &mut self.nest_scratch, &mut self.nest);
+                let leaves = |block| leaves_function(&function, block);
+                find_post_dominators(graph, function.orders, leaves, &mut self.post, &mut self.tree);
+            }
+        }
+    }
+}
+
 fn sets(criterion: &mut Criterion<CpuTime>) {
     for set in modules::sets() {
         let mut all = functions(&set.texts);
@@ -105,6 +136,8 @@ fn sets(criterion: &mut Criterion<CpuTime>) {
             });
         });
         derived(&mut group, &all);
+        let mut flow = ControlFlow::default();
+        group.bench_function("together", |bencher| bencher.iter(|| flow.find(&mut all)));
         group.finish();
         println!("{}: iteration was given up on {} graphs", set.name, scratch.dominator_fallbacks());
     }
@@ -248,6 +281,20 @@ fn graphs(criterion: &mut Criterion<CpuTime>) {
     group.finish();
 }
 
+/// One made function of a size, a block for every five instructions.
+fn growth(criterion: &mut Criterion<CpuTime>) {
+    let mut group = group(criterion, "growth", 2);
+    for inst_count in [1_000, 10_000, 120_000] {
+        let mut all = functions(&[ptxopt_bench::kernels::module(1, inst_count)]);
+        let mut flow = ControlFlow::default();
+        group.throughput(Throughput::Elements(all.inst_count));
+        group.bench_function(BenchmarkId::new("together", inst_count), |bencher| {
+            bencher.iter(|| flow.find(&mut all));
+        });
+    }
+    group.finish();
+}
+
 /// The service, asked 131 times in a row on one unchanged function.
 fn repeated(criterion: &mut Criterion<CpuTime>) {
     let text = ptxopt_bench::kernels::module(1, 10_000);
@@ -269,6 +316,6 @@ fn repeated(criterion: &mut Criterion<CpuTime>) {
 criterion_group! {
     name = benches;
     config = Criterion::default().with_measurement(CpuTime);
-    targets = sets, graphs, repeated
+    targets = sets, graphs, growth, repeated
 }
 criterion_main!(benches);

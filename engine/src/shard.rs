@@ -501,7 +501,8 @@ fn dump_code(code: Code, forms: Res<FormTable>, mut dumps: ResMut<Dumps>, number
     let mut writer = WriterScratch::default();
     let Dumps { source, text } = &mut *dumps;
     for function in code.view().functions() {
-        text.extend_from_slice(format!("// after phase {number} {name}\n").as_bytes());
+        let progress = function.state.progress;
+        text.extend_from_slice(format!("// after phase {number} {name}, progress {progress}\n").as_bytes());
         write_function(&function, &forms, source, &mut writer, text);
         text.extend_from_slice(b"\n\n");
     }

@@ -5,8 +5,8 @@ use crate::options::{OptLevel, Options, VerifyLevel};
 use crate::table::{self, Does, PhaseNumber, PhaseRow, system};
 use ptxopt_engine::phase::{Edge, Limits, Phase, Plan, Step, Verify};
 use ptxopt_systems::{
-    analyze_control_flow, analyze_liveness, check, dump_graph, eliminate_dead, loops, optimize_branches,
-    post_dominators, report_registers, simplify_loops, split_at_control_flow, sweep,
+    advance_progress, analyze_control_flow, analyze_liveness, check, dump_graph, eliminate_dead, loops,
+    optimize_branches, post_dominators, report_code, simplify_loops, split_at_control_flow, sweep,
 };
 
 /// A step without a system of its own: its verifiers are what it is for.
@@ -60,8 +60,10 @@ fn phase_of(key: &str) -> &'static Phase {
         system::ELIMINATE_DEAD => &eliminate_dead::FULL,
         system::SIMPLIFY_LOOPS => &simplify_loops::PHASE,
         system::SWEEP => &sweep::PHASE,
-        system::REPORT_INITIAL => &report_registers::INITIAL,
-        system::REPORT => &report_registers::PHASE,
+        system::BACK_COPIES => &advance_progress::BACK_COPIES,
+        system::LEGALIZATION => &advance_progress::LEGALIZATION,
+        system::REPORT_INITIAL => &report_code::INITIAL,
+        system::REPORT => &report_code::PHASE,
         _ => &INSPECTION,
     }
 }

@@ -197,7 +197,13 @@ fn opt_prints_the_figures_asked_for() {
 fn opt_dumps_after_a_phase() {
     let place = Place::new(&[("in.ptx", KERNEL)]);
     let outcome = place.run("opt in.ptx -o out.ptx --knob DUMPIR=SetControlFlowOpLastInBB").expect(0);
-    outcome.says("SetControlFlowOpLastInBB").says("mul.lo.s32");
+    outcome.says("SetControlFlowOpLastInBB, progress 0\n").says("mul.lo.s32");
+    for (phase, progress) in
+        [("OriBackCopyPropagate", 9), ("SetAfterLegalization", 19), ("UpdateAfterFormatCodeList", 19)]
+    {
+        let outcome = place.run(&format!("opt in.ptx -o out.ptx --knob DUMPIR={phase}")).expect(0);
+        outcome.says(&format!("{phase}, progress {progress}\n"));
+    }
 }
 
 #[test]
