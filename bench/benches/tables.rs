@@ -68,6 +68,7 @@ fn plan() -> Plan {
         analyses: &[&analyze_control_flow::ANALYSIS],
         checks: &[],
         verify: Verify::Off,
+        is_above_o1: true,
         fuel: None,
         remarks: false,
         fingerprint: None,

@@ -96,6 +96,7 @@ pub struct Shard {
     /// Whether systems look at the module's text: for dumps, and for names in remarks.
     wants_text: bool,
     wants_fingerprints: bool,
+    is_above_o1: bool,
     /// Only functions with this fingerprint are worked on.
     selected: Option<u64>,
     /// By function of the batch, when they are wanted.
@@ -143,6 +144,7 @@ impl Shard {
             schedule,
             limits: plan.limits,
             step_count: plan.steps.len(),
+            is_above_o1: plan.is_above_o1,
             wants_text: plan.remarks || plan.steps.iter().any(Step::dumps),
             wants_fingerprints: plan.remarks || plan.fingerprint.is_some(),
             selected: plan.fingerprint,
@@ -224,6 +226,7 @@ impl Shard {
         let mut left: Vec<Left> =
             by_reader.map(|(code, reason)| Left { code, reason: reason.to_string() }).collect();
         for (code, state) in staging.code_states.iter_mut().enumerate() {
+            state.flags.set(CodeFlags::ABOVE_O1, self.is_above_o1);
             let bytes = u64::from(staging.code_texts[code].insts_in) * TABLE_BYTES_PER_INST;
             if bytes > self.limits.memory && !state.flags.contains(CodeFlags::LEFT) {
                 state.flags |= CodeFlags::LEFT;

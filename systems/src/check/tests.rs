@@ -120,6 +120,7 @@ fn run(text: &[u8], phases: &[&'static Phase]) -> BatchOutput {
         analyses: &[&analyze_control_flow::ANALYSIS, &analyze_liveness::PHASE],
         checks: ALL,
         verify: Verify::Full,
+        is_above_o1: true,
         fuel: None,
         remarks: false,
         fingerprint: None,
