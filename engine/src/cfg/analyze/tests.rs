@@ -1,40 +1,15 @@
 //! The service: what it writes on blocks, and what its calls cost.
 
 use super::*;
+use crate::cfg::graph::Edges;
 use crate::ptx::reader::{ReaderScratch, read};
 use crate::ptx::scan::Module;
-use ptxopt_components::ids::Span;
 
-/// Edges of a graph given as successor lists.
-struct Edges {
-    rows: Vec<BlockEdges>,
-    pool: Vec<BlockId>,
-}
-
-fn graph(succs: &[&[u32]]) -> Edges {
-    let mut pool = Vec::new();
-    let mut rows = vec![BlockEdges::default(); succs.len()];
-    for (block, targets) in succs.iter().enumerate() {
-        let first = pool.len();
-        pool.extend(targets.iter().map(|&target| BlockId(target)));
-        rows[block].succs = Span::between(first, pool.len());
-    }
-    for (block, row) in rows.iter_mut().enumerate() {
-        let first = pool.len();
-        for (pred, targets) in succs.iter().enumerate() {
-            pool.extend(targets.iter().filter(|&&t| t as usize == block).map(|_| BlockId::new(pred)));
-        }
-        row.preds = Span::between(first, pool.len());
-    }
-    Edges { rows, pool }
-}
-
-fn analyzed(succs: &[&[u32]]) -> (Vec<BlockHead>, Vec<BlockOrder>, bool) {
-    let edges = graph(succs);
+fn analyzed(succs: &[&[usize]]) -> (Vec<BlockHead>, Vec<BlockOrder>, bool) {
+    let edges = Edges::from_succs(succs);
     let mut heads = vec![BlockHead::default(); succs.len()];
     let mut orders = vec![BlockOrder::default(); succs.len()];
-    let graph = Graph { edges: &edges.rows, pool: &edges.pool };
-    let violates = annotate(graph, &mut heads, &mut orders, &mut AnalysisScratch::default());
+    let violates = annotate(edges.graph(), &mut heads, &mut orders, &mut AnalysisScratch::default());
     (heads, orders, violates)
 }
 
