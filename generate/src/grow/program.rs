@@ -65,6 +65,7 @@ fn frame(seed: u64, arch: u32, options: &Options, random: &mut Random) -> Progra
     let blocks = u32::try_from(random.between(1, 3)).expect("small").min((options.threads_max / size).max(1));
     let style = Style {
         has_lines: random.chance(15),
+        has_inlined_lines: random.chance(60),
         is_typed: random.chance(50),
         is_listed: random.chance(30),
         has_dynamic_shared: random.chance(30),

@@ -78,7 +78,7 @@ impl Grower<'_> {
     }
 
     /// An instruction of the catalogue by its template's text.
-    fn named(&self, name: &str, defs: &[Reg], uses: &[Operand]) -> Statement {
+    pub fn named(&self, name: &str, defs: &[Reg], uses: &[Operand]) -> Statement {
         let at = catalogue().iter().position(|op| match op.pieces.first() {
             Some(crate::catalogue::Piece::Text(text)) => text.trim_end() == name,
             _ => false,
@@ -187,9 +187,11 @@ impl Grower<'_> {
 
     /// The bits of a float.
     pub fn float_bits(&mut self, into: &mut Vec<Statement>) {
-        let has_half = self.arch >= 60;
-        let sources: &[Class] =
-            if has_half { &[Class::F, Class::D, Class::E, Class::X] } else { &[Class::F, Class::D] };
+        let sources: &[Class] = match self.arch {
+            80.. => &[Class::F, Class::D, Class::E, Class::X, Class::B, Class::Y],
+            60.. => &[Class::F, Class::D, Class::E, Class::X],
+            _ => &[Class::F, Class::D],
+        };
         let source = *self.random.pick(sources);
         let source = self.reg(source);
         let class = *self.random.pick(&[Class::R, Class::L]);
