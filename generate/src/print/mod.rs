@@ -239,7 +239,9 @@ impl<'a> Writer<'a> {
         let line = self.source_line;
         let mut place = format!(".loc 1 {line} {}", line % 7);
         if module::has_inlined_lines(self.program) && line.is_multiple_of(3) {
-            place.push_str(&format!(", function_name {}, inlined_at 1 {} 2", module::INLINED, line - 1));
+            // The line of the call is that of the statement before.
+            let (name, call) = (module::INLINED, line - 1);
+            place.push_str(&format!(", function_name {name}, inlined_at 1 {call} {}", call % 7));
         }
         self.line(place);
         if line.is_multiple_of(5) {
