@@ -10,10 +10,10 @@
 //! | `=r` | use, register only |
 //! | `/r` | divisor of an unsigned division: 1 is ORed in |
 //! | `+r` | divisor of a signed division: made positive, so that neither 0 nor the smallest number by -1 comes up |
-//! | `&r` | position or length of a bit field: 0 to 255 |
+//! | `&r` | position or length of a bit field, distance of a shift: 0 to 255 |
 //!
 //! `(a|b)` spells one instruction for each alternative. All results are defined by the ISA for all operands: divisors
-//! are never 0, floats round in a stated direction (so nothing contracts), approximations are absent.
+//! are never 0 (nor -1), floats round in a stated direction (so nothing contracts), approximations are absent.
 
 use crate::options::Feature;
 use crate::tree::Class;
@@ -115,7 +115,7 @@ fn op(feature: Feature, arch_min: u32, template: &str) -> Op {
 
 const TABLE: &[(Feature, u32, &str)] = &[
     (Feature::Integer, 50, INTEGER),
-    (Feature::Integer, 50, DIVISION),
+    (Feature::Integer, 50, BOUNDED),
     (Feature::Narrow, 50, NARROW),
     (Feature::Wide, 50, WIDE),
     (Feature::Bits, 50, BITS),
@@ -177,11 +177,19 @@ const INTEGER: &str = "
     set.(lt|gt).(and|or|xor).u32.s32 >r, <r, <r, (|!)=p
 ";
 
-const DIVISION: &str = "
+const BOUNDED: &str = "
+    shl.b32 >r, <r, &r
+    shr.(u32|s32) >r, <r, &r
+    (shl|shr).b64 >l, <l, &r
+    shr.s64 >l, <l, &r
+    (shl|shr).b16 >h, <h, &r
+    shr.s16 >h, <h, &r
     (div|rem).u32 >r, <r, /r
     (div|rem).s32 >r, <r, +r
     (div|rem).u16 >h, <h, /h
     (div|rem).s16 >h, <h, +h
+    (div|rem).(u32|s32) >r, =r, (2|64|10)
+    (div|rem).s64 >l, =l, (8|7)
     (div|rem).u64 >l, <l, /l
     (div|rem).s64 >l, <l, +l
 ";

@@ -341,6 +341,8 @@ pub struct Exchange {
     pub offset: u32,
     /// Distance to the partner.
     pub distance: u32,
+    /// `.volatile` accesses.
+    pub is_volatile: bool,
     /// Rounds with the same partner: its slot is loaded from again, from an address that is computed once.
     pub rounds: Vec<Round>,
 }

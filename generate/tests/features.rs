@@ -37,6 +37,7 @@ const PATTERNS: &[(&str, usize)] = &[
     ("ld.global.nc", 10),
     ("ld.volatile.global", 10),
     ("st.volatile.shared", 5),
+    ("ld.volatile.shared.u32 %r", 20),
     ("ld.relaxed.gpu", 5),
     ("st.release.gpu", 3),
     ("ld.const", 10),

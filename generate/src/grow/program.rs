@@ -94,7 +94,9 @@ impl Grower<'_> {
             .map(|_| match self.random.below(4) {
                 0 => Init::Const(self.immediate(class)),
                 1 | 2 => {
-                    let times = self.random.word() & 0xFFFF | 1;
+                    // Small numbers, or any of either sign.
+                    let mask = if self.random.chance(50) { 0xFFFF } else { u32::MAX };
+                    let times = self.random.word() & mask | 1;
                     Init::Thread(times, self.random.word() & 0xFF)
                 }
                 _ => Init::Load(u32::try_from(self.random.below(256)).expect("below 256")),

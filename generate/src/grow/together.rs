@@ -17,7 +17,8 @@ impl Grower<'_> {
             let barriers = [0; 2].map(|_| u8::try_from(self.random.below(8)).expect("below 8"));
             rounds.push(Round { value, def: self.new_def(class), barriers });
         }
-        into.push(Statement::Exchange(Exchange { class, offset, distance, rounds }));
+        let is_volatile = self.random.chance(25);
+        into.push(Statement::Exchange(Exchange { class, offset, distance, is_volatile, rounds }));
     }
 
     /// Asynchronous copies, with instructions between their start and their waits.
@@ -73,7 +74,7 @@ impl Grower<'_> {
     /// Votes, matches, reductions, barriers.
     pub fn vote(&mut self, context: &Context, into: &mut Vec<Statement>) {
         let value = self.operand(Class::R);
-        let collective = match self.random.below(10) {
+        let collective = match self.random.below(12) {
             0 | 1 => Collective::Ballot(self.guard(), self.def(Class::R)),
             2 | 3 => {
                 let mode = *self.random.pick(&["all", "any", "uni"]);
@@ -87,7 +88,7 @@ impl Grower<'_> {
                     .pick(&["add.u32", "min.s32", "max.u32", "min.u32", "and.b32", "or.b32", "xor.b32"]);
                 Collective::Redux(operation, value, self.def(Class::R))
             }
-            7 if context.level == Level::Block && context.function.is_none() => {
+            7 | 10 if context.level == Level::Block && context.function.is_none() => {
                 let (operation, class) =
                     *self.random.pick(&[("popc", Class::R), ("and", Class::P), ("or", Class::P)]);
                 Collective::BarrierReduction(operation, self.guard(), self.def(class))

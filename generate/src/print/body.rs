@@ -193,8 +193,15 @@ impl Writer<'_> {
             Class::H => self.line(format!("cvt.u16.u32 {name}, {word};")),
             Class::R => self.line(format!("mov.b32 {name}, {word};")),
             Class::L => self.line(format!("mul.wide.s32 {name}, {word}, {word};")),
-            Class::F => self.line(format!("cvt.rn.f32.s32 {name}, {word};")),
-            Class::D => self.line(format!("cvt.rn.f64.s32 {name}, {word};")),
+            // Times the root of 2, so that all bits of the mantissa are in use and sums round.
+            Class::F => {
+                self.line(format!("cvt.rn.f32.s32 {name}, {word};"));
+                self.line(format!("mul.rn.f32 {name}, {name}, 0f3FB504F3;"));
+            }
+            Class::D => {
+                self.line(format!("cvt.rn.f64.s32 {name}, {word};"));
+                self.line(format!("mul.rn.f64 {name}, {name}, 0d3FF6A09E667F3BCD;"));
+            }
             Class::E => self.line(format!("cvt.rn.f16.s32 {name}, {word};")),
             Class::B => self.line(format!("cvt.u16.u32 {name}, {word};")),
             Class::X | Class::Y => self.line(format!("and.b32 {name}, {word}, 0x3fff3fff;")),

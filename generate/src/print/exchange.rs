@@ -19,17 +19,18 @@ impl Writer<'_> {
         let (class, kind, bytes) =
             if exchange.class == Class::L { (Class::L, "u64", 8) } else { (Class::R, "u32", 4) };
         let offset = exchange.offset % SLOT_BYTES / bytes * bytes;
+        let volatile = if exchange.is_volatile { ".volatile" } else { "" };
         let own = self.base("slot");
         let partner = self.partner(exchange.distance, lanes);
         let address = self.slot_of(&partner);
         for round in &exchange.rounds {
             if let Some(value) = round.value {
                 let value = self.operand(value, class, '=');
-                self.line(format!("st.shared.{kind} [{own}+{offset}], {value};"));
+                self.line(format!("st{volatile}.shared.{kind} [{own}+{offset}], {value};"));
             }
             self.meet(round.barriers[0], lanes);
             let def = if round.def.class == class { self.reg(round.def) } else { self.temp(class) };
-            self.line(format!("ld.shared.{kind} {def}, [{address}+{offset}];"));
+            self.line(format!("ld{volatile}.shared.{kind} {def}, [{address}+{offset}];"));
             self.meet(round.barriers[1], lanes);
         }
     }

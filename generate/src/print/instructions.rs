@@ -105,8 +105,10 @@ impl Writer<'_> {
                 odd
             }
             '&' => {
+                // Within a register, around its end, or anything that the instruction looks at.
+                let mask = [31, 63, 255][self.temp_count(class) as usize % 3];
                 let byte = self.temp(class);
-                self.line(format!("and.b{kind} {byte}, {text}, 255;"));
+                self.line(format!("and.b{kind} {byte}, {text}, {mask};"));
                 byte
             }
             _ => text,

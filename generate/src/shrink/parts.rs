@@ -247,6 +247,7 @@ fn visit_access(access: &mut Access, see: &mut dyn FnMut(Part)) {
 }
 
 fn visit_exchange(exchange: &mut Exchange, see: &mut dyn FnMut(Part)) {
+    see(Part::Flag(&mut exchange.is_volatile));
     see(Part::Rounds(&mut exchange.rounds));
     for round in &mut exchange.rounds {
         see(Part::Barriers(&mut round.barriers));

@@ -4,7 +4,7 @@ use super::Mistake;
 use super::line::{Inst, Line};
 use super::text::{Change, Mutated, each, each_function, insts, pairs, remove};
 
-pub const MISTAKES: [Mistake; 8] = [
+pub const MISTAKES: [Mistake; 10] = [
     Mistake::new("branch-negated", "a condition may be negated and its arms kept", [2, 12], |lines| {
         each(lines, |inst| {
             let is_branch = inst.is(&["bra"]);
@@ -44,6 +44,16 @@ pub const MISTAKES: [Mistake; 8] = [
     }),
     Mistake::new("exit-removed", "a thread that leaves early may as well run on", [2, 10], |lines| {
         remove(lines, |inst| inst.is(&["exit", "ret"]) && inst.guard.is_some())
+    }),
+    Mistake::new("return-exits", "the end of a function is the end of its thread", [0, 0], |lines| {
+        each_function(lines, |function| {
+            let is_device =
+                function.iter().any(|line| matches!(line, Line::Other(text) if text.contains(".func ")));
+            if is_device { each(function, |inst| inst.replace("ret", "exit")) } else { None }
+        })
+    }),
+    Mistake::new("call-guarded", "a call of a guarded sequence needs no guard", [0, 0], |lines| {
+        each(lines, |inst| inst.is(&["call"]) && inst.guard.take().is_some())
     }),
     Mistake::new("call-dead", "a call whose result nobody reads is dead", [2, 34], |lines| {
         each_function(lines, |function| {

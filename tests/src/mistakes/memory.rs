@@ -4,7 +4,7 @@ use super::Mistake;
 use super::line::{Inst, Line, registers, renamed};
 use super::text::{Change, Mutated, Pair, each, each_function, insts, pairs};
 
-pub const MISTAKES: [Mistake; 12] = [
+pub const MISTAKES: [Mistake; 13] = [
     Mistake::new(
         "load-across-store",
         "a store to another register's address does not alias",
@@ -19,7 +19,10 @@ pub const MISTAKES: [Mistake; 12] = [
     Mistake::new("load-across-barrier", "memory is the same before and after a barrier", [2, 0], |lines| {
         pairs(lines, |pair| {
             let is_wall = pair.between.iter().any(|inst| is_barrier(inst));
-            if is_wall && !pair.between.iter().any(|inst| is_write(inst)) { reload(pair) } else { None }
+            // A store of its own to the same address is seen.
+            let from = pair.second.operands.get(1)?;
+            let is_own = |inst: &&Inst| is_write(inst) && inst.operands.contains(from);
+            if is_wall && !pair.between.iter().any(is_own) { reload(pair) } else { None }
         })
     }),
     Mistake::new("volatile-load", "a volatile load is a load", [4, 0], |lines| {
@@ -42,6 +45,9 @@ pub const MISTAKES: [Mistake; 12] = [
             })
         },
     ),
+    Mistake::new("store-guarded", "a store of a guarded sequence needs no guard", [0, 0], |lines| {
+        each(lines, |inst| inst.is(&["st"]) && inst.guard.take().is_some())
+    }),
     Mistake::new(
         "store-before-load",
         "a store is dead when a later one covers it, whoever reads between",
@@ -135,7 +141,7 @@ fn overwritten(pair: &Pair) -> Option<Change> {
     let (first, second) = (pair.first, pair.second);
     let is_plain = first.is(&["st"]) && !first.has("param") && !first.has("volatile");
     let covers = first.mnemonic == second.mnemonic
-        && first.operands[0] == second.operands[0]
+        && first.operands.first() == second.operands.first()
         && second.guard.is_none();
     (is_plain && covers && pair.keeps(&registers(&first.operands[0]))).then(|| Change::First(Vec::new()))
 }
