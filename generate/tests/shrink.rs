@@ -50,7 +50,8 @@ fn a_division_in_a_loop_shrinks_to_a_few_lines() {
 
 #[test]
 fn each_kind_of_statement_shrinks_to_a_few_lines() {
-    let all: [(fn(&str) -> bool, usize); 11] = [
+    type Fails = fn(&str) -> bool;
+    let all: [(Fails, usize); 11] = [
         (|text| text.contains("callprototype"), 30),
         (|text| text.contains("brx.idx"), 30),
         (|text| text.contains("addc"), 30),
