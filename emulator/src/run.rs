@@ -282,6 +282,9 @@ impl<'m> Machine<'m> {
                 return Ok(true);
             }
             if self.world.steps == before {
+                for warp in &mut running.warps {
+                    Exec::new(&mut self.world, &mut running.cta, warp, results).report_arrivals();
+                }
                 return Err(Stop::Deadlock { place: self.one_that_waits(running) });
             }
         }
@@ -352,6 +355,7 @@ impl<'m> Machine<'m> {
             locals: (0..WARP_SIZE).map(|_| local()).collect(),
             threads: (first..first + count).map(|number| self.world.thread(id, number)).collect(),
             copies: Vec::new(),
+            arrivals: Vec::new(),
             commits: [0; WARP_SIZE],
             clock: 0,
             turns: 0,

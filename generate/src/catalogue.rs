@@ -10,10 +10,10 @@
 //! | `=r` | use, register only |
 //! | `/r` | divisor of an unsigned division: 1 is ORed in |
 //! | `+r` | divisor of a signed division: made positive, so that neither 0 nor the smallest number by -1 comes up |
-//! | `&r` | position or length of a bit field: 0 to 255 |
+//! | `&r` | position or length of a bit field, distance of a shift: 0 to 255 |
 //!
 //! `(a|b)` spells one instruction for each alternative. All results are defined by the ISA for all operands: divisors
-//! are never 0, floats round in a stated direction (so nothing contracts), approximations are absent.
+//! are never 0 (nor -1), floats round in a stated direction (so nothing contracts), approximations are absent.
 
 use crate::options::Feature;
 use crate::tree::Class;
@@ -115,7 +115,7 @@ fn op(feature: Feature, arch_min: u32, template: &str) -> Op {
 
 const TABLE: &[(Feature, u32, &str)] = &[
     (Feature::Integer, 50, INTEGER),
-    (Feature::Integer, 50, DIVISION),
+    (Feature::Integer, 50, BOUNDED),
     (Feature::Narrow, 50, NARROW),
     (Feature::Wide, 50, WIDE),
     (Feature::Bits, 50, BITS),
@@ -141,6 +141,15 @@ const TABLE: &[(Feature, u32, &str)] = &[
     (Feature::Half, 60, HALF),
     (Feature::Half, 80, "(min|max).(|ftz.)(|NaN.)f16 >e, =e, =e\n(min|max).(|ftz.)(|NaN.)f16x2 >x, =x, =x"),
     (Feature::Half, 80, "fma.rn.(|ftz.)relu.f16 >e, =e, =e, =e\ncvt.rn.f16x2.f32 >x, =f, =f"),
+    (Feature::Brain, 80, BRAIN),
+    (Feature::Brain, 90, "(add|sub|mul).rn.bf16 >b, =b, =b\n(add|sub|mul).rn.bf16x2 >y, =y, =y"),
+    (Feature::Brain, 90, "setp.(lt|geu|nan).bf16 >p, =b, =b\nsetp.(lt|neu).bf16x2 >?p|>?p, =y, =y"),
+    (
+        Feature::Brain,
+        90,
+        "cvt.f32.bf16 >f, =b\ncvt.(rni|rzi).(u32|s32).bf16 >r, =b\ncvt.rn.bf16.(u16|s16) >b, =h",
+    ),
+    (Feature::Video, 50, VIDEO),
     (Feature::Fences, 50, "membar.(cta|gl)"),
     (Feature::Fences, 70, "fence.(acq_rel|sc).(cta|gpu)"),
 ];
@@ -168,11 +177,19 @@ const INTEGER: &str = "
     set.(lt|gt).(and|or|xor).u32.s32 >r, <r, <r, (|!)=p
 ";
 
-const DIVISION: &str = "
+const BOUNDED: &str = "
+    shl.b32 >r, <r, &r
+    shr.(u32|s32) >r, <r, &r
+    (shl|shr).b64 >l, <l, &r
+    shr.s64 >l, <l, &r
+    (shl|shr).b16 >h, <h, &r
+    shr.s16 >h, <h, &r
     (div|rem).u32 >r, <r, /r
     (div|rem).s32 >r, <r, +r
     (div|rem).u16 >h, <h, /h
     (div|rem).s16 >h, <h, +h
+    (div|rem).(u32|s32) >r, =r, (2|64|10)
+    (div|rem).s64 >l, =l, (8|7)
     (div|rem).u64 >l, <l, /l
     (div|rem).s64 >l, <l, +l
 ";
@@ -342,6 +359,37 @@ const HALF: &str = "
     cvt.rn.f16.f64 >e, =d
     cvt.f64.f16 >d, =e
     cvt.(rni|rpi).f16.f16 >e, =e
+";
+
+const BRAIN: &str = "
+    fma.rn.(|relu.)bf16 >b, =b, =b, =b
+    fma.rn.(|relu.)bf16x2 >y, =y, =y, =y
+    (min|max).(|NaN.)bf16 >b, =b, =b
+    (min|max).(|NaN.)bf16x2 >y, =y, =y
+    (neg|abs).bf16 >b, =b
+    (neg|abs).bf16x2 >y, =y
+    selp.b16 >b, =b, =b, =p
+    mov.b16 >b, =b
+    mov.b32 >y, =y
+    mov.b32 >y, {=b, =b}
+    mov.b32 {>?b, >?b}, =y
+    cvt.(rn|rz).(|relu.)bf16.f32 >b, =f
+    cvt.rn.(|relu.)bf16x2.f32 >y, =f, =f
+";
+
+const VIDEO: &str = "
+    (vadd|vsub).(u32|s32).(u32|s32).(u32|s32).(|sat.)(add|min|max) >r, =r.(b0|h1), =r.(b3|h0), =r
+    (vadd|vabsdiff).(u32|s32).s32.u32.(|sat.)(add|max) >r, =r, =r.b1, =r
+    vsub.s32.(u32|s32).s32.sat >r.(b0|h1), =r, =r.(b2|h0), =r
+    (vmin|vmax).(u32|s32).(u32|s32).s32 >r, =r.b2, =r.h1
+    vshl.u32.(u32|s32).u32.(clamp|wrap) >r, =r, =r
+    vshr.(u32|s32).s32.u32.(clamp|wrap) >r, =r, =r.b1
+    vmad.(u32|s32).s32.u32.(|sat.)(shr7|shr15) >r, =r.h0, =r.b2, =r
+    vmad.u32.u32.u32.(|po.|sat.)shr7 >r, =r.h1, =r.b0, =r
+    vset.(u32|s32).u32.(lt|ge|eq).(add|min) >r, =r.b0, =r.h0, =r
+    (vadd2|vsub2|vavrg2|vabsdiff2|vmin2|vmax2).(u32|s32).(u32|s32).s32(|.sat|.add) >r, =r, =r, =r
+    (vadd4|vsub4|vavrg4|vabsdiff4|vmin4|vmax4).s32.(u32|s32).u32(|.sat|.add) >r, =r, =r, =r
+    (vset2|vset4).(u32|s32).(u32|s32).(lt|ne)(|.add) >r, =r, =r, =r
 ";
 
 #[cfg(test)]

@@ -38,12 +38,20 @@ features! {
     Double,
     /// `f16` and `f16x2`.
     Half,
+    /// `bf16` and `bf16x2`.
+    Brain,
+    /// Video instructions.
+    Video,
     /// Fences.
     Fences,
     /// The bits of floats as integers.
     FloatBits,
     /// The same or nearly the same once more.
     Redundant,
+    /// Sums and products in more than one order, with and without contraction.
+    FloatChains,
+    /// A load again, behind a store that hits or misses it; a load of what was just stored.
+    Reloads,
     /// Swaps and rotations.
     Copies,
     /// Chains and cycles that nothing reads.
@@ -82,10 +90,16 @@ features! {
     Shuffles,
     /// Votes, matches, reductions of a warp.
     Votes,
+    /// Products of matrices.
+    Matrices,
+    /// Asynchronous copies.
+    AsyncCopies,
     /// Calls.
     Calls,
     /// Several ends.
     Exits,
+    /// Traps.
+    Traps,
     /// Reads of what nothing wrote, into what nothing reads.
     Uninitialised,
 }

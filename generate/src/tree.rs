@@ -5,6 +5,9 @@
 //! (an exchange where threads have diverged, a `break` outside loops) is printed as nothing. So the shrinker may remove
 //! or replace any part, and the printer is the one place that knows the rules.
 
+/// How many register classes there are.
+pub const CLASSES: usize = 10;
+
 /// Register classes. Each has a pool of registers that live through the whole body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
@@ -24,28 +27,33 @@ pub enum Class {
     E,
     /// `f16x2`.
     X,
+    /// `bf16`.
+    B,
+    /// `bf16x2`.
+    Y,
 }
 
 impl Class {
     /// All classes.
-    pub const ALL: [Self; 8] = [Self::P, Self::H, Self::R, Self::L, Self::F, Self::D, Self::E, Self::X];
+    pub const ALL: [Self; CLASSES] =
+        [Self::P, Self::H, Self::R, Self::L, Self::F, Self::D, Self::E, Self::X, Self::B, Self::Y];
 
     /// The name of the pool's registers, without a number.
     #[must_use]
     pub fn prefix(self) -> &'static str {
-        ["%p", "%h", "%r", "%rd", "%f", "%fd", "%e", "%x"][self as usize]
+        ["%p", "%h", "%r", "%rd", "%f", "%fd", "%e", "%x", "%b", "%y"][self as usize]
     }
 
     /// The untyped register type.
     #[must_use]
     pub fn register_type(self) -> &'static str {
-        [".pred", ".b16", ".b32", ".b64", ".f32", ".f64", ".b16", ".b32"][self as usize]
+        [".pred", ".b16", ".b32", ".b64", ".f32", ".f64", ".b16", ".b32", ".b16", ".b32"][self as usize]
     }
 
     /// The class that a letter of the catalogue means.
     #[must_use]
     pub fn of_letter(letter: char) -> Option<Self> {
-        "phrlfdex".find(letter.to_ascii_lowercase()).map(|at| Self::ALL[at])
+        "phrlfdexby".find(letter.to_ascii_lowercase()).map(|at| Self::ALL[at])
     }
 }
 
@@ -223,6 +231,8 @@ pub enum Space {
     Const,
     /// Local memory.
     Local,
+    /// Another variable in local memory.
+    Spill,
     /// The thread's part of static or dynamic shared memory.
     Shared,
 }
@@ -311,6 +321,17 @@ pub enum CarryKind {
     Mad,
 }
 
+/// A round of an exchange.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Round {
+    /// What is stored; nothing: only the barriers and the load.
+    pub value: Option<Operand>,
+    /// What is loaded.
+    pub def: Reg,
+    /// Which barriers.
+    pub barriers: [u8; 2],
+}
+
 /// Values that go through shared memory from thread to thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exchange {
@@ -318,14 +339,25 @@ pub struct Exchange {
     pub class: Class,
     /// Byte offset within the thread's slot.
     pub offset: u32,
-    /// What is stored; nothing: only the barriers and the load.
-    pub value: Option<Operand>,
-    /// What is loaded.
-    pub def: Reg,
     /// Distance to the partner.
     pub distance: u32,
-    /// Which barriers.
-    pub barriers: [u8; 2],
+    /// `.volatile` accesses.
+    pub is_volatile: bool,
+    /// Rounds with the same partner: its slot is loaded from again, from an address that is computed once.
+    pub rounds: Vec<Round>,
+}
+
+/// A copy from global to shared memory that is waited for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AsyncCopy {
+    /// Byte offset in the table that is copied from.
+    pub from: u32,
+    /// What is loaded from the copy.
+    pub def: Reg,
+    /// Bytes that are read; the others are zeros. Nothing: all.
+    pub source_bytes: Option<u32>,
+    /// The guard of the copy.
+    pub guard: Option<Guard>,
 }
 
 /// What the threads of a warp do together.
@@ -349,6 +381,8 @@ pub enum Collective {
     WarpBarrier,
     /// `elect.sync`; the elected thread adds to a counter.
     Elect,
+    /// `mma.sync` of the whole warp: which one, registers of the matrices, registers of the result.
+    Matrix(u8, Vec<Operand>, Vec<Def>),
     /// `activemask`, whose result depends on the machine and is not used.
     ActiveMask,
 }
@@ -411,6 +445,10 @@ pub enum Statement {
     Return(Cond),
     /// The end of some threads, behind all barriers.
     Exit(Cond, Vec<Reg>),
+    /// Asynchronous copies, each a group of its own, what is done meanwhile, and their waits.
+    Copies(Vec<AsyncCopy>, Vec<Statement>),
+    /// The end of the whole grid. Where the condition can hold, results are stored first.
+    Trap(Cond, Vec<Reg>),
     /// Reads a register that nothing wrote, into one that nothing reads.
     Uninitialised(Class),
 }
@@ -432,7 +470,7 @@ pub enum Init {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Body {
     /// Values on entry, by class and number.
-    pub pools: [Vec<Init>; 8],
+    pub pools: [Vec<Init>; CLASSES],
     /// The code.
     pub statements: Vec<Statement>,
 }
@@ -472,6 +510,8 @@ pub struct Function {
 pub struct Style {
     /// `.loc` lines and debug labels.
     pub has_lines: bool,
+    /// Some lines are inlined from elsewhere.
+    pub has_inlined_lines: bool,
     /// Typed register declarations (`.u32`) instead of untyped ones.
     pub is_typed: bool,
     /// Registers declared one by one.

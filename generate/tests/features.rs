@@ -17,9 +17,11 @@ const PATTERNS: &[(&str, usize)] = &[
     (".pragma \"nounroll\";", 10),
     (" exit;", 20),
     (".loc 1 ", 20),
+    (", inlined_at 1 ", 10),
     ("$L__tmp", 20),
     ("$S1_", 5),
     ("$S2_", 2),
+    (" trap;", 20),
     // Guards.
     ("@%p", 40),
     ("@!%p", 40),
@@ -35,6 +37,7 @@ const PATTERNS: &[(&str, usize)] = &[
     ("ld.global.nc", 10),
     ("ld.volatile.global", 10),
     ("st.volatile.shared", 5),
+    ("ld.volatile.shared.u32 %r", 20),
     ("ld.relaxed.gpu", 5),
     ("st.release.gpu", 3),
     ("ld.const", 10),
@@ -44,6 +47,7 @@ const PATTERNS: &[(&str, usize)] = &[
     ("ld.shared.v4", 3),
     ("cvta.shared", 5),
     ("cvta.local", 5),
+    (".b8 spill[32];", 10),
     ("cvta.const", 5),
     (".extern .shared", 20),
     ("st.u16", 3),
@@ -66,6 +70,14 @@ const PATTERNS: &[(&str, usize)] = &[
     ("elect.sync", 2),
     ("activemask", 3),
     ("fence.acq_rel", 3),
+    ("mma.sync.aligned.m16n8k16.row.col.s32", 5),
+    ("mma.sync.aligned.m8n8k16", 5),
+    ("mma.sync.aligned.m16n8k256", 3),
+    ("mma.sync.aligned.m16n8k8.row.col.f32", 5),
+    ("cp.async.ca.shared.global", 20),
+    ("cp.async.cg.shared.global", 10),
+    ("cp.async.wait_group 3;", 3),
+    ("cp.async.wait_all;", 10),
     // Calls.
     ("call.uni", 20),
     (".callprototype", 10),
@@ -100,6 +112,21 @@ const PATTERNS: &[(&str, usize)] = &[
     ("fma.rn.relu.f16", 1),
     ("setp.neu.f16x2", 1),
     ("max.NaN.f32", 1),
+    ("fma.rn.bf16x2", 2),
+    ("fma.rn.relu.bf16 ", 2),
+    ("max.NaN.bf16 ", 2),
+    ("cvt.rz.bf16.f32", 2),
+    ("add.rn.bf16 ", 1),
+    ("setp.nan.bf16", 1),
+    ("vadd.s32", 2),
+    ("vabsdiff.", 2),
+    ("vsub.s32", 2),
+    ("vmad.", 2),
+    ("vset.", 1),
+    ("vshr.", 1),
+    ("vadd2.", 1),
+    ("vabsdiff4.", 1),
+    ("vset4.", 1),
     ("%unwritten", 20),
     // Targets and old conventions.
     (".target sm_50", 20),
@@ -159,4 +186,69 @@ fn is_swap(lines: &[&str]) -> bool {
         }
         _ => false,
     }
+}
+
+/// Pairs of instructions that look like one to who is careless: in how many kernels each is at least.
+#[test]
+fn what_looks_redundant_appears_often_enough() {
+    let mut counts = [0; 7];
+    for seed in 0..SEEDS {
+        let kernel = kernel(seed, &Options::for_seed(seed));
+        let lines: Vec<Vec<&str>> = kernel.text().lines().map(words).collect();
+        let near = |is_pair: fn(&[Vec<&str>]) -> bool| usize::from(lines.windows(8).any(is_pair));
+        let seen = [
+            near(sums_twice),
+            near(multiplies_and_adds),
+            near(|lines| loads_again(lines, |line| line[0].starts_with("bar"))),
+            near(|lines| {
+                loads_again(lines, |line| line[0].starts_with("st.") && line[1].contains("generic"))
+            }),
+            near(|lines| is_forwarded(lines, |store, load| store == load)),
+            near(|lines| is_forwarded(lines, |store, load| store != load)),
+            usize::from(kernel.text().contains(".local") && kernel.text().matches("    .local ").count() > 1),
+        ];
+        counts.iter_mut().zip(seen).for_each(|(count, seen)| *count += seen);
+    }
+    let least = [40, 30, 40, 15, 20, 20, 10];
+    assert!(counts.iter().zip(least).all(|(&count, least)| count >= least), "{counts:?}, at least {least:?}");
+}
+
+/// Mnemonic and operands, without a guard.
+fn words(line: &str) -> Vec<&str> {
+    let line = line.trim().trim_end_matches(';');
+    let line = if line.starts_with('@') { line.split_once(' ').map_or("", |(_, rest)| rest) } else { line };
+    line.split([' ', ',']).filter(|word| !word.is_empty()).chain(["", "", "", ""]).take(8).collect()
+}
+
+/// `t = a + b; d = t + c; u = b + c; e = a + u`.
+fn sums_twice(lines: &[Vec<&str>]) -> bool {
+    let [one, two, three, four, ..] = lines else { return false };
+    let is_sum = |line: &Vec<&str>| line[0].starts_with("add.rn.f");
+    [one, two, three, four].into_iter().all(is_sum)
+        && (two[2], three[2], three[3], four[2]) == (one[1], one[3], two[3], one[2])
+        && four[3] == three[1]
+}
+
+/// `t = a * b; d = t + c; e = a * b + c`.
+fn multiplies_and_adds(lines: &[Vec<&str>]) -> bool {
+    let [one, two, three, ..] = lines else { return false };
+    let is_chain =
+        one[0].starts_with("mul.rn.f") && two[0].starts_with("add.rn.f") && three[0].starts_with("fma.rn.f");
+    is_chain && two[2] == one[1] && three[2..5] == [one[2], one[3], two[3]]
+}
+
+/// A load, something that may change what is there, the same load.
+fn loads_again(lines: &[Vec<&str>], is_between: fn(&Vec<&str>) -> bool) -> bool {
+    let first = &lines[0];
+    let again = lines[1..].iter().position(|line| line[0] == first[0] && line[2] == first[2]);
+    first[0].starts_with("ld.") && again.is_some_and(|again| lines[1..=again].iter().any(is_between))
+}
+
+/// A store, and a load of the same address by another instruction or the one that fits.
+fn is_forwarded(lines: &[Vec<&str>], is_wanted: fn(&str, &str) -> bool) -> bool {
+    let store = &lines[0];
+    let Some(kind) = store[0].strip_prefix("st.") else { return false };
+    lines[1..].iter().any(|load| {
+        load[0].strip_prefix("ld.").is_some_and(|other| load[2] == store[1] && is_wanted(kind, other))
+    })
 }

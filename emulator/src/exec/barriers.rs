@@ -5,7 +5,7 @@ use crate::checks::Finding;
 use crate::lanes::WARP_SIZE;
 use crate::program::{BarrierMode, BarrierOp, Kind};
 use crate::stop::Stop;
-use crate::warp::{Group, Wait, lanes_of};
+use crate::warp::{Group, PartialArrival, Wait, lanes_of};
 
 /// Barriers of a CTA: sixteen, and that of its cluster.
 pub const BARRIERS: usize = 17;
@@ -69,8 +69,8 @@ impl Exec<'_, '_> {
         if id >= BARRIERS as u64 {
             return Err(Stop::BadTarget { place: self.place(lane as u32), value: id });
         }
-        if op.is_aligned && same != self.warp.live && self.world.options.checks.barrier_divergence {
-            self.report(Finding::BarrierDivergence, lane as u32);
+        if op.is_aligned && self.world.options.checks.barrier_divergence {
+            self.note_arrival(id as u8, same);
         }
         let truths = op.predicate.map_or(0, |predicate| self.truths(predicate, same));
         let first = self.warp.first_thread;
@@ -95,6 +95,53 @@ impl Exec<'_, '_> {
         }
         self.complete_barriers();
         Ok(Next::Choose)
+    }
+
+    /// Remembers that the lanes of `mask` are at an aligned barrier while the rest of the warp is not. That alone is no
+    /// divergence: the others may only be late, because a group that spins has lost its turn.
+    fn note_arrival(&mut self, id: u8, mask: u32) {
+        let phase = self.cta.barriers[usize::from(id)].phase;
+        let Group { pc, call, .. } = self.group;
+        let mut arrivals = self.warp.arrivals.iter_mut();
+        let here =
+            arrivals.find(|other| (other.id, other.phase, other.pc, other.call) == (id, phase, pc, call));
+        match here {
+            Some(here) => here.mask |= mask,
+            None if mask == self.warp.live => {}
+            None => {
+                self.warp.arrivals.push(PartialArrival { id, phase, pc, call, mask, offset: self.offset });
+            }
+        }
+    }
+
+    /// Reports the aligned barriers that have completed while a thread of the warp was elsewhere. Threads that have
+    /// exited are not missed.
+    pub(super) fn judge_arrivals(&mut self) {
+        let arrivals = std::mem::take(&mut self.warp.arrivals);
+        let is_over =
+            |arrival: &PartialArrival| self.cta.barriers[usize::from(arrival.id)].phase > arrival.phase;
+        let (over, open): (Vec<_>, Vec<_>) = arrivals.into_iter().partition(is_over);
+        self.warp.arrivals = open;
+        for arrival in &over {
+            if self.warp.live & !arrival.mask != 0 {
+                self.report_arrival(arrival);
+            }
+        }
+    }
+
+    /// Reports what is left of the aligned barriers at which a part of the warp waits for ever.
+    pub fn report_arrivals(&mut self) {
+        for arrival in std::mem::take(&mut self.warp.arrivals) {
+            if self.warp.live & !arrival.mask != 0 {
+                self.report_arrival(&arrival);
+            }
+        }
+    }
+
+    fn report_arrival(&mut self, arrival: &PartialArrival) {
+        let offset = std::mem::replace(&mut self.offset, arrival.offset);
+        self.report(Finding::BarrierDivergence, arrival.mask.trailing_zeros());
+        self.offset = offset;
     }
 
     /// Completes the barriers at which nobody is missing.

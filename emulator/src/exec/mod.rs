@@ -244,6 +244,9 @@ impl<'r, 'm> Exec<'r, 'm> {
 
     /// Lets groups go on whose wait is over.
     fn wake(&mut self) -> Result<(), Stop> {
+        if !self.warp.arrivals.is_empty() {
+            self.judge_arrivals();
+        }
         for at in 0..self.warp.groups.len() {
             match self.warp.groups[at].wait {
                 Wait::Ready => {}

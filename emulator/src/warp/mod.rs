@@ -76,6 +76,23 @@ pub struct PendingCopy {
     pub offset: u32,
 }
 
+/// Threads of a warp at an aligned barrier, without the others so far.
+#[derive(Clone, Copy, Debug)]
+pub struct PartialArrival {
+    /// The barrier's number.
+    pub id: u8,
+    /// Which of its phases.
+    pub phase: u64,
+    /// The instruction.
+    pub pc: u32,
+    /// The call that led there.
+    pub call: u32,
+    /// Lanes that have come.
+    pub mask: u32,
+    /// Byte offset of the instruction in the text.
+    pub offset: u32,
+}
+
 /// A warp.
 pub struct Warp {
     /// Number of its first thread in the CTA.
@@ -98,6 +115,8 @@ pub struct Warp {
     pub copies: Vec<PendingCopy>,
     /// By lane: groups of copies that were committed.
     pub commits: [u32; WARP_SIZE],
+    /// Aligned barriers at which a part of the warp is, or was; where somebody asks for divergence.
+    pub arrivals: Vec<PartialArrival>,
     /// Reads of a clock so far: a clock counts its own reads, so that no other instruction changes what it says.
     pub clock: u64,
     /// Turns so far.

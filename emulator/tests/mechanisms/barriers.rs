@@ -63,6 +63,53 @@ fn divergence_at_an_aligned_barrier_is_reported_where_it_happens() {
     assert_eq!(found, [(Finding::BarrierDivergence, 3, 9), (Finding::BarrierDivergence, 0, 10)]);
 }
 
+/// Reports of a kernel of one warp that ends; lines count from the first of `body`.
+fn divergence(body: &str) -> Vec<u32> {
+    let checks = Checks { barrier_divergence: true, ..Checks::default() };
+    let outcome = run_with(&kernel(body), 32, 32, &with_checks(checks));
+    assert_eq!(outcome.stop, None);
+    assert!(outcome.reports.iter().all(|report| report.finding == Finding::BarrierDivergence));
+    // The header takes three lines, the kernel's own directives four.
+    outcome.reports.iter().map(|report| report.place.line - 7).collect()
+}
+
+/// Half of the warp takes so many turns of its own that the other half gets to the barrier first. All threads come to
+/// the same one in the end.
+#[test]
+fn threads_that_are_late_do_not_diverge() {
+    let spin = "setp.lt.u32 %p1, %t, 16; @%p1 bra late; bra meet;
+        late: mov.u32 %r1, 0;
+        again: atom.global.add.u32 %r2, [%own], 1; add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 2000; @%p2 bra again;
+        meet: bar.sync 0; ret;";
+    assert_eq!(divergence(spin), []);
+    assert_eq!(divergence(&spin.replace("bar.sync 0", "bar.red.popc.u32 %r3, 0, %p1")), []);
+    // At the same number, but at another instruction, they do.
+    let apart = spin.replace("@%p2 bra again;", "@%p2 bra again; bar.sync 0; ret;");
+    assert_eq!(divergence(&apart), [4, 3]);
+}
+
+/// That a thread has exited when others are at a barrier is no matter of which ran first.
+#[test]
+fn threads_that_exit_do_not_diverge() {
+    for branch in ["@%p1 exit;", "@%p1 bra done;"] {
+        let body =
+            format!("setp.ge.u32 %p1, %t, 16; {branch} bar.sync 0; st.global.u32 [%own], 1; done: ret;");
+        assert_eq!(divergence(&body), []);
+    }
+}
+
+#[test]
+fn a_barrier_that_waits_for_ever_is_reported_where_the_warp_is_apart() {
+    let body = "setp.lt.u32 %p1, %t, 16;
+        @%p1 bra low; bar.sync 0, 32; ret;
+        low: bar.sync 1, 32; ret;";
+    let checks = Checks { barrier_divergence: true, ..Checks::default() };
+    let outcome = run_with(&kernel(body), 32, 1, &with_checks(checks));
+    assert!(matches!(outcome.stop, Some(Stop::Deadlock { .. })), "{:?}", outcome.stop);
+    let lines: Vec<u32> = outcome.reports.iter().map(|report| report.place.line - 7).collect();
+    assert_eq!(lines, [2, 3]);
+}
+
 #[test]
 fn a_barrier_that_nobody_else_reaches_is_a_deadlock() {
     let body = "setp.lt.u32 %p1, %t, 32; @%p1 bar.sync 0, 64; @%p1 ret; bar.sync 1, 64; ret;";

@@ -2,11 +2,11 @@
 
 use super::{Callee, Context, Grower};
 use crate::print::Level;
-use crate::tree::{Body, Class, Convention, Function, Init, Reg};
+use crate::tree::{Body, CLASSES, Class, Convention, Function, Init, Reg};
 use std::collections::BTreeSet;
 
 /// Classes that parameters and results have.
-const CLASSES: [Class; 7] = [Class::R, Class::R, Class::L, Class::R, Class::H, Class::F, Class::D];
+const PASSED: [Class; 7] = [Class::R, Class::R, Class::L, Class::R, Class::H, Class::F, Class::D];
 
 impl Grower<'_> {
     /// A function, which may call those before it and perhaps itself.
@@ -17,7 +17,7 @@ impl Grower<'_> {
             Convention::Struct,
             Convention::Registers,
         ]);
-        let parameters: Vec<Class> = (0..self.random.below(5)).map(|_| *self.random.pick(&CLASSES)).collect();
+        let parameters: Vec<Class> = (0..self.random.below(5)).map(|_| *self.random.pick(&PASSED)).collect();
         let result_count = match convention {
             Convention::Params => self.random.below(2),
             Convention::Struct => self.random.below(4),
@@ -30,7 +30,7 @@ impl Grower<'_> {
                 }
             }
         };
-        let result_classes: Vec<Class> = (0..result_count).map(|_| *self.random.pick(&CLASSES)).collect();
+        let result_classes: Vec<Class> = (0..result_count).map(|_| *self.random.pick(&PASSED)).collect();
         let is_convergent = self.random.chance(25);
         let callee = Callee {
             parameters: parameters.clone(),
@@ -78,7 +78,7 @@ impl Grower<'_> {
     }
 
     /// Parameters stand in the first registers of their classes; the others are constants.
-    fn function_pools(&mut self, parameters: &[Class]) -> [Vec<Init>; 8] {
+    fn function_pools(&mut self, parameters: &[Class]) -> [Vec<Init>; CLASSES] {
         Class::ALL.map(|class| {
             let own = (0_u8..).zip(parameters).filter(|&(_, &parameter)| parameter == class);
             let mut pool: Vec<Init> = own.map(|(at, _)| Init::Parameter(at)).collect();

@@ -2,7 +2,8 @@
 
 use super::{Context, Grower};
 use crate::options::Feature;
-use crate::tree::{Access, Atomic, AtomicPlace, Class, Def, MemoryOp, Operand, Space, Statement};
+use crate::print::Level;
+use crate::tree::{Access, Atomic, AtomicPlace, Class, Collective, Def, MemoryOp, Operand, Space, Statement};
 
 /// Accesses that are kept to be drawn again.
 const RECENT_MAX: usize = 8;
@@ -14,10 +15,10 @@ const KINDS: &[(&str, &[Class])] = &[
     ("b8", &[Class::H, Class::R]),
     ("u16", &[Class::H, Class::R, Class::L]),
     ("s16", &[Class::H, Class::R, Class::L]),
-    ("b16", &[Class::H, Class::E]),
+    ("b16", &[Class::H, Class::E, Class::B]),
     ("u32", &[Class::R, Class::L]),
     ("s32", &[Class::R, Class::L]),
-    ("b32", &[Class::R, Class::X]),
+    ("b32", &[Class::R, Class::X, Class::Y]),
     ("u64", &[Class::L]),
     ("b64", &[Class::L]),
     ("f32", &[Class::F]),
@@ -30,7 +31,7 @@ impl Grower<'_> {
     /// Loads and stores around one address.
     pub fn accesses(&mut self, feature: Feature, context: &Context, into: &mut Vec<Statement>) {
         let spaces: &[Space] = match feature {
-            Feature::Local => &[Space::Local],
+            Feature::Local => &[Space::Local, Space::Local, Space::Spill],
             _ if context.function.is_some() => {
                 &[Space::Own, Space::State, Space::Table, Space::Const, Space::Shared]
             }
@@ -65,7 +66,7 @@ impl Grower<'_> {
     fn memory_op(&mut self, is_writable: bool, is_volatile: bool) -> MemoryOp {
         let (kind, classes) = *self.random.pick(KINDS);
         let class = *self.random.pick(classes);
-        let is_half = matches!(class, Class::E | Class::X);
+        let is_half = matches!(class, Class::E | Class::X | Class::B | Class::Y);
         let is_store = is_writable && !is_half && self.random.chance(50);
         let is_long = kind.ends_with("64");
         let count = match self.random.below(6) {
@@ -126,6 +127,46 @@ impl Grower<'_> {
         into.push(Statement::Access(access));
     }
 
+    /// A load or store, perhaps another store that hits or misses it, and a load of the same place.
+    pub fn reload(&mut self, context: &Context, into: &mut Vec<Statement>) {
+        let spaces = [Space::Shared, Space::Shared, Space::Own, Space::State, Space::Local, Space::Spill];
+        let space = *self.random.pick(&spaces);
+        let offset = u32::try_from(self.random.below(16)).expect("below 16");
+        let first = if self.random.chance(50) { self.load_op(offset) } else { self.store_at(offset) };
+        let mut again = self.load_op(offset);
+        if self.random.chance(60) {
+            (again.kind, again.class) = (first.kind, first.class);
+            again.defs = vec![Def::Reg(self.new_def(first.class))];
+        }
+        let access = |space, is_generic, op| {
+            Statement::Access(Access { space, is_generic, index: None, ops: vec![op] })
+        };
+        into.push(access(space, false, first));
+        match self.random.below(8) {
+            0 | 1 => into.push(access(space, true, self.store_at(offset))),
+            2 => into.push(access(space, false, self.store_at(offset))),
+            3 => into.push(access(space, true, self.store_op())),
+            4 => into.push(access(*self.random.pick(&spaces), true, self.store_op())),
+            5 | 6 if context.level == Level::Block && context.function.is_none() => {
+                let reduction = Collective::BarrierReduction("or", self.guard(), self.def(Class::P));
+                into.push(Statement::Collective(reduction, None));
+            }
+            _ => {}
+        }
+        into.push(access(space, false, again));
+    }
+
+    fn load_op(&mut self, offset: u32) -> MemoryOp {
+        let (kind, classes) = *self.random.pick(KINDS);
+        let class = *self.random.pick(classes);
+        let defs = vec![Def::Reg(self.new_def(class))];
+        MemoryOp { is_store: false, kind, qualifier: "", offset, defs, uses: Vec::new(), class, guard: None }
+    }
+
+    fn store_at(&mut self, offset: u32) -> MemoryOp {
+        MemoryOp { offset, ..self.store_op() }
+    }
+
     fn store_op(&mut self) -> MemoryOp {
         let (kind, class) =
             *self.random.pick(&[("u8", Class::R), ("u16", Class::H), ("u32", Class::R), ("b64", Class::L)]);
@@ -177,7 +218,7 @@ impl Grower<'_> {
 }
 
 fn is_writable(space: Space) -> bool {
-    matches!(space, Space::Own | Space::State | Space::Local | Space::Shared)
+    matches!(space, Space::Own | Space::State | Space::Local | Space::Spill | Space::Shared)
 }
 
 /// The type of the same width and the other sign.

@@ -4,6 +4,7 @@
 //! validity but so that what it draws is printed rather than dropped, and how often a statement runs, so that kernels
 //! end soon.
 
+mod chains;
 mod functions;
 mod memory;
 mod program;
@@ -145,6 +146,8 @@ impl<'a> Grower<'a> {
         match feature {
             Feature::FloatBits => self.float_bits(into),
             Feature::Redundant => self.redundant(context, into),
+            Feature::FloatChains => self.float_chain(into),
+            Feature::Reloads => self.reload(context, into),
             Feature::Copies => self.copies(into),
             Feature::Dead => self.dead(into),
             Feature::Guards => self.guarded(into),
@@ -162,8 +165,11 @@ impl<'a> Grower<'a> {
             Feature::Exchanges => self.exchange(context, into),
             Feature::Shuffles => self.shuffle(context, into),
             Feature::Votes => self.vote(context, into),
+            Feature::Matrices => self.matrix_product(into),
+            Feature::AsyncCopies => self.async_copies(into),
             Feature::Calls => self.call(context, into),
             Feature::Exits => self.end(context, into),
+            Feature::Traps => self.trap(context, into),
             Feature::Uninitialised => into.push(Statement::Uninitialised(Class::R)),
             _ => self.instruction(feature, into),
         }
@@ -186,10 +192,17 @@ impl<'a> Grower<'a> {
             Feature::Shuffles | Feature::Votes => are_together,
             Feature::Exits => context.is_tail || !is_kernel && !are_together,
             Feature::Half => self.arch >= 60,
+            Feature::Brain | Feature::AsyncCopies => self.arch >= 80,
+            Feature::Matrices => self.arch >= 75 && self.is_whole_warp(context),
             Feature::Redundant => !self.recent.is_empty() || !self.recent_accesses.is_empty(),
             _ => true,
         };
         if is_possible { self.options.weight(feature) } else { 0 }
+    }
+
+    /// Whether whole warps of 32 threads are here.
+    fn is_whole_warp(&self, context: &Context) -> bool {
+        self.full_mask == u32::MAX && matches!(context.level, Level::Block | Level::Warp(u32::MAX))
     }
 
     /// How many registers of a pool come up at random. One more is for what is dead.
@@ -259,9 +272,10 @@ impl<'a> Grower<'a> {
     /// Bits of an immediate.
     pub fn immediate(&mut self, class: Class) -> u64 {
         match class {
-            Class::F | Class::X => u64::from(*self.random.pick(&SINGLES)),
+            Class::F | Class::X | Class::Y => u64::from(*self.random.pick(&SINGLES)),
             Class::D => *self.random.pick(&DOUBLES),
             Class::E => *self.random.pick(&[0, 0x3C00, 0xBC00, 0x7C00, 0x0001, 0x7BFF]),
+            Class::B => *self.random.pick(&[0, 0x3F80, 0xBF80, 0x7F80, 0x0001, 0x7F7F]),
             _ => self.random.bits(),
         }
     }

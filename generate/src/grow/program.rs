@@ -65,6 +65,7 @@ fn frame(seed: u64, arch: u32, options: &Options, random: &mut Random) -> Progra
     let blocks = u32::try_from(random.between(1, 3)).expect("small").min((options.threads_max / size).max(1));
     let style = Style {
         has_lines: random.chance(15),
+        has_inlined_lines: random.chance(60),
         is_typed: random.chance(50),
         is_listed: random.chance(30),
         has_dynamic_shared: random.chance(30),
@@ -93,7 +94,9 @@ impl Grower<'_> {
             .map(|_| match self.random.below(4) {
                 0 => Init::Const(self.immediate(class)),
                 1 | 2 => {
-                    let times = self.random.word() & 0xFFFF | 1;
+                    // Small numbers, or any of either sign.
+                    let mask = if self.random.chance(50) { 0xFFFF } else { u32::MAX };
+                    let times = self.random.word() & mask | 1;
                     Init::Thread(times, self.random.word() & 0xFF)
                 }
                 _ => Init::Load(u32::try_from(self.random.below(256)).expect("below 256")),

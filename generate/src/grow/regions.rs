@@ -172,6 +172,17 @@ impl Grower<'_> {
         into.push(Statement::Next(cond, u8::try_from(self.random.between(1, 3)).expect("small")));
     }
 
+    /// A trap: mostly one that no thread comes to.
+    pub fn trap(&mut self, context: &Context, into: &mut Vec<Statement>) {
+        if self.random.chance(70) {
+            // There are three CTAs at most.
+            return into.push(Statement::Trap(Cond::Block("ge", 3), Vec::new()));
+        }
+        let cond = if self.random.chance(60) { self.uniform_cond(context) } else { self.any_cond() };
+        let outputs = (0..self.random.between(1, 4)).map(|_| self.reg(Class::R)).collect();
+        into.push(Statement::Trap(cond, outputs));
+    }
+
     /// The end of some threads: of the kernel behind its barriers, or a return from a function.
     pub fn end(&mut self, context: &Context, into: &mut Vec<Statement>) {
         let cond = if self.random.chance(5) { Cond::Always } else { self.any_cond() };

@@ -3,7 +3,7 @@
 use super::{Context, Grower};
 use crate::catalogue::{Op, catalogue};
 use crate::options::Feature;
-use crate::tree::{CarryKind, Class, Def, Inst, Link, Operand, Reg, Statement};
+use crate::tree::{CarryKind, Class, Def, Guard, Inst, Link, Operand, Reg, Statement};
 
 /// Instructions that are kept to be drawn again.
 const RECENT_MAX: usize = 12;
@@ -78,7 +78,7 @@ impl Grower<'_> {
     }
 
     /// An instruction of the catalogue by its template's text.
-    fn named(&self, name: &str, defs: &[Reg], uses: &[Operand]) -> Statement {
+    pub fn named(&self, name: &str, defs: &[Reg], uses: &[Operand]) -> Statement {
         let at = catalogue().iter().position(|op| match op.pieces.first() {
             Some(crate::catalogue::Piece::Text(text)) => text.trim_end() == name,
             _ => false,
@@ -154,10 +154,14 @@ impl Grower<'_> {
         }
     }
 
-    /// A chain of guarded writes to one register, or a guard that its own instruction overwrites.
+    /// A chain of guarded writes to one register, a guard that its own instruction overwrites, or an expression with
+    /// and without a guard.
     pub fn guarded(&mut self, into: &mut Vec<Statement>) {
         let guard = self.guard();
-        let opposite = crate::tree::Guard { index: guard.index, is_negated: !guard.is_negated };
+        if self.random.chance(25) {
+            return self.guarded_again(guard, into);
+        }
+        let opposite = Guard { is_negated: !guard.is_negated, ..guard };
         let def = self.new_def(Class::R);
         let choices = match self.random.below(3) {
             0 => vec![guard, opposite],
@@ -185,11 +189,29 @@ impl Grower<'_> {
         }
     }
 
+    /// One expression twice, the first one guarded, the second one by the opposite or not at all.
+    fn guarded_again(&mut self, guard: Guard, into: &mut Vec<Statement>) {
+        let name = *self.random.pick(&["add.s32", "mul.lo.u32", "xor.b32"]);
+        let uses = [self.operand(Class::R), self.operand(Class::R)];
+        let opposite = Guard { is_negated: !guard.is_negated, ..guard };
+        let second = if self.random.chance(50) { Some(opposite) } else { None };
+        for guard in [Some(guard), second] {
+            let def = self.new_def(Class::R);
+            let mut statement = self.named(name, &[def], &uses);
+            if let Statement::Inst(inst) = &mut statement {
+                inst.guard = guard;
+            }
+            into.push(statement);
+        }
+    }
+
     /// The bits of a float.
     pub fn float_bits(&mut self, into: &mut Vec<Statement>) {
-        let has_half = self.arch >= 60;
-        let sources: &[Class] =
-            if has_half { &[Class::F, Class::D, Class::E, Class::X] } else { &[Class::F, Class::D] };
+        let sources: &[Class] = match self.arch {
+            80.. => &[Class::F, Class::D, Class::E, Class::X, Class::B, Class::Y],
+            60.. => &[Class::F, Class::D, Class::E, Class::X],
+            _ => &[Class::F, Class::D],
+        };
         let source = *self.random.pick(sources);
         let source = self.reg(source);
         let class = *self.random.pick(&[Class::R, Class::L]);

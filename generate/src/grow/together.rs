@@ -1,21 +1,51 @@
 //! What threads do together: exchanges, collectives, and calls.
 
 use super::{COST_MAX, Context, Grower};
-use crate::print::Level;
-use crate::tree::{Call, Class, Collective, Def, Exchange, Operand, Statement};
+use crate::options::Feature;
+use crate::print::{Level, result_class};
+use crate::tree::{AsyncCopy, Call, Class, Collective, Def, Exchange, Operand, Round, Statement};
 
 impl Grower<'_> {
-    /// An exchange through shared memory; often two, with the same partner.
+    /// An exchange through shared memory, often of two rounds.
     pub fn exchange(&mut self, _context: &Context, into: &mut Vec<Statement>) {
         let distance = u32::try_from(self.random.below(self.threads as usize)).expect("few threads");
         let class = if self.random.chance(30) { Class::L } else { Class::R };
         let offset = u32::try_from(self.random.below(16)).expect("below 16");
+        let mut rounds = Vec::new();
         for _ in 0..self.random.between(1, 2) {
             let value = if self.random.chance(85) { Some(self.operand(class)) } else { None };
             let barriers = [0; 2].map(|_| u8::try_from(self.random.below(8)).expect("below 8"));
-            let def = self.new_def(class);
-            into.push(Statement::Exchange(Exchange { class, offset, value, def, distance, barriers }));
+            rounds.push(Round { value, def: self.new_def(class), barriers });
         }
+        let is_volatile = self.random.chance(25);
+        into.push(Statement::Exchange(Exchange { class, offset, distance, is_volatile, rounds }));
+    }
+
+    /// Asynchronous copies, with instructions between their start and their waits.
+    pub fn async_copies(&mut self, into: &mut Vec<Statement>) {
+        let mut copies = Vec::new();
+        for _ in 0..*self.random.pick(&[1, 1, 2, 3, 4]) {
+            copies.push(AsyncCopy {
+                from: self.random.word() & 15,
+                def: self.new_def(Class::R),
+                source_bytes: *self.random.pick(&[None, None, None, Some(0), Some(2), Some(4), Some(11)]),
+                guard: self.maybe_guard(),
+            });
+        }
+        let mut meanwhile = Vec::new();
+        for _ in 0..self.random.below(4) {
+            let feature = *self.random.pick(&[Feature::Integer, Feature::Moves, Feature::Predicates]);
+            self.instruction(feature, &mut meanwhile);
+        }
+        into.push(Statement::Copies(copies, meanwhile));
+    }
+
+    /// A product of matrices, of one of the shapes.
+    pub fn matrix_product(&mut self, into: &mut Vec<Statement>) {
+        let which = u8::try_from(self.random.below(5)).expect("below 5");
+        let sources = (0..10).map(|_| self.operand(Class::R)).collect();
+        let defs = (0..4).map(|_| self.def(result_class(which))).collect();
+        into.push(Statement::Collective(Collective::Matrix(which, sources, defs), None));
     }
 
     /// A shuffle, now and then of some lanes only.
@@ -44,7 +74,7 @@ impl Grower<'_> {
     /// Votes, matches, reductions, barriers.
     pub fn vote(&mut self, context: &Context, into: &mut Vec<Statement>) {
         let value = self.operand(Class::R);
-        let collective = match self.random.below(10) {
+        let collective = match self.random.below(12) {
             0 | 1 => Collective::Ballot(self.guard(), self.def(Class::R)),
             2 | 3 => {
                 let mode = *self.random.pick(&["all", "any", "uni"]);
@@ -58,7 +88,7 @@ impl Grower<'_> {
                     .pick(&["add.u32", "min.s32", "max.u32", "min.u32", "and.b32", "or.b32", "xor.b32"]);
                 Collective::Redux(operation, value, self.def(Class::R))
             }
-            7 if context.level == Level::Block && context.function.is_none() => {
+            7 | 10 if context.level == Level::Block && context.function.is_none() => {
                 let (operation, class) =
                     *self.random.pick(&[("popc", Class::R), ("and", Class::P), ("or", Class::P)]);
                 Collective::BarrierReduction(operation, self.guard(), self.def(class))

@@ -60,7 +60,7 @@ impl Writer<'_> {
     }
 
     /// Mixes registers into one value and stores it.
-    fn fold(&mut self, outputs: &[Reg], totals: Vec<(String, Class)>) {
+    pub fn fold(&mut self, outputs: &[Reg], totals: Vec<(String, Class)>) {
         let mut values: Vec<(String, Class)> = Vec::new();
         for &reg in outputs {
             let value = self.output(reg);
@@ -193,10 +193,18 @@ impl Writer<'_> {
             Class::H => self.line(format!("cvt.u16.u32 {name}, {word};")),
             Class::R => self.line(format!("mov.b32 {name}, {word};")),
             Class::L => self.line(format!("mul.wide.s32 {name}, {word}, {word};")),
-            Class::F => self.line(format!("cvt.rn.f32.s32 {name}, {word};")),
-            Class::D => self.line(format!("cvt.rn.f64.s32 {name}, {word};")),
+            // Times the root of 2, so that all bits of the mantissa are in use and sums round.
+            Class::F => {
+                self.line(format!("cvt.rn.f32.s32 {name}, {word};"));
+                self.line(format!("mul.rn.f32 {name}, {name}, 0f3FB504F3;"));
+            }
+            Class::D => {
+                self.line(format!("cvt.rn.f64.s32 {name}, {word};"));
+                self.line(format!("mul.rn.f64 {name}, {name}, 0d3FF6A09E667F3BCD;"));
+            }
             Class::E => self.line(format!("cvt.rn.f16.s32 {name}, {word};")),
-            Class::X => self.line(format!("and.b32 {name}, {word}, 0x3fff3fff;")),
+            Class::B => self.line(format!("cvt.u16.u32 {name}, {word};")),
+            Class::X | Class::Y => self.line(format!("and.b32 {name}, {word}, 0x3fff3fff;")),
         }
     }
 
@@ -232,12 +240,9 @@ impl Writer<'_> {
                 self.line("mov.u64 %state, state;");
                 self.line(format!("mad.wide.u32 %state, {thread}, 16, %state;"));
             }
-            "table" | "constants" | "frame" => self.line(format!("mov.u64 %{name}, {name};")),
-            "frame_cleared" => {
-                for offset in (0..64).step_by(16) {
-                    self.line(format!("st.local.v4.b32 [frame+{offset}], {{{offset}, 5, 6, 7}};"));
-                }
-            }
+            "table" | "constants" | "frame" | "spill" => self.line(format!("mov.u64 %{name}, {name};")),
+            "frame_cleared" => self.clear_local("frame", 64),
+            "spill_cleared" => self.clear_local("spill", 32),
             "slot" => self.slot_pointer(),
             "totals" => self.clear_totals(),
             "depth" => {
@@ -246,6 +251,12 @@ impl Writer<'_> {
                 self.load_parameter(function, at, Class::R, "%depth");
             }
             _ => self.generic_pointer(name),
+        }
+    }
+
+    fn clear_local(&mut self, name: &str, size: u32) {
+        for offset in (0..size).step_by(16) {
+            self.line(format!("st.local.v4.b32 [{name}+{offset}], {{{offset}, 5, 6, 7}};"));
         }
     }
 
@@ -317,11 +328,12 @@ impl Writer<'_> {
             "table" => self.base("table"),
             "constants" => self.base("constants"),
             "frame" => self.base("frame"),
+            "spill" => self.base("spill"),
             _ => self.base("slot"),
         };
         let space = match plain {
             "constants" => "const",
-            "frame" => "local",
+            "frame" | "spill" => "local",
             "slot" => "shared",
             _ => "global",
         };
@@ -362,7 +374,7 @@ impl Writer<'_> {
         for name in &self.needs.bases {
             let is_word = matches!(*name, "thread" | "grid_thread" | "depth")
                 || *name == "slot" && self.has_short_addresses("shared", false);
-            if *name != "frame_cleared" {
+            if !name.ends_with("_cleared") {
                 lines.push(format!("    .reg {} %{name};", if is_word { ".b32" } else { ".b64" }));
             }
         }
@@ -372,8 +384,10 @@ impl Writer<'_> {
         for number in &self.needs.scalars {
             lines.push(format!("    .reg .b32 %s{number};"));
         }
-        if self.needs.bases.contains("frame") || self.needs.bases.contains("frame_cleared") {
-            lines.push("    .local .align 16 .b8 frame[64];".to_owned());
+        for (name, cleared, size) in [("frame", "frame_cleared", 64), ("spill", "spill_cleared", 32)] {
+            if self.needs.bases.contains(name) || self.needs.bases.contains(cleared) {
+                lines.push(format!("    .local .align 16 .b8 {name}[{size}];"));
+            }
         }
         lines
     }
@@ -392,7 +406,7 @@ enum Part {
 impl Part {
     fn names(self) -> &'static [&'static str] {
         match self {
-            Self::Shared => &["totals", "frame_cleared"],
+            Self::Shared => &["totals", "frame_cleared", "spill_cleared"],
             Self::Generic => &[
                 "input_generic",
                 "own_generic",
@@ -400,11 +414,21 @@ impl Part {
                 "table_generic",
                 "constants_generic",
                 "frame_generic",
+                "spill_generic",
                 "slot_generic",
             ],
-            Self::Memory => {
-                &["input", "counters", "own", "state", "table", "constants", "frame", "slot", "depth"]
-            }
+            Self::Memory => &[
+                "input",
+                "counters",
+                "own",
+                "state",
+                "table",
+                "constants",
+                "frame",
+                "spill",
+                "slot",
+                "depth",
+            ],
             Self::Thread => &["grid_thread"],
             Self::Scalars => &["thread"],
         }

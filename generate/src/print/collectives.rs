@@ -55,6 +55,9 @@ impl Writer<'_> {
             Collective::Elect if self.program.arch >= 90 && self.function.is_none() => {
                 self.elect(&guard, &mask)
             }
+            Collective::Matrix(which, sources, defs) if lanes == u32::MAX => {
+                self.matrix_product(*which, sources, defs);
+            }
             Collective::ActiveMask => {
                 let unused = self.temp(Class::R);
                 self.line(format!("{guard}activemask.b32 {unused};"));

@@ -1,7 +1,7 @@
 //! Values that go from thread to thread through shared memory.
 //!
 //! Between exchanges a thread touches its own slot only, so an exchange is: store, barrier, load from the partner,
-//! barrier. Two exchanges with the same partner load from one address twice, with a store by another thread between.
+//! barrier. More rounds with the same partner load from one address again, with a store by another thread between.
 
 use super::{Level, Writer, threads};
 use crate::tree::{Class, Exchange};
@@ -19,17 +19,20 @@ impl Writer<'_> {
         let (class, kind, bytes) =
             if exchange.class == Class::L { (Class::L, "u64", 8) } else { (Class::R, "u32", 4) };
         let offset = exchange.offset % SLOT_BYTES / bytes * bytes;
+        let volatile = if exchange.is_volatile { ".volatile" } else { "" };
         let own = self.base("slot");
-        if let Some(value) = exchange.value {
-            let value = self.operand(value, class, '=');
-            self.line(format!("st.shared.{kind} [{own}+{offset}], {value};"));
-        }
         let partner = self.partner(exchange.distance, lanes);
         let address = self.slot_of(&partner);
-        self.meet(exchange.barriers[0], lanes);
-        let def = if exchange.def.class == class { self.reg(exchange.def) } else { self.temp(class) };
-        self.line(format!("ld.shared.{kind} {def}, [{address}+{offset}];"));
-        self.meet(exchange.barriers[1], lanes);
+        for round in &exchange.rounds {
+            if let Some(value) = round.value {
+                let value = self.operand(value, class, '=');
+                self.line(format!("st{volatile}.shared.{kind} [{own}+{offset}], {value};"));
+            }
+            self.meet(round.barriers[0], lanes);
+            let def = if round.def.class == class { self.reg(round.def) } else { self.temp(class) };
+            self.line(format!("ld{volatile}.shared.{kind} {def}, [{address}+{offset}];"));
+            self.meet(round.barriers[1], lanes);
+        }
     }
 
     /// The number of the partner in the CTA: another thread of the CTA, or a lane that is here.

@@ -78,7 +78,8 @@ impl Writer<'_> {
             '&' => bits & 255,
             _ => bits,
         };
-        let takes_literal = sign != '=' && !matches!(class, Class::P | Class::E | Class::X);
+        let takes_literal =
+            sign != '=' && !matches!(class, Class::P | Class::E | Class::X | Class::B | Class::Y);
         if takes_literal {
             return literal(bits, class);
         }
@@ -104,8 +105,10 @@ impl Writer<'_> {
                 odd
             }
             '&' => {
+                // Within a register, around its end, or anything that the instruction looks at.
+                let mask = [31, 63, 255][self.temp_count(class) as usize % 3];
                 let byte = self.temp(class);
-                self.line(format!("and.b{kind} {byte}, {text}, 255;"));
+                self.line(format!("and.b{kind} {byte}, {text}, {mask};"));
                 byte
             }
             _ => text,
@@ -121,8 +124,8 @@ impl Writer<'_> {
             Class::L => self.line(format!("mov.b64 {register}, {};", literal(bits, class))),
             Class::F => self.line(format!("mov.f32 {register}, {};", literal(bits, class))),
             Class::D => self.line(format!("mov.f64 {register}, {};", literal(bits, class))),
-            Class::E => self.line(format!("mov.b16 {register}, {:#x};", bits & 0xFFFF)),
-            Class::X => self.line(format!("mov.b32 {register}, {:#x};", bits & 0xFFFF_FFFF)),
+            Class::E | Class::B => self.line(format!("mov.b16 {register}, {:#x};", bits & 0xFFFF)),
+            Class::X | Class::Y => self.line(format!("mov.b32 {register}, {:#x};", bits & 0xFFFF_FFFF)),
         }
     }
 
@@ -145,11 +148,13 @@ impl Writer<'_> {
                 self.line(format!("mov.b64 {bits}, {canonical};"));
                 (bits, Class::L)
             }
-            Class::E => (self.half_bits(&name), Class::R),
-            Class::X => {
-                let (low, high) = (self.temp(Class::E), self.temp(Class::E));
+            Class::E | Class::B => (self.half_bits(&name, source.class), Class::R),
+            Class::X | Class::Y => {
+                let half = if source.class == Class::X { Class::E } else { Class::B };
+                let (low, high) = (self.temp(half), self.temp(half));
                 self.line(format!("mov.b32 {{{low}, {high}}}, {name};"));
-                let (low, high, both) = (self.half_bits(&low), self.half_bits(&high), self.temp(Class::R));
+                let (low, high) = (self.half_bits(&low, half), self.half_bits(&high, half));
+                let both = self.temp(Class::R);
                 self.line(format!("mad.lo.u32 {both}, {low}, 5, {high};"));
                 (both, Class::R)
             }
@@ -163,9 +168,17 @@ impl Writer<'_> {
         bits
     }
 
-    fn half_bits(&mut self, name: &str) -> String {
+    /// The bits of an `f16` or `bf16`, widened to `f32`.
+    fn half_bits(&mut self, name: &str, class: Class) -> String {
         let single = self.temp(Class::F);
-        self.line(format!("cvt.f32.f16 {single}, {name};"));
+        if class == Class::E {
+            self.line(format!("cvt.f32.f16 {single}, {name};"));
+        } else {
+            // A `bf16` is the upper half of an `f32`.
+            let zeros = self.temp(Class::H);
+            self.set(&zeros, Class::H, 0);
+            self.line(format!("mov.b32 {single}, {{{zeros}, {name}}};"));
+        }
         self.single_bits(&single)
     }
 
@@ -223,8 +236,8 @@ pub(crate) fn counter_name(id: u16) -> String {
 pub(crate) fn width(class: Class) -> u32 {
     match class {
         Class::P => 1,
-        Class::H | Class::E => 16,
-        Class::R | Class::F | Class::X => 32,
+        Class::H | Class::E | Class::B => 16,
+        Class::R | Class::F | Class::X | Class::Y => 32,
         Class::L | Class::D => 64,
     }
 }

@@ -26,6 +26,7 @@ fn place(space: Space) -> Place {
         Space::Table => ("table", "table_generic", "global", 64, false, true),
         Space::Const => ("constants", "constants_generic", "const", 64, false, true),
         Space::Local => ("frame", "frame_generic", "local", 64, true, true),
+        Space::Spill => ("spill", "spill_generic", "local", 32, true, true),
         Space::Shared => ("slot", "slot_generic", "shared", 16, true, false),
     };
     Place { name, generic, space: state_space, size, is_writable, is_symbol }
@@ -115,11 +116,11 @@ impl Writer<'_> {
 
     /// Declares a variable of the module or of the body.
     pub fn declare(&mut self, name: &'static str) {
-        if name == "frame" {
-            self.needs.bases.insert("frame_cleared");
-        } else {
-            self.module.variables.insert(name);
-        }
+        match name {
+            "frame" => self.needs.bases.insert("frame_cleared"),
+            "spill" => self.needs.bases.insert("spill_cleared"),
+            _ => self.module.variables.insert(name),
+        };
     }
 
     fn memory_op(&mut self, op: &MemoryOp, place: &Place, is_generic: bool, address: &str, limit: u32) {

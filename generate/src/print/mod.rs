@@ -4,19 +4,23 @@
 //! statement that needs more of them; it turns operands that a slot does not take into registers; it declares and
 //! initialises what the code turned out to use, so that a body is printed before its prologue.
 
+mod asynchronous;
 mod body;
 mod calls;
 mod collectives;
 pub(crate) mod conditions;
 mod exchange;
 mod instructions;
+mod matrices;
 mod memory;
 mod module;
 mod regions;
+mod traps;
 
+pub(crate) use matrices::result_class;
 pub use module::print;
 
-use crate::tree::{Class, Program, Reg, Statement};
+use crate::tree::{CLASSES, Class, Program, Reg, Statement};
 use std::collections::BTreeSet;
 
 /// Bytes of the input buffer.
@@ -92,7 +96,7 @@ pub(crate) struct Writer<'a> {
     /// Behind all barriers of a kernel.
     pub is_tail: bool,
     pub loops: Vec<LoopFrame>,
-    temps: [u32; 8],
+    temps: [u32; CLASSES],
     /// Labels handed out, one count for each open scope.
     labels: Vec<u32>,
     shadowed: Vec<Reg>,
@@ -116,7 +120,7 @@ impl<'a> Writer<'a> {
             level,
             is_tail: false,
             loops: Vec::new(),
-            temps: [0; 8],
+            temps: [0; CLASSES],
             labels: vec![0],
             shadowed: Vec::new(),
             source_line: 1,
@@ -201,12 +205,7 @@ impl<'a> Writer<'a> {
 
     fn statement(&mut self, statement: &Statement) {
         if self.program.style.has_lines {
-            self.source_line += 1;
-            let line = self.source_line;
-            self.line(format!(".loc 1 {line} {}", line % 7));
-            if line.is_multiple_of(5) {
-                self.label(&format!("$L__tmp{line}"));
-            }
+            self.source_place();
         }
         match statement {
             Statement::Inst(inst) => self.inst(inst),
@@ -228,7 +227,25 @@ impl<'a> Writer<'a> {
             Statement::Call(call) => self.call(call),
             Statement::Return(cond) => self.early_return(cond),
             Statement::Exit(cond, outputs) => self.exit(cond, outputs),
+            Statement::Copies(copies, meanwhile) => self.async_copies(copies, meanwhile),
+            Statement::Trap(cond, outputs) => self.trap(cond, outputs),
             Statement::Uninitialised(class) => self.uninitialised(*class),
+        }
+    }
+
+    /// Where the statement comes from in the source.
+    fn source_place(&mut self) {
+        self.source_line += 1;
+        let line = self.source_line;
+        let mut place = format!(".loc 1 {line} {}", line % 7);
+        if module::has_inlined_lines(self.program) && line.is_multiple_of(3) {
+            // The line of the call is that of the statement before.
+            let (name, call) = (module::INLINED, line - 1);
+            place.push_str(&format!(", function_name {name}, inlined_at 1 {call} {}", call % 7));
+        }
+        self.line(place);
+        if line.is_multiple_of(5) {
+            self.label(&format!("$L__tmp{line}"));
         }
     }
 
@@ -271,6 +288,6 @@ pub(crate) fn register_name(reg: Reg) -> String {
 
 /// The name of a register that one place uses.
 pub(crate) fn temp_name(class: Class, number: u32) -> String {
-    let letter = ["p", "h", "r", "l", "f", "d", "e", "x"][class as usize];
+    let letter = ["p", "h", "r", "l", "f", "d", "e", "x", "b", "y"][class as usize];
     format!("%t{letter}{number}")
 }

@@ -10,6 +10,9 @@ use std::collections::BTreeSet;
 /// The kernel's name.
 const ENTRY: &str = "kernel";
 
+/// The label of the name of the function that some lines are inlined from.
+pub(crate) const INLINED: &str = "$L__inlined";
+
 /// The text of a program, and how to launch it.
 #[must_use]
 pub fn print(program: &Program) -> (String, Launch) {
@@ -26,7 +29,18 @@ pub fn print(program: &Program) -> (String, Launch) {
     lines.push("{".to_owned());
     lines.extend(kernel);
     lines.push("}".to_owned());
+    if has_inlined_lines(program) {
+        // The name is `f`.
+        lines.extend(
+            [".section .debug_str", "{", &format!("{INLINED}:"), ".b8 102, 0", "}"].map(str::to_owned),
+        );
+    }
     (lines.join("\n") + "\n", launch(program, &needs, &parameters))
+}
+
+/// Whether some lines are inlined from elsewhere.
+pub(crate) fn has_inlined_lines(program: &Program) -> bool {
+    program.style.has_lines && program.style.has_inlined_lines
 }
 
 fn head(program: &Program) -> Vec<String> {

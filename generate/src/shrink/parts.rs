@@ -1,8 +1,8 @@
 //! The parts of a program, each with what may stand in its place that is simpler.
 
 use crate::tree::{
-    Access, Call, Class, Collective, Cond, Def, Exchange, Function, Guard, Init, Link, MemoryOp, Node,
-    Operand, Program, Reg, Shape, Statement, Trips,
+    Access, AsyncCopy, Call, Class, Collective, Cond, Def, Exchange, Function, Guard, Init, Link, MemoryOp,
+    Node, Operand, Program, Reg, Round, Shape, Statement, Trips,
 };
 
 /// A part that can be made simpler.
@@ -27,6 +27,9 @@ pub(crate) enum Part<'a> {
     Uses(&'a mut Vec<Operand>),
     Ops(&'a mut Vec<MemoryOp>),
     Links(&'a mut Vec<Link>),
+    Rounds(&'a mut Vec<Round>),
+    Copies(&'a mut Vec<AsyncCopy>),
+    SourceBytes(&'a mut Option<u32>),
     Jumps(&'a mut Vec<(Cond, u8)>),
     Nodes(&'a mut Vec<Node>),
     Arms(&'a mut Vec<(Vec<Statement>, bool)>),
@@ -70,6 +73,9 @@ impl Part<'_> {
             (Self::Uses(uses), way) => uses.len() > 1 && without(uses, way),
             (Self::Ops(ops), way) => without(ops, way),
             (Self::Links(links), way) => links.len() > 1 && without(links, way),
+            (Self::Rounds(rounds), way) => without(rounds, way),
+            (Self::Copies(copies), way) => without(copies, way),
+            (Self::SourceBytes(bytes), 0) => replace(bytes, None),
             (Self::Jumps(jumps), way) => without(jumps, way),
             (Self::Nodes(nodes), way) => without(nodes, way),
             (Self::Arms(arms), way) => without(arms, way),
@@ -102,6 +108,7 @@ pub(crate) fn visit(program: &mut Program, see: &mut dyn FnMut(Part)) {
     see(Part::Registers(&mut program.outputs));
     for flag in [
         &mut program.style.has_lines,
+        &mut program.style.has_inlined_lines,
         &mut program.style.is_typed,
         &mut program.style.is_listed,
         &mut program.style.has_dynamic_shared,
@@ -190,7 +197,15 @@ fn visit_statement(statement: &mut Statement, see: &mut dyn FnMut(Part)) {
             visit_collective(collective, see);
         }
         Statement::Call(call) => visit_call(call, see),
-        Statement::Exit(cond, outputs) => {
+        Statement::Copies(copies, _) => {
+            see(Part::Copies(copies));
+            for copy in copies {
+                see(Part::Guard(&mut copy.guard));
+                see(Part::Number(&mut copy.from));
+                see(Part::SourceBytes(&mut copy.source_bytes));
+            }
+        }
+        Statement::Exit(cond, outputs) | Statement::Trap(cond, outputs) => {
             see_cond(cond, see);
             see(Part::Registers(outputs));
         }
@@ -232,9 +247,13 @@ fn visit_access(access: &mut Access, see: &mut dyn FnMut(Part)) {
 }
 
 fn visit_exchange(exchange: &mut Exchange, see: &mut dyn FnMut(Part)) {
-    see(Part::Barriers(&mut exchange.barriers));
-    see(Part::Index(&mut exchange.value));
-    exchange.value.iter_mut().for_each(|value| see(Part::Operand(value)));
+    see(Part::Flag(&mut exchange.is_volatile));
+    see(Part::Rounds(&mut exchange.rounds));
+    for round in &mut exchange.rounds {
+        see(Part::Barriers(&mut round.barriers));
+        see(Part::Index(&mut round.value));
+        round.value.iter_mut().for_each(|value| see(Part::Operand(value)));
+    }
     see(Part::Number(&mut exchange.offset));
 }
 
@@ -260,6 +279,10 @@ fn visit_collective(collective: &mut Collective, see: &mut dyn FnMut(Part)) {
         | Collective::BarrierReduction(_, _, def) => {
             see(Part::Def(def));
         }
+        Collective::Matrix(_, sources, defs) => {
+            sources.iter_mut().for_each(|operand| see(Part::Operand(operand)));
+            defs.iter_mut().for_each(|def| see(Part::Def(def)));
+        }
         Collective::WarpBarrier | Collective::Elect | Collective::ActiveMask => {}
     }
 }
@@ -279,7 +302,7 @@ pub(crate) fn bodies(statement: &mut Statement) -> Vec<&mut Vec<Statement>> {
         Statement::Loop(looped) => vec![&mut looped.body],
         Statement::Switch(switch) => switch.arms.iter_mut().map(|(arm, _)| arm).collect(),
         Statement::Goto(goto) => goto.nodes.iter_mut().map(|node| &mut node.body).collect(),
-        Statement::Scope(_, body) | Statement::Unreachable(body) => vec![body],
+        Statement::Scope(_, body) | Statement::Unreachable(body) | Statement::Copies(_, body) => vec![body],
         _ => Vec::new(),
     }
 }

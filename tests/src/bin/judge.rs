@@ -29,14 +29,20 @@ struct Arguments {
     /// Optimization level
     #[arg(short = 'O', default_value = "2")]
     level: OptLevel,
+    /// Settings of knobs, as `ptxopt opt` takes them
+    #[arg(long, value_name = "NAME=VALUE")]
+    knob: Vec<String>,
     /// Where wrong kernels go
     #[arg(long, default_value = "target/wrong")]
     out: PathBuf,
 }
 
 fn main() -> Result<()> {
-    let Arguments { kernels, first, level, out } = Arguments::parse();
-    let options = Options { level, threads: 1, verify: VerifyLevel::Off, ..Options::default() };
+    let Arguments { kernels, first, level, knob, out } = Arguments::parse();
+    let mut options = Options { level, threads: 1, verify: VerifyLevel::Off, ..Options::default() };
+    for setting in &knob {
+        options.set_knob(setting)?;
+    }
     let start = Instant::now();
     let bar = ProgressBar::new(kernels);
     let wrong: Vec<(u64, String)> = (first..first + kernels)

@@ -5,31 +5,31 @@ use super::line::Inst;
 use super::text::{Change, Pair, each, expand, pairs};
 
 pub const MISTAKES: [Mistake; 24] = [
-    Mistake::new("signed-shift", "a shift to the right does not depend on the sign", [2, 44], |lines| {
+    Mistake::new("signed-shift", "a shift to the right does not depend on the sign", [2, 10], |lines| {
         each(lines, |inst| inst.is(&["shr"]) && inst.make_unsigned())
     }),
-    Mistake::new("signed-division", "a quotient does not depend on the sign", [2, 12], |lines| {
+    Mistake::new("signed-division", "a quotient does not depend on the sign", [2, 14], |lines| {
         each(lines, |inst| inst.is(&["div", "rem"]) && inst.make_unsigned())
     }),
-    Mistake::new("division-by-shift", "a signed quotient by a power of two is a shift", [2, 0], |lines| {
+    Mistake::new("division-by-shift", "a signed quotient by a power of two is a shift", [2, 22], |lines| {
         each(lines, division_by_shift)
     }),
-    Mistake::new("signed-comparison", "an order does not depend on the sign", [2, 22], |lines| {
+    Mistake::new("signed-comparison", "an order does not depend on the sign", [2, 10], |lines| {
         each(lines, |inst| inst.is(&["setp"]) && inst.make_unsigned())
     }),
-    Mistake::new("signed-maximum", "a minimum or maximum does not depend on the sign", [2, 10], |lines| {
+    Mistake::new("signed-maximum", "a minimum or maximum does not depend on the sign", [2, 40], |lines| {
         each(lines, |inst| inst.is(&["min", "max"]) && inst.make_unsigned())
     }),
-    Mistake::new("signed-conversion", "widening does not depend on the sign", [2, 18], |lines| {
+    Mistake::new("signed-conversion", "widening does not depend on the sign", [2, 10], |lines| {
         each(lines, |inst| inst.is(&["cvt"]) && inst.make_unsigned())
     }),
-    Mistake::new("signed-field", "an extracted field has no sign", [2, 14], |lines| {
+    Mistake::new("signed-field", "an extracted field has no sign", [2, 26], |lines| {
         each(lines, |inst| inst.is(&["bfe"]) && inst.make_unsigned())
     }),
-    Mistake::new("wide-product-signed", "a wide product does not depend on the sign", [2, 0], |lines| {
+    Mistake::new("wide-product-signed", "a wide product does not depend on the sign", [2, 16], |lines| {
         each(lines, |inst| inst.is(&["mul", "mad"]) && inst.has("wide") && inst.make_unsigned())
     }),
-    Mistake::new("wide-product-narrow", "a wide product is the low half, extended", [48, 22], |lines| {
+    Mistake::new("wide-product-narrow", "a wide product is the low half, extended", [48, 10], |lines| {
         expand(lines, |inst| {
             let is_wide = inst.is(&["mul"]) && inst.has("wide") && inst.last_part().ends_with("32");
             let result = inst.result().filter(|_| is_wide)?;
@@ -43,10 +43,10 @@ pub const MISTAKES: [Mistake; 24] = [
         [2, 10],
         |lines| each(lines, |inst| inst.is(&["mad"]) && inst.has("lo") && swap(inst, 2, 3)),
     ),
-    Mistake::new("sub-operands", "a difference is commutative", [2, 14], |lines| {
+    Mistake::new("sub-operands", "a difference is commutative", [2, 10], |lines| {
         each(lines, |inst| inst.is(&["sub"]) && swap(inst, 1, 2))
     }),
-    Mistake::new("shift-masked", "a shift takes its amount modulo the width", [2, 40], |lines| {
+    Mistake::new("shift-masked", "a shift takes its amount modulo the width", [2, 16], |lines| {
         each(lines, shift_masked)
     }),
     Mistake::new(
@@ -58,7 +58,7 @@ pub const MISTAKES: [Mistake; 24] = [
     Mistake::new(
         "table-operands",
         "the inputs of a logic table may be swapped and the table kept",
-        [2, 0],
+        [2, 42],
         |lines| each(lines, |inst| inst.is(&["lop3"]) && swap(inst, 1, 3)),
     ),
     Mistake::new("carry-ignored", "an addition with carry is an addition", [2, 10], |lines| {
@@ -67,16 +67,16 @@ pub const MISTAKES: [Mistake; 24] = [
     Mistake::new("saturation-ignored", "saturation is never reached", [2, 12], |lines| {
         each(lines, |inst| inst.is(&["add", "sub", "mul", "fma", "cvt"]) && inst.replace("sat", ""))
     }),
-    Mistake::new("flush-ignored", "`.ftz` changes nothing", [4, 12], |lines| {
+    Mistake::new("flush-ignored", "`.ftz` changes nothing", [4, 14], |lines| {
         each(lines, |inst| inst.replace("ftz", ""))
     }),
-    Mistake::new("rounding-to-zero", "a sum or product rounds one way or another", [4, 12], |lines| {
+    Mistake::new("rounding-to-zero", "a sum or product rounds one way or another", [4, 10], |lines| {
         each(lines, |inst| inst.is(&["add", "sub", "mul", "fma", "div"]) && inst.replace("rn", "rz"))
     }),
     Mistake::new(
         "conversion-rounding",
         "a conversion to an integer rounds to the nearest",
-        [2, 14],
+        [2, 10],
         |lines| {
             each(lines, |inst| {
                 inst.is(&["cvt"])
@@ -87,24 +87,24 @@ pub const MISTAKES: [Mistake; 24] = [
     Mistake::new(
         "maximum-of-nan",
         "the maximum of a number and not-a-number is not-a-number",
-        [2, 0],
+        [2, 12],
         |lines| {
             each(lines, |inst| inst.is(&["min", "max"]) && !inst.has("NaN") && inst.replace("f32", "NaN.f32"))
         },
     ),
-    Mistake::new("float-reassociated", "a float sum may be summed in any order", [2, 0], |lines| {
+    Mistake::new("float-reassociated", "a float sum may be summed in any order", [2, 28], |lines| {
         pairs(lines, reassociate)
     }),
-    Mistake::new("float-contracted", "a rounded product and a sum are one multiply-add", [2, 0], |lines| {
+    Mistake::new("float-contracted", "a rounded product and a sum are one multiply-add", [2, 28], |lines| {
         pairs(lines, contract)
     }),
-    Mistake::new("float-quotient", "a quotient is a product with the rounded reciprocal", [2, 32], |lines| {
+    Mistake::new("float-quotient", "a quotient is a product with the rounded reciprocal", [2, 20], |lines| {
         expand(lines, reciprocal)
     }),
     Mistake::new(
         "constant-width",
         "an immediate is as wide as the fold that uses it: its upper half is lost",
-        [2, 20],
+        [2, 12],
         |lines| each(lines, narrow_constant),
     ),
 ];

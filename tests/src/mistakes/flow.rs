@@ -4,8 +4,8 @@ use super::Mistake;
 use super::line::{Inst, Line};
 use super::text::{Change, Mutated, each, each_function, insts, pairs, remove};
 
-pub const MISTAKES: [Mistake; 8] = [
-    Mistake::new("branch-negated", "a condition may be negated and its arms kept", [2, 12], |lines| {
+pub const MISTAKES: [Mistake; 10] = [
+    Mistake::new("branch-negated", "a condition may be negated and its arms kept", [2, 10], |lines| {
         each(lines, |inst| {
             let is_branch = inst.is(&["bra"]);
             let Some(guard) = inst.guard.as_mut().filter(|_| is_branch) else { return false };
@@ -16,10 +16,10 @@ pub const MISTAKES: [Mistake; 8] = [
     Mistake::new(
         "branch-dropped",
         "the block that comes next in the text is the one that was meant",
-        [2, 16],
+        [2, 12],
         |lines| each_function(lines, drop_branches),
     ),
-    Mistake::new("loop-bound", "a loop runs to its bound, the bound included", [2, 22], |lines| {
+    Mistake::new("loop-bound", "a loop runs to its bound, the bound included", [2, 10], |lines| {
         pairs(lines, |pair| {
             let bounds = [("lt", "le"), ("le", "lt"), ("ge", "gt"), ("gt", "ge")];
             let compared = pair.first.result().filter(|_| pair.first.is(&["setp"]))?;
@@ -30,7 +30,7 @@ pub const MISTAKES: [Mistake; 8] = [
             is_changed.then(|| Change::First(vec![first]))
         })
     }),
-    Mistake::new("table-entry", "a jump table ends with its first target again", [2, 12], |lines| {
+    Mistake::new("table-entry", "a jump table ends with its first target again", [2, 30], |lines| {
         each_function(lines, |function| {
             let out: Vec<Line> = function.iter().map(table_without_last).collect();
             (out != function).then_some(out)
@@ -39,13 +39,23 @@ pub const MISTAKES: [Mistake; 8] = [
     Mistake::new("table-target", "a block that no branch names is unreachable", [2, 10], |lines| {
         each_function(lines, drop_targets)
     }),
-    Mistake::new("trap-removed", "a trap has no result, so it is dead", [28, 0], |lines| {
+    Mistake::new("trap-removed", "a trap has no result, so it is dead", [28, 18], |lines| {
         remove(lines, |inst| inst.is(&["trap"]))
     }),
-    Mistake::new("exit-removed", "a thread that leaves early may as well run on", [2, 10], |lines| {
+    Mistake::new("exit-removed", "a thread that leaves early may as well run on", [2, 12], |lines| {
         remove(lines, |inst| inst.is(&["exit", "ret"]) && inst.guard.is_some())
     }),
-    Mistake::new("call-dead", "a call whose result nobody reads is dead", [2, 34], |lines| {
+    Mistake::new("return-exits", "the end of a function is the end of its thread", [2, 10], |lines| {
+        each_function(lines, |function| {
+            let is_device =
+                function.iter().any(|line| matches!(line, Line::Other(text) if text.contains(".func ")));
+            if is_device { each(function, |inst| inst.replace("ret", "exit")) } else { None }
+        })
+    }),
+    Mistake::new("call-guarded", "a call of a guarded sequence needs no guard", [2, 20], |lines| {
+        each(lines, |inst| inst.is(&["call"]) && inst.guard.take().is_some())
+    }),
+    Mistake::new("call-dead", "a call whose result nobody reads is dead", [2, 14], |lines| {
         each_function(lines, |function| {
             remove(function, |inst| inst.is(&["call"]) && !is_result_loaded(function, inst))
         })

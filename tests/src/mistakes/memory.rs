@@ -4,11 +4,11 @@ use super::Mistake;
 use super::line::{Inst, Line, registers, renamed};
 use super::text::{Change, Mutated, Pair, each, each_function, insts, pairs};
 
-pub const MISTAKES: [Mistake; 12] = [
+pub const MISTAKES: [Mistake; 13] = [
     Mistake::new(
         "load-across-store",
         "a store to another register's address does not alias",
-        [2, 0],
+        [2, 18],
         |lines| {
             pairs(
                 lines,
@@ -16,13 +16,16 @@ pub const MISTAKES: [Mistake; 12] = [
             )
         },
     ),
-    Mistake::new("load-across-barrier", "memory is the same before and after a barrier", [2, 0], |lines| {
+    Mistake::new("load-across-barrier", "memory is the same before and after a barrier", [2, 14], |lines| {
         pairs(lines, |pair| {
             let is_wall = pair.between.iter().any(|inst| is_barrier(inst));
-            if is_wall && !pair.between.iter().any(|inst| is_write(inst)) { reload(pair) } else { None }
+            // A store of its own to the same address is seen.
+            let from = pair.second.operands.get(1)?;
+            let is_own = |inst: &&Inst| is_write(inst) && inst.operands.contains(from);
+            if is_wall && !pair.between.iter().any(is_own) { reload(pair) } else { None }
         })
     }),
-    Mistake::new("volatile-load", "a volatile load is a load", [4, 0], |lines| {
+    Mistake::new("volatile-load", "a volatile load is a load", [4, 10], |lines| {
         pairs(lines, |pair| {
             let is_wanted = pair.first.has("volatile") && pair.first.mnemonic == pair.second.mnemonic;
             if is_wanted { same_place(pair) } else { None }
@@ -31,7 +34,7 @@ pub const MISTAKES: [Mistake; 12] = [
     Mistake::new(
         "generic-store",
         "a store without a space misses shared and local memory",
-        [2, 0],
+        [2, 12],
         |lines| {
             pairs(lines, |pair| {
                 let in_space =
@@ -42,10 +45,13 @@ pub const MISTAKES: [Mistake; 12] = [
             })
         },
     ),
+    Mistake::new("store-guarded", "a store of a guarded sequence needs no guard", [6, 22], |lines| {
+        each(lines, |inst| inst.is(&["st"]) && inst.guard.take().is_some())
+    }),
     Mistake::new(
         "store-before-load",
         "a store is dead when a later one covers it, whoever reads between",
-        [2, 12],
+        [2, 16],
         |lines| {
             pairs(lines, |pair| {
                 let is_read = pair.between.iter().any(|inst| inst.is(&["ld", "atom"]));
@@ -56,7 +62,7 @@ pub const MISTAKES: [Mistake; 12] = [
     Mistake::new(
         "store-before-barrier",
         "a store is dead when one behind a barrier covers it",
-        [2, 10],
+        [2, 14],
         |lines| {
             pairs(lines, |pair| {
                 let is_wall = pair.between.iter().any(|inst| is_barrier(inst));
@@ -64,7 +70,7 @@ pub const MISTAKES: [Mistake; 12] = [
             })
         },
     ),
-    Mistake::new("store-forwarded", "a stored value is still there behind another store", [4, 0], |lines| {
+    Mistake::new("store-forwarded", "a stored value is still there behind another store", [4, 26], |lines| {
         pairs(lines, |pair| {
             let is_hidden = pair.between.iter().any(|inst| is_write(inst));
             let is_same = pair.first.last_part() == pair.second.last_part();
@@ -84,19 +90,19 @@ pub const MISTAKES: [Mistake; 12] = [
             })
         },
     ),
-    Mistake::new("narrow-load", "a narrow load clears the upper bits, signed or not", [2, 18], |lines| {
+    Mistake::new("narrow-load", "a narrow load clears the upper bits, signed or not", [2, 14], |lines| {
         each(lines, |inst| inst.is(&["ld"]) && (inst.replace("s8", "u8") || inst.replace("s16", "u16")))
     }),
-    Mistake::new("vector-order", "the elements of a vector may stand in any order", [2, 14], |lines| {
+    Mistake::new("vector-order", "the elements of a vector may stand in any order", [2, 10], |lines| {
         each(lines, |inst| inst.is(&["ld", "st"]) && inst.operands.iter_mut().any(swap_elements))
     }),
     Mistake::new(
         "load-hoisted",
         "a load from an address that a loop does not change is invariant",
-        [4, 12],
+        [4, 10],
         |lines| each_function(lines, hoist),
     ),
-    Mistake::new("local-slots", "two local variables may share a slot", [4, 0], |lines| {
+    Mistake::new("local-slots", "two local variables may share a slot", [4, 12], |lines| {
         each_function(lines, merge_slots)
     }),
 ];
@@ -135,7 +141,7 @@ fn overwritten(pair: &Pair) -> Option<Change> {
     let (first, second) = (pair.first, pair.second);
     let is_plain = first.is(&["st"]) && !first.has("param") && !first.has("volatile");
     let covers = first.mnemonic == second.mnemonic
-        && first.operands[0] == second.operands[0]
+        && first.operands.first() == second.operands.first()
         && second.guard.is_none();
     (is_plain && covers && pair.keeps(&registers(&first.operands[0]))).then(|| Change::First(Vec::new()))
 }

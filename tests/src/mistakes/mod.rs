@@ -5,9 +5,11 @@
 //! stands in the code that ships.
 
 mod arithmetic;
+mod edges;
 mod flow;
 mod kernels;
 pub mod line;
+mod liveness;
 mod memory;
 mod page;
 mod predicates;
@@ -52,12 +54,14 @@ impl Mistake {
 /// All mistakes, by family.
 #[must_use]
 pub fn all() -> Vec<&'static Mistake> {
-    let families: [&'static [Mistake]; 6] = [
+    let families: [&'static [Mistake]; 8] = [
         &arithmetic::MISTAKES,
         &predicates::MISTAKES,
         &registers::MISTAKES,
+        &liveness::MISTAKES,
         &memory::MISTAKES,
         &flow::MISTAKES,
+        &edges::MISTAKES,
         &threads::MISTAKES,
     ];
     families.into_iter().flatten().collect()

@@ -10,13 +10,13 @@ const UNORDERED: [(&str, &str); 6] =
 
 pub const MISTAKES: [Mistake; 10] = [
     Mistake::new("guard-negation", "`@!p` is `@p`", [2, 10], |lines| each(lines, positive_guard)),
-    Mistake::new("guard-dropped", "an instruction without a side effect needs no guard", [4, 12], |lines| {
+    Mistake::new("guard-dropped", "an instruction without a side effect needs no guard", [4, 10], |lines| {
         each(lines, |inst| (inst.is_pure() || inst.is(&["mov"])) && inst.guard.take().is_some())
     }),
     Mistake::new(
         "guarded-write-kills",
         "a guarded write ends the life of what was there before",
-        [2, 10],
+        [2, 14],
         |lines| {
             pairs(lines, |pair| {
                 let written =
@@ -34,7 +34,7 @@ pub const MISTAKES: [Mistake; 10] = [
     Mistake::new(
         "guarded-value-reused",
         "a value computed under a guard is there for everyone",
-        [2, 18],
+        [2, 14],
         |lines| {
             pairs(lines, |pair| {
                 let (first, second) = (pair.first, pair.second);
@@ -46,7 +46,7 @@ pub const MISTAKES: [Mistake; 10] = [
             })
         },
     ),
-    Mistake::new("second-result", "both results of a comparison are the first", [2, 10], |lines| {
+    Mistake::new("second-result", "both results of a comparison are the first", [2, 22], |lines| {
         expand(lines, |inst| {
             let (first, second) = inst.operands.first()?.split_once('|').filter(|_| inst.is(&["setp"]))?;
             let is_read = first.starts_with('%') && second.starts_with('%');
@@ -57,17 +57,17 @@ pub const MISTAKES: [Mistake; 10] = [
     Mistake::new(
         "combination-operator",
         "a comparison joined by `.and` is joined by `.or`",
-        [2, 12],
+        [2, 10],
         |lines| {
             each(lines, |inst| {
                 inst.is(&["setp", "set"]) && (inst.replace("and", "or") || inst.replace("or", "and"))
             })
         },
     ),
-    Mistake::new("predicate-operator", "`and` of predicates is `or`", [2, 12], |lines| {
+    Mistake::new("predicate-operator", "`and` of predicates is `or`", [2, 14], |lines| {
         each(lines, |inst| inst.has("pred") && (inst.replace("and", "or") || inst.replace("or", "and")))
     }),
-    Mistake::new("source-negation", "a predicate read as `!p` is `p`", [2, 12], |lines| {
+    Mistake::new("source-negation", "a predicate read as `!p` is `p`", [2, 10], |lines| {
         each(lines, |inst| {
             let is_negated = inst.operands.iter().any(|operand| operand.starts_with('!'));
             for operand in &mut inst.operands {
@@ -76,7 +76,7 @@ pub const MISTAKES: [Mistake; 10] = [
             is_negated
         })
     }),
-    Mistake::new("unordered-comparison", "no operand of a comparison is not-a-number", [2, 16], |lines| {
+    Mistake::new("unordered-comparison", "no operand of a comparison is not-a-number", [2, 18], |lines| {
         each(lines, |inst| {
             inst.is(&["setp", "set"])
                 && UNORDERED.iter().any(|(unordered, ordered)| inst.replace(unordered, ordered))

@@ -8,7 +8,7 @@ pub const MISTAKES: [Mistake; 10] = [
     Mistake::new(
         "lost-copy",
         "a copy stands for its source, whatever is written to that since",
-        [2, 16],
+        [2, 14],
         |lines| {
             pairs(lines, |pair| {
                 let (copy, source) = plain_copy(pair.first)?;
@@ -28,7 +28,7 @@ pub const MISTAKES: [Mistake; 10] = [
     Mistake::new(
         "swapped-phi",
         "copies at the end of a loop may be written in any order",
-        [2, 14],
+        [2, 10],
         |lines| each_function(lines, swap_copies),
     ),
     Mistake::new("coalesced-copies", "the two sides of a copy may share a register", [4, 0], |lines| {
@@ -37,7 +37,7 @@ pub const MISTAKES: [Mistake; 10] = [
     Mistake::new(
         "operand-redefined",
         "an expression keeps its value when an operand is written again",
-        [2, 14],
+        [2, 12],
         |lines| {
             pairs(lines, |pair| {
                 let value = same_expression(pair)?;
@@ -46,7 +46,7 @@ pub const MISTAKES: [Mistake; 10] = [
             })
         },
     ),
-    Mistake::new("value-redefined", "a value stays in its register", [2, 14], |lines| {
+    Mistake::new("value-redefined", "a value stays in its register", [2, 24], |lines| {
         pairs(lines, |pair| {
             let value = same_expression(pair)?;
             let is_overwritten = !pair.keeps(&[value]) && pair.keeps(&pair.first.reads());
@@ -56,7 +56,7 @@ pub const MISTAKES: [Mistake; 10] = [
     Mistake::new(
         "type-ignored",
         "the same operation on the same operands is the same in every type",
-        [2, 10],
+        [2, 26],
         |lines| {
             pairs(lines, |pair| {
                 let (first, second) = (pair.first, pair.second);
@@ -81,10 +81,10 @@ pub const MISTAKES: [Mistake; 10] = [
     Mistake::new(
         "carry-producer",
         "an addition whose sum nobody reads is dead, carry or not",
-        [2, 16],
+        [2, 10],
         |lines| remove_dead(lines, |inst| inst.has("cc")),
     ),
-    Mistake::new("first-result-dead", "an instruction is dead when its first result is", [2, 16], |lines| {
+    Mistake::new("first-result-dead", "an instruction is dead when its first result is", [2, 10], |lines| {
         remove_dead(lines, |inst| inst.operands.first().is_some_and(|operand| operand.contains('|')))
     }),
     Mistake::new("atomic-result-dead", "an atomic is dead when nobody reads its result", [2, 14], |lines| {

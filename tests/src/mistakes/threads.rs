@@ -5,10 +5,10 @@ use super::line::{Inst, registers};
 use super::text::{Change, each, expand, pairs, remove};
 
 pub const MISTAKES: [Mistake; 8] = [
-    Mistake::new("barrier-ignored", "a barrier has no result, so it is dead", [8, 40], |lines| {
+    Mistake::new("barrier-ignored", "a barrier has no result, so it is dead", [8, 10], |lines| {
         remove(lines, |inst| inst.is(&["bar", "barrier"]) && inst.has("sync") && !inst.has("warp"))
     }),
-    Mistake::new("shuffle-guarded", "a shuffle need only run where its result is read", [0, 14], |lines| {
+    Mistake::new("shuffle-guarded", "a shuffle need only run where its result is read", [0, 10], |lines| {
         pairs(lines, |pair| {
             let guard = pair.second.guard.as_deref()?;
             let result = pair.first.writes().first().copied().filter(|_| pair.first.is(&["shfl"]))?;
@@ -21,7 +21,7 @@ pub const MISTAKES: [Mistake; 8] = [
                 .then(|| Change::First(vec![guarded]))
         })
     }),
-    Mistake::new("shuffle-uniform", "all lanes of a shuffle hold one value", [2, 16], |lines| {
+    Mistake::new("shuffle-uniform", "all lanes of a shuffle hold one value", [2, 10], |lines| {
         expand(lines, |inst| {
             let result = inst.operands.first()?.split('|').next().filter(|_| inst.is(&["shfl"]))?;
             result.starts_with('%').then(|| {
@@ -31,7 +31,7 @@ pub const MISTAKES: [Mistake; 8] = [
             })
         })
     }),
-    Mistake::new("vote-quantifier", "a warp votes with one voice", [2, 16], |lines| {
+    Mistake::new("vote-quantifier", "a warp votes with one voice", [2, 14], |lines| {
         each(lines, |inst| inst.is(&["vote"]) && (inst.replace("any", "all") || inst.replace("all", "any")))
     }),
     Mistake::new("active-mask", "all threads of a warp are active", [2, 0], |lines| {
@@ -40,7 +40,7 @@ pub const MISTAKES: [Mistake; 8] = [
             Some(vec![Inst::new("mov.b32", &[result, "-1"]).guarded_like(inst)])
         })
     }),
-    Mistake::new("lane-number", "a thread's lane is its number in x", [4, 18], |lines| {
+    Mistake::new("lane-number", "a thread's lane is its number in x", [4, 10], |lines| {
         each(lines, |inst| {
             let is_lane = inst.operands.get(1).is_some_and(|operand| operand == "%laneid");
             if is_lane {
@@ -52,13 +52,13 @@ pub const MISTAKES: [Mistake; 8] = [
     Mistake::new(
         "copy-not-awaited",
         "an asynchronous copy is done when the next instruction starts",
-        [2, 0],
+        [2, 10],
         |lines| remove(lines, |inst| inst.is(&["cp"]) && (inst.has("wait_group") || inst.has("wait_all"))),
     ),
     Mistake::new(
         "fragment-order",
         "the registers of a matrix fragment may stand in any order",
-        [2, 0],
+        [2, 10],
         |lines| {
             each(lines, |inst| {
                 let is_matrix = inst.is(&["mma"]) && inst.operands.len() >= 4;
