@@ -308,7 +308,7 @@ static int perform(const struct code *code, struct attempt *attempt, int number,
     }
     if (is_started && attempt->launch->is_trap) {
         if (error) tell("done trapped %s %d %s", attempt->loaded, error, error_name(error));
-        else tell("done untrapped %s", attempt->loaded);
+        else tell("done untrapped %s", attempt->loaded), give_back(attempt);
         return !error;
     }
     if (!error) error = collect(attempt, number);

@@ -45,9 +45,9 @@ pub struct Plan {
     pub archs: Vec<u32>,
 }
 
-/// What was prepared.
+/// How much was prepared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Prepared {
+pub struct Counts {
     /// Modules, each level counted.
     pub codes: usize,
     /// Launches.
@@ -84,7 +84,7 @@ enum Source {
 ///
 /// # Errors
 /// A folder that cannot be written, or a host that does not compile.
-pub fn prepare(path: &Path, plan: &Plan, compiler: Option<&str>) -> Result<Prepared, String> {
+pub fn prepare(path: &Path, plan: &Plan, compiler: Option<&str>) -> Result<Counts, String> {
     let ptxas = if plan.archs.is_empty() { None } else { Ptxas::find() };
     let workshop = Workshop { plan, ptxas: ptxas.as_ref() };
     let mut sources: Vec<Source> = plan.modules.iter().cloned().map(Source::Module).collect();
@@ -94,22 +94,22 @@ pub fn prepare(path: &Path, plan: &Plan, compiler: Option<&str>) -> Result<Prepa
     }
     let words = |error: std::io::Error| error.to_string();
     let mut folder = Folder::create(path).map_err(words)?;
-    let mut prepared = Prepared::default();
+    let mut counts = Counts::default();
     for piece in in_parallel(&sources, |source| workshop.piece(source)) {
-        piece.write(&mut folder, &mut prepared).map_err(words)?;
+        piece.write(&mut folder, &mut counts).map_err(words)?;
     }
-    prepared.runs = folder.runs;
+    counts.runs = folder.runs;
     folder.finish().map_err(words)?;
     host::install(path, compiler)?;
-    Ok(prepared)
+    Ok(counts)
 }
 
 impl Piece {
-    fn write(&self, folder: &mut Folder, prepared: &mut Prepared) -> std::io::Result<()> {
+    fn write(&self, folder: &mut Folder, counts: &mut Counts) -> std::io::Result<()> {
         for reason in &self.aside {
             folder.set_aside(&self.set, reason);
         }
-        prepared.aside += self.aside.len();
+        counts.aside += self.aside.len();
         if self.cases.is_empty() {
             return Ok(());
         }
@@ -121,8 +121,8 @@ impl Piece {
             let launch = folder.add_case(case)?;
             codes.iter().for_each(|&code| folder.add_run(launch, code));
         }
-        prepared.codes += codes.len();
-        prepared.launches += self.cases.len();
+        counts.codes += codes.len();
+        counts.launches += self.cases.len();
         Ok(())
     }
 }
@@ -212,14 +212,15 @@ impl Workshop<'_> {
         piece
     }
 
-    /// The module before and at each level that gives another text.
+    /// The module before and at each level; levels that give the same text are one, `O1+O2`.
     fn levels(&self, name: &str, text: &[u8]) -> Result<Vec<(Code, Vec<u8>, Vec<Cubin>)>, String> {
         let mut texts = vec![("before".to_owned(), text.to_vec())];
         for &level in &self.plan.levels {
             let options = Options { level, threads: 1, ..Options::default() };
             let after = optimize(text, &options).map_err(|error| format!("not optimized: {error}"))?.text;
-            if texts.iter().all(|(_, other)| *other != after) {
-                texts.push((level.to_string(), after));
+            match texts.iter_mut().skip(1).find(|(_, other)| *other == after) {
+                Some((levels, _)) => levels.push_str(&format!("+{level}")),
+                None => texts.push((level.to_string(), after)),
             }
         }
         let flags = Flags::of(text);
@@ -347,7 +348,9 @@ fn case_of(module: &Module, text: &[u8], name: &str, given: Given) -> Result<Cas
         Some(Stop::Trap { .. } | Stop::Assertion { .. }) if is_modelled => Ending::Trap,
         Some(stop) => return Err(reason_kind(&stop.to_string())),
     };
-    let variables = globals.into_iter().map(|(name, bytes)| (name, bytes.len())).collect();
+    // A trap leaves no memory to look at.
+    let looks_at = |_: &(String, Vec<u8>)| ending != Ending::Trap;
+    let variables = globals.into_iter().filter(looks_at).map(|(name, bytes)| (name, bytes.len())).collect();
     Ok(Case { name, launch, kinds, variables, ending, causes, bound })
 }
 

@@ -200,7 +200,11 @@ fn registers(line: &str, classes: &BTreeMap<String, Option<Class>>) -> Option<Ve
     {
         return None;
     }
-    let (_, operands) = instruction.split_once(' ')?;
+    let (mnemonic, operands) = instruction.split_once(' ')?;
+    // What a warp does together is no arithmetic of a lane.
+    if mnemonic.contains(".sync") {
+        return None;
+    }
     let mut registers: Vec<(String, Class)> = Vec::new();
     for token in operands.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '.') {
         // Behind a dot stands a selector.
