@@ -31,6 +31,9 @@ enum { EXIT_DIFFERENT = 1, EXIT_FAILED = 2, EXIT_NO_GPU = 77 };
 // The first call of the driver may take long; so may its assembler.
 enum { START_SECONDS = 60 };
 
+// A process that is killed inside the driver takes its time to end.
+enum { END_SECONDS = 60 };
+
 enum { LINE_MAX_BYTES = 4096 };
 
 // The worker as its parent sees it.
@@ -118,12 +121,19 @@ static enum heard listen(struct worker *worker, char line[LINE_MAX_BYTES], doubl
     return HEARD_LINE;
 }
 
-// Ends the worker; the status that it had by itself.
+// Ends the worker; the status that it had by itself. A driver that does not let go of it ends the host.
 static int stop(struct worker *worker, int is_hung) {
     int status = 0;
     if (is_hung) kill(worker->process, SIGKILL);
     close(worker->pipe);
-    waitpid(worker->process, &status, 0);
+    double until = now() + END_SECONDS;
+    while (waitpid(worker->process, &status, WNOHANG) == 0) {
+        if (now() > until) {
+            fprintf(stderr, "the driver does not let the process end: the device may need a reset\n");
+            exit(EXIT_FAILED);
+        }
+        usleep(1000);
+    }
     return status;
 }
 

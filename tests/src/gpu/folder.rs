@@ -21,8 +21,8 @@ pub struct Code {
     pub assembly: Assembly,
 }
 
-/// What became of a module in the assembler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What became of a module in the assembler, from good to bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Assembly {
     /// Not asked: it is not installed, or the module is for another architecture. The driver assembles it.
     Driver,

@@ -58,11 +58,18 @@ pub struct Counts {
     pub aside: usize,
 }
 
+/// A module at a level: its text, and what the assembler made of it.
+struct Assembled {
+    code: Code,
+    text: Vec<u8>,
+    cubins: Vec<Cubin>,
+}
+
 /// A module with its levels, and what is launched of it.
 #[derive(Default)]
 struct Piece {
     set: String,
-    codes: Vec<(Code, Vec<u8>, Vec<Cubin>)>,
+    codes: Vec<Assembled>,
     cases: Vec<Case>,
     aside: Vec<String>,
 }
@@ -114,7 +121,7 @@ impl Piece {
             return Ok(());
         }
         let mut codes = Vec::new();
-        for (code, text, cubins) in &self.codes {
+        for Assembled { code, text, cubins } in &self.codes {
             codes.push(folder.add_code(code, text, cubins)?);
         }
         for case in &self.cases {
@@ -213,7 +220,7 @@ impl Workshop<'_> {
     }
 
     /// The module before and at each level; levels that give the same text are one, `O1+O2`.
-    fn levels(&self, name: &str, text: &[u8]) -> Result<Vec<(Code, Vec<u8>, Vec<Cubin>)>, String> {
+    fn levels(&self, name: &str, text: &[u8]) -> Result<Vec<Assembled>, String> {
         let mut texts = vec![("before".to_owned(), text.to_vec())];
         for &level in &self.plan.levels {
             let options = Options { level, threads: 1, ..Options::default() };
@@ -226,7 +233,7 @@ impl Workshop<'_> {
         let flags = Flags::of(text);
         let code = |(level, text): (String, Vec<u8>)| {
             let (cubins, assembly) = self.assemble(&text, &flags);
-            (Code { name: name.to_owned(), level, assembly }, text, cubins)
+            Assembled { code: Code { name: name.to_owned(), level, assembly }, text, cubins }
         };
         Ok(texts.into_iter().map(code).collect())
     }
@@ -249,7 +256,7 @@ impl Workshop<'_> {
             match result {
                 Ok(bytes) => {
                     cubins.push(Cubin { arch, bytes });
-                    assembly = if assembly == Assembly::Driver { how } else { assembly };
+                    assembly = assembly.max(how);
                 }
                 Err(_) => assembly = Assembly::Failed,
             }
