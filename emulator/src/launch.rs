@@ -13,6 +13,8 @@ pub enum Argument {
     Buffer(Vec<u8>),
     /// The parameter's bytes themselves.
     Scalar(Vec<u8>),
+    /// Bytes passed by value that hold addresses: of each buffer, at its byte offset, in an allocation of its own.
+    Structure(Vec<u8>, Vec<(usize, Vec<u8>)>),
 }
 
 /// Which kernel runs, how wide, and on what.
@@ -64,7 +66,7 @@ pub struct Options {
 /// What a run left behind. After a stop, memory is as it was at that moment.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Outcome {
-    /// The bytes of the buffers, in the order of the arguments.
+    /// The bytes of the buffers, in the order of the arguments and of what these hold.
     pub buffers: Vec<Vec<u8>>,
     /// Module-scope `.global` variables with their bytes, in the module's order.
     pub globals: Vec<(String, Vec<u8>)>,

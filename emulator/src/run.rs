@@ -210,9 +210,8 @@ impl<'m> Machine<'m> {
 
     /// Makes buffers, and writes the parameters.
     fn make_arguments(&mut self, launch: &Launch) -> Result<(), Stop> {
-        let map = self.world.module.layout.map;
         let function = &self.world.module.program.functions[self.function as usize];
-        let mut next = map.buffers;
+        let mut next = self.world.module.layout.map.buffers;
         for ((argument, &place), formal) in
             launch.args.iter().zip(&function.parameters).zip(&function.header.parameters)
         {
@@ -221,14 +220,24 @@ impl<'m> Machine<'m> {
             };
             let bytes = match argument {
                 Argument::Buffer(bytes) => {
-                    let address = next.next_multiple_of(ALLOCATION_ALIGN);
-                    next = map.behind(address, bytes.len() as u64);
-                    self.world.charge(bytes.len() as u64)?;
-                    self.world.global.insert(address, bytes.clone());
-                    self.buffers.push(address);
+                    let address = self.make_buffer(bytes, &mut next)?;
                     address.to_le_bytes()[..size.min(8) as usize].to_vec()
                 }
                 Argument::Scalar(bytes) => bytes.clone(),
+                Argument::Structure(bytes, buffers) => {
+                    let mut bytes = bytes.clone();
+                    for (at, buffer) in buffers {
+                        let address = self.make_buffer(buffer, &mut next)?;
+                        let Some(to) = bytes.get_mut(*at..).and_then(|rest| rest.get_mut(..8)) else {
+                            return Err(bad(format!(
+                                "parameter `{}` has no room for an address at {at}",
+                                formal.name
+                            )));
+                        };
+                        to.copy_from_slice(&address.to_le_bytes());
+                    }
+                    bytes
+                }
             };
             if bytes.len() as u64 != size {
                 let (name, given) = (&formal.name, bytes.len());
@@ -241,6 +250,16 @@ impl<'m> Machine<'m> {
             params[address as usize..(address + size) as usize].copy_from_slice(&bytes);
         }
         Ok(())
+    }
+
+    /// Makes a buffer at `next` or behind it, and moves `next` on.
+    fn make_buffer(&mut self, bytes: &[u8], next: &mut u64) -> Result<u64, Stop> {
+        let address = next.next_multiple_of(ALLOCATION_ALIGN);
+        *next = self.world.module.layout.map.behind(address, bytes.len() as u64);
+        self.world.charge(bytes.len() as u64)?;
+        self.world.global.insert(address, bytes.to_vec());
+        self.buffers.push(address);
+        Ok(address)
     }
 
     /// Runs the grid: CTAs in the order of their ids, one at a time unless they wait for one another.

@@ -4,6 +4,7 @@
 //! rows `0..live` in place. Whatever goes wrong inside costs the batch its shard and nothing else: the caller throws
 //! it away and tries the functions one by one.
 
+use crate::as_read::AsRead;
 use crate::columns::{BlocksMut, Code, CodeObjectsMut, InstsMut, LiveRows, PoolsResource, VRegsMut};
 use crate::commit::{CommitScratch, commit};
 use crate::diagnostics::Diagnostic;
@@ -97,6 +98,8 @@ pub struct Shard {
     wants_text: bool,
     wants_fingerprints: bool,
     is_above_o1: bool,
+    /// Whether verifiers compare with what was read.
+    keeps_read: bool,
     /// Only functions with this fingerprint are worked on.
     selected: Option<u64>,
     /// By function of the batch, when they are wanted.
@@ -131,6 +134,7 @@ impl Shard {
         world.init_resource::<Violations>();
         world.init_resource::<LeftFunctions>();
         world.init_resource::<Dumps>();
+        world.init_resource::<AsRead>();
         world.insert_resource(Remarks { wanted: plan.remarks, all: Vec::new() });
         world.insert_resource(StepLog::new(plan.steps.len()));
         world.insert_resource(Fuel::new(plan.fuel));
@@ -147,6 +151,7 @@ impl Shard {
             is_above_o1: plan.is_above_o1,
             wants_text: plan.remarks || plan.steps.iter().any(Step::dumps),
             wants_fingerprints: plan.remarks || plan.fingerprint.is_some(),
+            keeps_read: plan.verify > Verify::Off,
             selected: plan.fingerprint,
             fingerprints: Vec::new(),
             columns,
@@ -234,6 +239,9 @@ impl Shard {
             }
         }
         world.resource_mut::<LeftFunctions>().all = left;
+        if self.keeps_read {
+            world.resource_mut::<AsRead>().keep(staging, module.text);
+        }
         self.fingerprints.clear();
         if self.wants_fingerprints {
             let forms = world.resource::<FormTable>();

@@ -9,6 +9,7 @@
 //     launch 0 saxpy 2 1 1 32 1 1 0 end data/I data/E    kernel, grid, block, shared bytes, `end` or `trap`, files
 //     buffer 0 1200                               an argument of launch 0, bytes
 //     value 0 4
+//     held 0 640 8                                a buffer whose address goes into the value before it, at byte 8
 //     variable 0 table 64                         a variable to look at afterwards
 //     run 0 0                                     launch, code
 
@@ -89,9 +90,16 @@ static void add_launch(struct folder *folder, char **words) {
     launch->expected = strcmp(words[12], "-") ? words[12] : NULL;
 }
 
-static void add_item(struct launch *launch, int is_buffer, char *name, const char *size) {
+static void add_item(struct launch *launch, int is_buffer, char *name, const char *size, const char *offset) {
     launch->items = grown(launch->items, launch->item_count, sizeof *launch->items);
-    launch->items[launch->item_count++] = (struct item){is_buffer, strtoull(size, NULL, 10), name};
+    launch->items[launch->item_count++] = (struct item){is_buffer, strtoull(size, NULL, 10), name, offset ? strtol(offset, NULL, 10) : -1};
+}
+
+// Whether the last value of a launch has room for an address at a byte.
+static int has_room(const struct launch *launch, long at) {
+    int item = launch->item_count;
+    while (item-- > 0 && launch->items[item].is_buffer) {}
+    return item >= 0 && !launch->items[item].name && at >= 0 && (size_t)at + 8 <= launch->items[item].size;
 }
 
 // One line of the manifest; what is wrong with it, or null.
@@ -105,11 +113,15 @@ static const char *take_line(struct folder *folder, char **words, int count) {
         return add_cubin(&folder->codes[number], words), NULL;
     int knows_launch = number >= 0 && number < folder->launch_count;
     if (!strcmp(words[0], "buffer") && count == 3 && knows_launch)
-        return add_item(&folder->launches[number], 1, NULL, words[2]), NULL;
+        return add_item(&folder->launches[number], 1, NULL, words[2], NULL), NULL;
     if (!strcmp(words[0], "value") && count == 3 && knows_launch)
-        return add_item(&folder->launches[number], 0, NULL, words[2]), NULL;
+        return add_item(&folder->launches[number], 0, NULL, words[2], NULL), NULL;
+    if (!strcmp(words[0], "held") && count == 4 && knows_launch) {
+        if (!has_room(&folder->launches[number], strtol(words[3], NULL, 10))) return "no value with room for an address";
+        return add_item(&folder->launches[number], 1, NULL, words[2], words[3]), NULL;
+    }
     if (!strcmp(words[0], "variable") && count == 4 && knows_launch)
-        return add_item(&folder->launches[number], 0, words[2], words[3]), NULL;
+        return add_item(&folder->launches[number], 0, words[2], words[3], NULL), NULL;
     if (!strcmp(words[0], "run") && count == 3 && knows_launch) {
         struct run run = {number, atoi(words[2])};
         if (run.code < 0 || run.code >= folder->code_count) return "no such code";

@@ -30,6 +30,8 @@ struct item {
     int is_buffer;
     size_t size;
     char *name;
+    // Of a buffer that is no argument of its own: where its address goes in the value before it; else negative.
+    long held_at;
 };
 
 // A launch and what it must leave.

@@ -188,12 +188,16 @@ static CUresult allow_shared(struct attempt *attempt) {
 static CUresult start_kernel(struct attempt *attempt) {
     const struct launch *launch = attempt->launch;
     void **parameters = must(calloc((size_t)launch->item_count + 1, sizeof *parameters));
-    const char *bytes = attempt->inputs;
+    char *bytes = attempt->inputs, *value = NULL;
+    int count = 0;
     CUresult error = allow_shared(attempt);
     for (int at = 0; at < launch->item_count && !error && !launch->items[at].name; at++) {
-        if (launch->items[at].is_buffer) error = make_buffer(attempt, at, bytes);
-        parameters[at] = launch->items[at].is_buffer ? (void *)&attempt->places[at] : (void *)bytes;
-        bytes += launch->items[at].size;
+        const struct item *item = &launch->items[at];
+        if (item->is_buffer) error = make_buffer(attempt, at, bytes);
+        else value = bytes;
+        if (item->held_at >= 0) memcpy(value + item->held_at, &attempt->places[at], sizeof attempt->places[at]);
+        else parameters[count++] = item->is_buffer ? (void *)&attempt->places[at] : value;
+        bytes += item->size;
     }
     if (!error) {
         attempt->call = "cuLaunchKernel";

@@ -169,10 +169,7 @@ impl Folder {
         let number = self.launches;
         self.launches += 1;
         let Launch { entry, grid, block, shared_bytes, args } = &case.launch;
-        let bytes = |argument: &Argument| match argument {
-            Argument::Buffer(bytes) | Argument::Scalar(bytes) => bytes.clone(),
-        };
-        let inputs = self.data(&args.iter().flat_map(bytes).collect::<Vec<u8>>())?;
+        let inputs = self.data(&args.iter().flat_map(inputs).flatten().copied().collect::<Vec<u8>>())?;
         let expected = match &case.ending {
             Ending::Memory(outputs) => self.data(&outputs.concat())?,
             Ending::Trap | Ending::Unknown => "-".to_owned(),
@@ -187,6 +184,12 @@ impl Folder {
             match argument {
                 Argument::Buffer(bytes) => self.line(format_args!("buffer {number} {}", bytes.len())),
                 Argument::Scalar(bytes) => self.line(format_args!("value {number} {}", bytes.len())),
+                Argument::Structure(bytes, buffers) => {
+                    self.line(format_args!("value {number} {}", bytes.len()));
+                    for (at, buffer) in buffers {
+                        self.line(format_args!("held {number} {} {at}", buffer.len()));
+                    }
+                }
             }
         }
         for (name, size) in &case.variables {
@@ -229,6 +232,25 @@ impl Folder {
         }
         Ok(name)
     }
+}
+
+/// The buffers of an argument.
+pub fn buffers(argument: &Argument) -> impl Iterator<Item = &Vec<u8>> {
+    let (own, held) = match argument {
+        Argument::Buffer(bytes) => (Some(bytes), &[][..]),
+        Argument::Scalar(_) => (None, &[][..]),
+        Argument::Structure(_, buffers) => (None, &buffers[..]),
+    };
+    own.into_iter().chain(held.iter().map(|(_, bytes)| bytes))
+}
+
+/// What goes in with an argument: its value, and what its buffers hold.
+fn inputs(argument: &Argument) -> impl Iterator<Item = &Vec<u8>> {
+    let value = match argument {
+        Argument::Buffer(_) => None,
+        Argument::Scalar(bytes) | Argument::Structure(bytes, _) => Some(bytes),
+    };
+    value.into_iter().chain(buffers(argument))
 }
 
 /// What the first target of a module says: the number and the letter behind it.
