@@ -127,11 +127,13 @@ pub mod system {
     pub const ELIMINATE_DEAD: &str = "eliminate_dead";
     /// Gives loops a preheader and one latch.
     pub const SIMPLIFY_LOOPS: &str = "simplify_loops";
+    /// Finds the registers and branches that are uniform in a warp.
+    pub const ANALYZE_UNIFORMITY: &str = "analyze_uniformity";
     /// Sweeps deleted rows out of the tables.
     pub const SWEEP: &str = "sweep";
 
     /// Every key, in the order of its first phase.
-    pub const ALL: [&str; 11] = [
+    pub const ALL: [&str; 12] = [
         CHECK_INITIAL,
         ANALYZE_CONTROL_FLOW,
         SPLIT_AT_CONTROL_FLOW,
@@ -140,6 +142,7 @@ pub mod system {
         OPTIMIZE_BRANCHES,
         ELIMINATE_DEAD,
         SIMPLIFY_LOOPS,
+        ANALYZE_UNIFORMITY,
         SWEEP,
         CHECK_FINAL,
         REPORT,
