@@ -141,7 +141,7 @@ impl Uniformity {
     }
 
     /// Whether threads that execute `inst`, a branch, a return or an exit, go the same way; true for what is no way out
-    /// of the straight line. `.uni` is taken at its word.
+    /// of the straight line. The promise of `.uni` proves nothing: code that breaks it exists.
     #[inline]
     #[must_use]
     pub fn branch_is_uniform(&self, inst: InstId) -> bool {

@@ -15,7 +15,6 @@ use crate::dataflow::liveness::LiveSet;
 use crate::forms::FormTable;
 use crate::view::FunctionView;
 use ptxopt_components::code_object::CodeFlags;
-use ptxopt_components::form::FormFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, LoopId, VRegId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::opcodes::Effects;
@@ -219,7 +218,7 @@ impl Solver<'_> {
         let index_diverges =
             || self.function.operands_of(inst).iter().any(|operand| operand.vreg().is_some_and(|vreg| self.diverges(vreg)));
         let diverges = guard_diverges || is_indexed && index_diverges();
-        if diverges && !form.flags.contains(FormFlags::UNIFORM) {
+        if diverges {
             self.split(inst);
         }
     }
