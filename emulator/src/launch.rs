@@ -92,7 +92,12 @@ pub fn run(module: &Module, launch: &Launch, options: &Options) -> Outcome {
 
 /// Runs a kernel while `observer` looks on.
 #[must_use]
-pub fn run_observed(module: &Module, launch: &Launch, options: &Options, observer: &mut dyn Observer) -> Outcome {
+pub fn run_observed(
+    module: &Module,
+    launch: &Launch,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Outcome {
     run_machine(Machine::new(module, launch, options, Some(observer)))
 }
 

@@ -5,8 +5,8 @@ use crate::options::{OptLevel, Options, VerifyLevel};
 use crate::table::{self, Does, PhaseNumber, PhaseRow, system};
 use ptxopt_engine::phase::{Edge, Limits, Phase, Plan, Step, Verify};
 use ptxopt_systems::{
-    analyze_control_flow, analyze_liveness, analyze_uniformity, check, dump_graph, eliminate_dead, loops, optimize_branches,
-    post_dominators, report_registers, simplify_loops, split_at_control_flow, sweep,
+    analyze_control_flow, analyze_liveness, analyze_uniformity, check, dump_graph, eliminate_dead, loops,
+    optimize_branches, post_dominators, report_registers, simplify_loops, split_at_control_flow, sweep,
 };
 
 /// A step without a system of its own: its verifiers are what it is for.

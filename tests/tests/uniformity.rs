@@ -119,7 +119,8 @@ impl Function {
         }
         let is_carry = |at: usize| function.vregs[at].flags.contains(VRegFlags::CARRY);
         let named = |operands: &[Operand], wanted: &dyn Fn(&Operand) -> bool| -> Vec<Slots> {
-            let vregs = operands.iter().filter(|operand| wanted(operand)).filter_map(|operand| operand.vreg());
+            let vregs =
+                operands.iter().filter(|operand| wanted(operand)).filter_map(|operand| operand.vreg());
             let uniform = vregs.filter(|&vreg| verdicts.is_uniform(vreg) && !is_carry(vreg.index()));
             uniform.map(|vreg| slots[vreg.index()].clone()).collect()
         };

@@ -25,6 +25,8 @@ pub mod liveness_full;
 pub mod rows;
 pub mod tables;
 pub mod terminators;
+pub mod uniformity;
+pub mod uniformity_full;
 
 #[cfg(test)]
 pub(crate) mod testing;
@@ -52,6 +54,8 @@ pub const ALL: &[Check] = &[
     control_flow_full::CHECK,
     liveness::CHECK,
     liveness_full::CHECK,
+    uniformity::CHECK,
+    uniformity_full::CHECK,
     dead_code::CHECK,
 ];
 

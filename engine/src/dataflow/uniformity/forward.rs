@@ -127,7 +127,10 @@ impl ForwardTree {
                 continue;
             }
             edges.extend(
-                function.succs(block).iter().map(|&succ| (block.0, self.target(function, nest, block, succ).0)),
+                function
+                    .succs(block)
+                    .iter()
+                    .map(|&succ| (block.0, self.target(function, nest, block, succ).0)),
             );
             if leaves_function(function, block) {
                 edges.push((block.0, out));
@@ -137,7 +140,8 @@ impl ForwardTree {
             let from = self.round_end(id).0;
             let first = edges.len();
             starts.push(first as u32);
-            edges.extend(nest.exits(id).map(|(source, to)| (from, self.target(function, nest, source, to).0)));
+            edges
+                .extend(nest.exits(id).map(|(source, to)| (from, self.target(function, nest, source, to).0)));
             if edges.len() == first {
                 edges.push((from, out));
             }

@@ -93,7 +93,9 @@ impl Joins {
         let Self { child_first, children, .. } = self;
         child_first.clear();
         child_first.resize(function.blocks.len() + 1, 0);
-        let idoms = || function.block_ids().filter_map(|block| Some((function.orders[block.index()].idom.get()?, block)));
+        let idoms = || {
+            function.block_ids().filter_map(|block| Some((function.orders[block.index()].idom.get()?, block)))
+        };
         idoms().for_each(|(idom, _)| child_first[idom.index()] += 1);
         let mut end = 0;
         for slot in child_first.iter_mut() {
@@ -189,7 +191,8 @@ impl Joins {
                     continue;
                 }
                 self.join(join);
-                let is_news = self.bounds[join.index()].is_none_or(|old| !self.tree.post_dominates(old, bound));
+                let is_news =
+                    self.bounds[join.index()].is_none_or(|old| !self.tree.post_dominates(old, bound));
                 if node != bound && is_news {
                     self.bounds[join.index()] = Some(bound);
                     self.waiting.push(join);

@@ -67,12 +67,13 @@
 
 mod forward;
 mod joins;
-mod natures;
+pub mod natures;
 mod places;
 pub mod print;
 mod propagate;
 
 pub use print::{Counts, count};
+pub use propagate::DIVERGENT_FROM_THE_START;
 
 use crate::bits;
 use crate::cfg::nest::LoopNest;
@@ -148,6 +149,15 @@ impl Uniformity {
         !bits::test(&self.divergent_ways, inst.index())
     }
 
+    /// Calls the register divergent or uniform. What tests of verifiers do damage with.
+    pub fn damage(&mut self, vreg: VRegId, is_uniform: bool) {
+        if is_uniform {
+            bits::clear(&mut self.divergent, vreg.index());
+        } else {
+            bits::set(&mut self.divergent, vreg.index());
+        }
+    }
+
     /// Whether all threads that have not ended execute `block` whenever the warp does, in each round of the loops around
     /// it.
     #[must_use]
@@ -173,9 +183,9 @@ impl Uniformity {
         }
         let by_all = !self.ends_apart
             && nest.loop_of(from) == nest.loop_of(block)
-            && [from, block].into_iter().all(|block| {
-                self.is_executed_by_all(block) && function.orders[block.index()].is_reachable()
-            });
+            && [from, block]
+                .into_iter()
+                .all(|block| self.is_executed_by_all(block) && function.orders[block.index()].is_reachable());
         by_all || !self.is_irreducible && same.holds(function, nest, from, block)
     }
 }

@@ -25,7 +25,7 @@ use ptxopt_components::types::StateSpace;
 
 /// How the results of a form follow from its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Uniform operands give uniform results.
     Computes,
     /// A load of what nobody writes while the kernel runs: as its address.
@@ -51,7 +51,7 @@ pub(crate) enum Kind {
 
 /// Which operands say who takes part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Steering {
+pub enum Steering {
     /// All that are read but the first, the value.
     BehindFirst,
     /// All that are read but the last, the predicate.
@@ -60,7 +60,8 @@ pub(crate) enum Steering {
 
 /// What the analysis asks of a form.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Nature {
+pub struct Nature {
+    /// How its results follow.
     pub kind: Kind,
     /// Threads wait here for the others of a warp or more.
     pub is_meeting: bool,
@@ -77,7 +78,7 @@ pub(crate) struct Nature {
 
 /// Whose meeting it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Aligns {
+pub enum Aligns {
     /// That of the CTA.
     Cta,
     /// That of the warp: the operand is the member mask.
@@ -85,8 +86,10 @@ pub(crate) enum Aligns {
 }
 
 /// The natures of the forms that a shard has met.
+///
+/// A form's nature never changes, so one table serves all functions whose forms are in one [`FormTable`].
 #[derive(Default)]
-pub(crate) struct Natures {
+pub struct Natures {
     rows: Vec<Nature>,
 }
 
@@ -101,6 +104,7 @@ impl Natures {
 
     /// The nature of an instruction.
     #[inline]
+    #[must_use]
     pub fn of(&self, function: &FunctionView<'_>, inst: InstId) -> &Nature {
         &self.rows[function.heads[inst.index()].form.index()]
     }
@@ -164,7 +168,7 @@ fn kind(form: &Form, parts: &[&[u8]]) -> Kind {
 
 /// What the analysis has found out about the place of an instruction.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Situation {
+pub struct Situation {
     /// Threads that execute the same instance came here by the same way since they last were together.
     pub is_together: bool,
     /// Threads meet in the order of the code: no meeting lies where only some of them go.
@@ -175,26 +179,30 @@ pub(crate) struct Situation {
 
 /// Names of a function that mean something else in each thread.
 #[derive(Default)]
-pub(crate) struct Private {
+pub struct Private {
     /// Local variables and parameters of calls, sorted.
     names: Vec<NameId>,
     /// Any name may be one.
     is_any: bool,
     is_entry: bool,
     /// The function waits for an earlier grid.
-    pub waits_for_grid: bool,
+    waits_for_grid: bool,
 }
 
 impl Private {
-    /// Looks at the declarations of a function.
-    pub fn compute(&mut self, function: &FunctionView<'_>) {
+    /// Looks at the declarations of a function, and for waits in its code.
+    pub fn compute(&mut self, function: &FunctionView<'_>, natures: &Natures) {
         let is_private = |space| matches!(space, StateSpace::Local | StateSpace::Param);
         self.names.clear();
         self.names.extend(function.decls.iter().filter(|decl| is_private(decl.space)).map(|decl| decl.name));
         self.names.sort_unstable_by_key(|name| name.0);
         self.is_any = function.decls.iter().any(|decl| is_private(decl.space) && decl.is_family);
         self.is_entry = function.state.flags.contains(CodeFlags::ENTRY);
-        self.waits_for_grid = false;
+        self.waits_for_grid = function
+            .heads
+            .iter()
+            .enumerate()
+            .any(|(at, head)| head.is_live() && natures.of(function, InstId::new(at)).waits_for_grid);
     }
 
     fn holds(&self, name: NameId) -> bool {
@@ -204,12 +212,20 @@ impl Private {
 
 /// Which results of an instruction diverge: the first, and those behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Results {
+pub struct Results {
+    /// The first operand.
     pub first: bool,
+    /// Those behind it.
     pub others: bool,
 }
 
 impl Results {
+    /// Whether the result in operand `at` diverges.
+    #[must_use]
+    pub const fn of(self, at: usize) -> bool {
+        if at == 0 { self.first } else { self.others }
+    }
+
     const fn both(diverges: bool) -> Self {
         Self { first: diverges, others: diverges }
     }
@@ -217,7 +233,8 @@ impl Results {
 
 /// The transfer function: which results of `inst` diverge, given the registers that do. A divergent guard makes both
 /// diverge, since the old values stay where it is false.
-pub(crate) fn results(
+#[must_use]
+pub fn results(
     function: &FunctionView<'_>,
     forms: &FormTable,
     nature: &Nature,
@@ -233,15 +250,17 @@ pub(crate) fn results(
     let of = |operand: &Operand| operand_diverges(operand, private, situation, &diverges);
     let any_used = || operands.iter().filter(|operand| operand.is_use()).any(of);
     // Names in the address of a load are of the space that the load names.
-    let any_address = || operands.iter().filter(|operand| operand.is_use()).any(|operand| match operand.kind() {
-        OperandKind::Symbol(_) => false,
-        _ => of(operand),
-    });
+    let any_address = || {
+        operands.iter().filter(|operand| operand.is_use()).any(|operand| match operand.kind() {
+            OperandKind::Symbol(_) => false,
+            _ => of(operand),
+        })
+    };
     let together = situation.is_together;
     let slots = forms.slots(function.heads[inst.index()].form);
-    let reads = || operands.iter().zip(slots).filter(|(_, slot)| slot.role == Role::Use).map(|(operand, _)| operand);
-    let meets = situation.meets_unguarded
-        && (together || nature.names_members && situation.meets_in_order);
+    let reads =
+        || operands.iter().zip(slots).filter(|(_, slot)| slot.role == Role::Use).map(|(operand, _)| operand);
+    let meets = situation.meets_unguarded && (together || nature.names_members && situation.meets_in_order);
     match nature.kind {
         Kind::Computes => Results::both(any_used()),
         Kind::ReadsConstant => Results::both(any_address()),
@@ -295,7 +314,8 @@ fn operand_diverges(
 }
 
 /// Whether the results of `inst` follow from where it stands.
-pub(crate) fn depends_on_situation(function: &FunctionView<'_>, nature: &Nature, inst: InstId) -> bool {
+#[must_use]
+pub fn depends_on_situation(function: &FunctionView<'_>, nature: &Nature, inst: InstId) -> bool {
     match nature.kind {
         Kind::Reads | Kind::ReadsUnwritten | Kind::Votes(_) | Kind::Elects | Kind::Shuffles { .. } => true,
         Kind::Computes => function.operands_of(inst).iter().any(|operand| {
@@ -308,7 +328,8 @@ pub(crate) fn depends_on_situation(function: &FunctionView<'_>, nature: &Nature,
 }
 
 /// Whether all threads of the warp stand at `inst` before one of them goes on, if they meet in the order of the code.
-pub(crate) fn aligns(function: &FunctionView<'_>, nature: &Nature, inst: InstId) -> bool {
+#[must_use]
+pub fn aligns(function: &FunctionView<'_>, nature: &Nature, inst: InstId) -> bool {
     let operands = function.operands_of(inst);
     match (nature.aligns, operands) {
         (Some(Aligns::Cta), [number]) => matches!(number.kind(), OperandKind::Int(_)),

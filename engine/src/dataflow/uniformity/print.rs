@@ -90,7 +90,10 @@ pub fn write(
         let head = function.heads[inst.index()];
         let mnemonic = String::from_utf8_lossy(forms.mnemonic_text(head.form));
         let verdict = if verdicts.branch_is_uniform(inst) { "uniform" } else { "divergent" };
-        say(out, format_args!("{:?}: line {}, {mnemonic}, {verdict}\n", head.block, line(function, text, inst)));
+        say(
+            out,
+            format_args!("{:?}: line {}, {mnemonic}, {verdict}\n", head.block, line(function, text, inst)),
+        );
     }
     for block in function.block_ids().filter(|&block| !verdicts.is_executed_by_all(block)) {
         say(out, format_args!("{block:?} is executed by some\n"));

@@ -22,7 +22,7 @@ use ptxopt_components::operand::Operand;
 use ptxopt_components::vreg::VRegFlags;
 
 /// Registers that others write, or that hold something before the function has written it.
-const DIVERGENT_FROM_THE_START: VRegFlags = VRegFlags::INPUT
+pub const DIVERGENT_FROM_THE_START: VRegFlags = VRegFlags::INPUT
     .union(VRegFlags::OUTPUT)
     .union(VRegFlags::MODULE)
     .union(VRegFlags::PINNED)
@@ -83,7 +83,7 @@ impl Solver<'_> {
     fn start(&mut self) {
         let Self { function, forms, set, progress, .. } = self;
         progress.natures.bring_up_to_date(forms);
-        progress.private.compute(function);
+        progress.private.compute(function, &progress.natures);
         progress.places.compute(function, set);
         progress.has_split = false;
         progress.meets_in_order = true;
@@ -116,7 +116,6 @@ impl Solver<'_> {
         for block in function.block_ids().filter(reachable) {
             for inst in function.insts_of(block) {
                 let nature = *self.progress.natures.of(function, inst);
-                self.progress.private.waits_for_grid |= nature.waits_for_grid;
                 has_calls |= nature.is_call;
                 self.progress.has_meeting[block.index()] |= nature.is_meeting || nature.is_call;
                 if depends_on_situation(function, &nature, inst) {
@@ -180,7 +179,10 @@ impl Solver<'_> {
         if guard_diverges && (nature.is_meeting || nature.is_call) {
             self.lose_meetings();
         }
-        if operands.iter().all(|operand| !operand.is_definition() || operand.vreg().is_none_or(|vreg| self.diverges(vreg))) {
+        if operands
+            .iter()
+            .all(|operand| !operand.is_definition() || operand.vreg().is_none_or(|vreg| self.diverges(vreg)))
+        {
             return;
         }
         let found = results(
@@ -197,8 +199,7 @@ impl Solver<'_> {
         }
         let is_result = |(_, operand): &(usize, &Operand)| operand.is_definition();
         for (at, operand) in operands.iter().enumerate().filter(is_result) {
-            let diverges = if at == 0 { found.first } else { found.others };
-            if let Some(vreg) = operand.vreg().filter(|_| diverges) {
+            if let Some(vreg) = operand.vreg().filter(|_| found.of(at)) {
                 self.diverge(vreg);
             }
         }
@@ -215,8 +216,12 @@ impl Solver<'_> {
         let head = self.function.heads[inst.index()];
         let form = self.forms.get(head.form);
         let is_indexed = form.effects.contains(Effects::BRANCH_INDEXED);
-        let index_diverges =
-            || self.function.operands_of(inst).iter().any(|operand| operand.vreg().is_some_and(|vreg| self.diverges(vreg)));
+        let index_diverges = || {
+            self.function
+                .operands_of(inst)
+                .iter()
+                .any(|operand| operand.vreg().is_some_and(|vreg| self.diverges(vreg)))
+        };
         let diverges = guard_diverges || is_indexed && index_diverges();
         if diverges {
             self.split(inst);
@@ -267,7 +272,9 @@ impl Solver<'_> {
             self.come_apart(target);
             for vreg in set.live_in_vregs(target) {
                 let defines = |block: &BlockId| nest.holds(id, *block);
-                if !self.diverges(vreg) && self.progress.places.definitions.of(vreg.index()).iter().any(defines) {
+                if !self.diverges(vreg)
+                    && self.progress.places.definitions.of(vreg.index()).iter().any(defines)
+                {
                     self.diverge(vreg);
                 }
             }
