@@ -2,6 +2,7 @@
 
 use crate::checks::{Checks, Report};
 use crate::module::Module;
+use crate::observer::Observer;
 use crate::run::Machine;
 use crate::stop::Stop;
 use crate::uninterpreted::LogEntry;
@@ -88,7 +89,22 @@ pub struct Outcome {
 /// and switch only where memory or synchronisation makes their order visible.
 #[must_use]
 pub fn run(module: &Module, launch: &Launch, options: &Options) -> Outcome {
-    match Machine::new(module, launch, options) {
+    run_machine(Machine::new(module, launch, options, None))
+}
+
+/// Runs a kernel while `observer` looks on.
+#[must_use]
+pub fn run_observed(
+    module: &Module,
+    launch: &Launch,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Outcome {
+    run_machine(Machine::new(module, launch, options, Some(observer)))
+}
+
+fn run_machine(machine: Result<Machine<'_>, Stop>) -> Outcome {
+    match machine {
         Ok(mut machine) => {
             let stop = machine.run();
             machine.outcome(stop)

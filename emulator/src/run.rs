@@ -9,6 +9,7 @@ use crate::memory::races::Races;
 use crate::memory::written::Written;
 use crate::memory::{Allocations, Heap, Local, put_value};
 use crate::module::Module;
+use crate::observer::Observer;
 use crate::program::FormalPlace;
 use crate::stop::{Place, Stop, Thread};
 use crate::uninterpreted::LogEntry;
@@ -56,6 +57,8 @@ pub struct World<'m> {
     pub occurrences: AHashMap<(Thread, u64), u64>,
     /// What special registers say, by row.
     pub specials: Vec<Special>,
+    /// Who looks on.
+    pub observer: Option<&'m mut dyn Observer>,
     charged: u64,
 }
 
@@ -123,7 +126,12 @@ impl<'m> Machine<'m> {
     ///
     /// # Errors
     /// A launch that does not fit the kernel, or memory beyond the limit.
-    pub fn new(module: &'m Module, launch: &Launch, options: &Options) -> Result<Self, Stop> {
+    pub fn new(
+        module: &'m Module,
+        launch: &Launch,
+        options: &Options,
+        observer: Option<&'m mut dyn Observer>,
+    ) -> Result<Self, Stop> {
         let function = module
             .program
             .functions
@@ -147,6 +155,7 @@ impl<'m> Machine<'m> {
             reports_dropped: 0,
             occurrences: AHashMap::new(),
             specials: table(),
+            observer,
             charged: 0,
         };
         let mut machine = Self { world, function: function as u32, buffers: Vec::new() };

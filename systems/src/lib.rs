@@ -6,6 +6,7 @@
 pub mod advance_progress;
 pub mod analyze_control_flow;
 pub mod analyze_liveness;
+pub mod analyze_uniformity;
 pub mod check;
 pub mod dump_graph;
 pub mod dump_registers;

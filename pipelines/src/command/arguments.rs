@@ -178,6 +178,8 @@ pub enum Print {
     Liveness,
     /// Register pressure at each instruction, its peaks, and spill costs
     Pressure,
+    /// The registers and branches that are the same for all threads of a warp, and the blocks that some of them pass by
+    Uniformity,
     /// The flow graph in Graphviz's DOT
     Dot,
     /// The code, each control-flow instruction the last of its block

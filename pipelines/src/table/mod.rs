@@ -127,6 +127,8 @@ pub mod system {
     pub const ELIMINATE_DEAD: &str = "eliminate_dead";
     /// Gives loops a preheader and one latch.
     pub const SIMPLIFY_LOOPS: &str = "simplify_loops";
+    /// Finds the registers and branches that are uniform in a warp.
+    pub const ANALYZE_UNIFORMITY: &str = "analyze_uniformity";
     /// Marks that backward copy propagation is over.
     pub const BACK_COPIES: &str = "advance_progress_to_9";
     /// Marks that the code is legal for its target.
@@ -135,7 +137,7 @@ pub mod system {
     pub const SWEEP: &str = "sweep";
 
     /// Every key, in the order of its first phase.
-    pub const ALL: [&str; 13] = [
+    pub const ALL: [&str; 14] = [
         CHECK_INITIAL,
         ANALYZE_CONTROL_FLOW,
         SPLIT_AT_CONTROL_FLOW,
@@ -144,6 +146,7 @@ pub mod system {
         OPTIMIZE_BRANCHES,
         ELIMINATE_DEAD,
         SIMPLIFY_LOOPS,
+        ANALYZE_UNIFORMITY,
         SWEEP,
         BACK_COPIES,
         CHECK_FINAL,
@@ -369,8 +372,10 @@ mod tests {
             rows.map(|row| row.number.0).collect::<Vec<_>>()
         };
         assert_eq!(running(OptLevel::O0), [0, 6, 9, 76, 83, 94, 96, 102, 125, 126, 128, 132, 150, 151, 154]);
-        let more =
-            [0, 3, 6, 9, 10, 15, 16, 18, 33, 61, 76, 83, 84, 94, 96, 102, 125, 126, 128, 132, 150, 151, 154];
+        let more = [
+            0, 3, 6, 9, 10, 15, 16, 18, 27, 33, 53, 61, 70, 76, 83, 84, 94, 96, 102, 125, 126, 128, 132, 150,
+            151, 154,
+        ];
         assert_eq!(running(OptLevel::O1), more);
         let above_one = more.iter().copied().chain([95]).collect::<BTreeSet<u8>>();
         assert!(running(OptLevel::O3).into_iter().eq(above_one), "95 runs above -O1 alone");

@@ -29,6 +29,8 @@ pub mod operand_types;
 pub mod rows;
 pub mod tables;
 pub mod terminators;
+pub mod uniformity;
+pub mod uniformity_full;
 
 #[cfg(test)]
 pub(crate) mod testing;
@@ -60,6 +62,8 @@ pub const ALL: &[Check] = &[
     control_flow_full::CHECK,
     liveness::CHECK,
     liveness_full::CHECK,
+    uniformity::CHECK,
+    uniformity_full::CHECK,
     dead_code::CHECK,
 ];
 
