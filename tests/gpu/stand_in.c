@@ -22,7 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NO_DEVICE = 100, INVALID_IMAGE = 200, ALLOCATIONS_MAX = 256, ITEMS_MAX = 32, GUARD_BYTES = 256 };
+enum { NO_DEVICE = 100, INVALID_IMAGE = 200, ALLOCATIONS_MAX = 256, ITEMS_MAX = 64, GUARD_BYTES = 256 };
 
 // One line of the script.
 struct answer {
@@ -302,6 +302,7 @@ static void answer_launch(const struct answer *answer, void **parameters) {
         const char *colon = strchr(item, ':');
         size_t size = (size_t)atol(item[0] == 'g' ? colon + 1 : item + 1);
         char *place = NULL;
+        REQUIRE(number < ITEMS_MAX);
         if (item[0] == 'v') {
             REQUIRE(!memcmp(parameters[number], in, size));
         } else if (item[0] == 'b') {
