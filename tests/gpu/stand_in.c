@@ -22,12 +22,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NO_DEVICE = 100, INVALID_IMAGE = 200, ALLOCATIONS_MAX = 256, ITEMS_MAX = 32, GUARD_BYTES = 256 };
+enum { NO_DEVICE = 100, INVALID_IMAGE = 200, ALLOCATIONS_MAX = 256, ITEMS_MAX = 64, GUARD_BYTES = 256 };
 
 // One line of the script.
 struct answer {
     uint64_t image;
-    char kernel[64], inputs[512], outputs[512], items[512], action[16];
+    char kernel[64], inputs[512], outputs[512], items[2048], action[16];
     unsigned grid[3], block[3], shared_bytes;
     long number;
 };
@@ -83,12 +83,12 @@ static char *read_bytes(const char *path, size_t *size) {
 static int find_answer(uint64_t image, const char *kernel, struct answer *answer) {
     FILE *script = fopen(getenv("STAND_IN"), "r");
     REQUIRE(script);
-    char line[4096];
+    char line[8192];
     int is_found = 0;
     while (!is_found && fgets(line, sizeof line, script)) {
         unsigned long long hash;
         unsigned *grid = answer->grid, *block = answer->block;
-        int count = sscanf(line, "%llx %63s %u %u %u %u %u %u %u %511s %511s %511s %15s %ld", &hash, answer->kernel,
+        int count = sscanf(line, "%llx %63s %u %u %u %u %u %u %u %511s %511s %2047s %15s %ld", &hash, answer->kernel,
                            &grid[0], &grid[1], &grid[2], &block[0], &block[1], &block[2], &answer->shared_bytes,
                            answer->inputs, answer->outputs, answer->items, answer->action, &answer->number);
         REQUIRE(count == 14);
@@ -288,7 +288,7 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *size, CUmodule from,
 static void answer_launch(const struct answer *answer, void **parameters) {
     size_t input_size, output_size;
     char *inputs = read_bytes(answer->inputs, &input_size), *outputs = read_bytes(answer->outputs, &output_size);
-    char items[512], *in = inputs, *out = outputs;
+    char items[2048], *in = inputs, *out = outputs;
     int leaves = !strcmp(answer->action, "right") || !strcmp(answer->action, "wrong") ||
                  !strcmp(answer->action, "stray") || !strcmp(answer->action, "choke");
     if (!strcmp(answer->action, "wrong")) {
@@ -302,6 +302,7 @@ static void answer_launch(const struct answer *answer, void **parameters) {
         const char *colon = strchr(item, ':');
         size_t size = (size_t)atol(item[0] == 'g' ? colon + 1 : item + 1);
         char *place = NULL;
+        REQUIRE(number < ITEMS_MAX);
         if (item[0] == 'v') {
             REQUIRE(!memcmp(parameters[number], in, size));
         } else if (item[0] == 'b') {

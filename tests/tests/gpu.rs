@@ -2,7 +2,8 @@
 
 use ptxopt::OptLevel;
 use ptxopt_emulator::{Limits, Module, Options, Stop, run};
-use ptxopt_tests::gpu::host::{NO_GPU, compile, compiler, source};
+use ptxopt_tests::gpu::folder::Folder;
+use ptxopt_tests::gpu::host::{NO_GPU, compile, compiler, device_arch, install, source};
 use ptxopt_tests::gpu::prepare::{Counts, Plan, prepare};
 use ptxopt_tests::gpu::record::{Against, Mismatch, Record};
 use ptxopt_tests::gpu::results::How;
@@ -323,7 +324,8 @@ fn what_the_driver_cannot_assemble_is_no_fault_of_the_optimizer() {
 fn without_a_gpu_the_host_says_why() {
     let Some(compiler) = compiler_or_skip() else { return };
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
-    empty_folder(folder.path(), compiler);
+    Folder::create(folder.path()).and_then(Folder::finish).expect("the temporary folder can be written");
+    install(folder.path(), Some(compiler)).expect("the host compiles");
     for (library, reason) in [
         (stand_in(compiler), "the driver finds no GPU"),
         (Path::new("/nowhere/libcuda.so.1"), "no driver library"),
@@ -335,19 +337,6 @@ fn without_a_gpu_the_host_says_why() {
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(said.starts_with(&format!("skipped: {reason}")), "{said}");
     }
-}
-
-/// A folder without kernels, to ask the host for a GPU.
-fn empty_folder(folder: &Path, compiler: &str) {
-    let plan = Plan {
-        modules: Vec::new(),
-        generated: 0..0,
-        vectors: false,
-        levels: Vec::new(),
-        seeds: 1,
-        archs: Vec::new(),
-    };
-    prepare(folder, &plan, Some(compiler)).expect("the folder is prepared");
 }
 
 #[test]
@@ -396,21 +385,20 @@ fn explicit_rounding_is_legal_everywhere() {
 fn kernels_leave_the_same_bytes_on_a_gpu() {
     const GENERATED: u64 = 100;
     let Some(compiler) = compiler_or_skip() else { return };
+    let arch = match device_arch(compiler) {
+        Ok(arch) => arch,
+        // No machine of the tests is required to have a GPU.
+        Err(reason) if reason.starts_with("skipped") => return say(&reason),
+        Err(error) => panic!("{error}"),
+    };
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("gpu");
-    empty_folder(&folder, compiler);
-    let ask = Command::new(folder.join("run")).output().expect("the host can be run");
-    if ask.status.code() == Some(NO_GPU) {
-        // No machine of the tests is required to have one.
-        say(String::from_utf8_lossy(&ask.stdout).trim_end());
-        return;
-    }
     let plan = Plan {
         modules: corpus(),
         generated: 0..GENERATED,
         vectors: true,
         levels: vec![OptLevel::O2],
         seeds: 1,
-        archs: vec![90],
+        archs: vec![arch],
     };
     prepare(&folder, &plan, Some(compiler)).expect("the folder is prepared");
     let status = Command::new(folder.join("run")).status().expect("the host can be run");

@@ -8,10 +8,10 @@
 //! cargo run --release -p ptxopt-tests --bin gpu -- report       here, with the folder brought back
 //! ```
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, Parser, Subcommand};
 use ptxopt::OptLevel;
-use ptxopt_tests::gpu::host::{NO_GPU, compiler};
+use ptxopt_tests::gpu::host::{NO_GPU, compiler, device_arch};
 use ptxopt_tests::gpu::prepare::{Plan, prepare};
 use ptxopt_tests::gpu::record::Record;
 use ptxopt_tests::modules::{corpus, forms, wild};
@@ -65,9 +65,9 @@ struct What {
     /// Levels to optimize at
     #[arg(long, value_delimiter = ',', default_value = "0,1,2,3")]
     levels: Vec<OptLevel>,
-    /// Architectures to assemble for with ptxas; 0 leaves it to the driver
-    #[arg(long, value_delimiter = ',', default_value = "90")]
-    archs: Vec<u32>,
+    /// Architectures to assemble for with ptxas; 0 leaves it to the driver [default: 90, or the GPU that is here]
+    #[arg(long, value_delimiter = ',')]
+    archs: Option<Vec<u32>>,
 }
 
 #[derive(Args)]
@@ -87,29 +87,39 @@ struct Where {
 fn main() -> Result<ExitCode> {
     let Arguments { folder, step } = Arguments::parse();
     match step {
-        Step::Prepare(what) => make(&folder, &what).map(|()| ExitCode::SUCCESS),
+        Step::Prepare(what) => make(&folder, &what, 90).map(|()| ExitCode::SUCCESS),
         Step::Run(how) => run(&folder, &how),
         Step::Report(out) => report(&folder, out.out),
         Step::All { what, how, out } => {
-            make(&folder, &what)?;
-            let status = run(&folder, &how)?;
-            if status == ExitCode::from(NO_GPU as u8) { Ok(status) } else { report(&folder, out.out) }
+            let compiler = compiler().context("there is no C compiler here")?;
+            match device_arch(compiler) {
+                Ok(arch) => make(&folder, &what, arch)?,
+                Err(reason) if reason.starts_with("skipped") => {
+                    println!("{reason}");
+                    return Ok(ExitCode::from(NO_GPU as u8));
+                }
+                Err(error) => bail!(error),
+            }
+            run(&folder, &how)?;
+            report(&folder, out.out)
         }
     }
 }
 
-fn make(folder: &Path, what: &What) -> Result<()> {
+/// Makes the folder, for `arch` where nothing else is asked for.
+fn make(folder: &Path, what: &What, arch: u32) -> Result<()> {
     let mut modules = [corpus(), forms()].concat();
     if what.wild {
         modules.extend(wild());
     }
+    let archs = what.archs.clone().unwrap_or_else(|| vec![arch]);
     let plan = Plan {
         modules,
         generated: what.first..what.first + what.generated,
         vectors: true,
         levels: what.levels.clone(),
         seeds: what.seeds,
-        archs: what.archs.iter().copied().filter(|&arch| arch > 0).collect(),
+        archs: archs.into_iter().filter(|&arch| arch > 0).collect(),
     };
     let compiler = compiler();
     if compiler.is_none() {

@@ -1,5 +1,7 @@
 //! The program that runs on the machine with the GPU: compiled here, with its sources beside it.
 
+use super::folder::Folder;
+use super::results::Results;
 use crate::modules::tests_folder;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -67,6 +69,23 @@ pub fn install(folder: &Path, compiler: Option<&str>) -> Result<(), String> {
     let units: Vec<PathBuf> =
         SOURCES.iter().filter(|name| name.ends_with(".c")).map(|name| source(name)).collect();
     compiler.map_or(Ok(()), |compiler| compile(compiler, &[], &units, &folder.join("host")))
+}
+
+/// What `sm_` the GPU of this machine is.
+///
+/// # Errors
+/// Why there is none: a line that starts with `skipped:` where that is no fault.
+pub fn device_arch(compiler: &str) -> Result<u32, String> {
+    let words = |error: std::io::Error| error.to_string();
+    let folder = tempfile::tempdir().map_err(words)?;
+    Folder::create(folder.path()).and_then(Folder::finish).map_err(words)?;
+    install(folder.path(), Some(compiler))?;
+    let output = Command::new(folder.path().join("run")).output().map_err(words)?;
+    match output.status.code() {
+        Some(0) => Results::read(folder.path()).map(|results| results.arch),
+        Some(NO_GPU) => Err(String::from_utf8_lossy(&output.stdout).trim_end().to_owned()),
+        _ => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
 }
 
 #[cfg(unix)]
