@@ -6,13 +6,15 @@
 //! ```
 //! Where a sink may stand is what the slot of the form accepts. Two things no slot can say: a vector keeps one
 //! register, and so does an instruction. Left as they are: volatile and ordered accesses, fragments of matrices (what
-//! all threads of a warp compute together), and what is kept for its effect alone.
+//! all threads of a warp compute together), and what is kept for its effect alone; and the first predicate of a guarded
+//! pair, `@p setp.lt.s32 _|q, a, b`, which is legal and ends `ptxas` 13.0 with a segmentation fault.
 
 use super::Needs;
 use ptxopt_components::form::{Accepts, Role, Slot};
 use ptxopt_components::ids::{Id, InstId};
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::Operand;
+use ptxopt_components::types::RegClass;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::view::FunctionView;
 
@@ -29,7 +31,8 @@ pub fn find_unread_results(
 ) {
     unread.clear();
     for inst in needs.with_several_results() {
-        let form = function.heads[inst.index()].form;
+        let head = &function.heads[inst.index()];
+        let (form, is_guarded) = (head.form, head.opcode.is_guarded());
         let effects = forms.get(form).effects;
         if effects.intersects(KEEPS_RESULTS) {
             continue;
@@ -46,13 +49,18 @@ pub fn find_unread_results(
         for (position, (slot, operand)) in slots.iter().zip(operands).enumerate() {
             let is_last = register_count == 1 || (slot.in_vector && element_count == 1);
             let is_fragment = slot.in_vector && effects.contains(Effects::CONVERGENT);
-            if !is_last && !is_fragment && may_be_sink(slot, operand) && !is_read(operand) {
+            let is_crash = position == 0 && is_guarded && is_predicate(function, operand);
+            if !is_last && !is_fragment && !is_crash && may_be_sink(slot, operand) && !is_read(operand) {
                 unread.push((inst, position));
                 register_count -= 1;
                 element_count -= usize::from(slot.in_vector);
             }
         }
     }
+}
+
+fn is_predicate(function: &FunctionView<'_>, operand: &Operand) -> bool {
+    operand.vreg().is_some_and(|vreg| function.vregs[vreg.index()].class() == RegClass::P)
 }
 
 fn may_be_sink(slot: &Slot, operand: &Operand) -> bool {
