@@ -2,19 +2,20 @@
 //! against petgraph's `simple_fast`, which is the same paper's algorithm.
 //!
 //! `corpus` and `wild` run over every function of a set, as it is read. petgraph's graphs are built before the clock
-//! starts; ours are the tables as they are. `graphs` runs over one graph of a family, in time a block. `131 calls` is a
-//! service that is asked for what already holds.
+//! starts; ours are the tables as they are. `together` is all of ours, in that order; `growth` the same on one made
+//! function. `graphs` runs over one graph of a family, in time a block. `131 calls` is a service that is asked for what
+//! already holds.
 
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use petgraph::algo::dominators::simple_fast;
 use petgraph::graph::{DiGraph, NodeIndex};
 use ptxopt_bench::cpu_time::{CpuTime, group};
 use ptxopt_bench::modules;
-use ptxopt_components::block::{BlockEdges, BlockHead, BlockOrder};
-use ptxopt_components::ids::{BlockId, CodeId, Id, Span};
+use ptxopt_components::block::{BlockHead, BlockOrder};
+use ptxopt_components::ids::{CodeId, Id};
 use ptxopt_engine::cfg::analyze::{AnalysisScratch, annotate, bring_up_to_date, retag_everything};
 use ptxopt_engine::cfg::build::{connect, leaves_function};
-use ptxopt_engine::cfg::graph::Graph;
+use ptxopt_engine::cfg::graph::{Edges, Graph};
 use ptxopt_engine::cfg::nest::{LoopNest, NestScratch, build_nest};
 use ptxopt_engine::cfg::post_dominators::{PostDominatorScratch, PostDominators, find_post_dominators};
 use ptxopt_engine::facts::CodeFacts;
@@ -69,6 +70,36 @@ fn graph_of(tables: &CodeTables, code: CodeId) -> Graph<'_> {
     Graph { edges: &tables.block_edges[rows], pool: &tables.pools.edges }
 }
 
+/// All that is known of control flow, and memory to find it.
+#[derive(Default)]
+struct ControlFlow {
+    analysis: AnalysisScratch,
+    nest: LoopNest,
+    nest_scratch: NestScratch,
+    tree: PostDominators,
+    post: PostDominatorScratch,
+}
+
+impl ControlFlow {
+    /// Edges, ranks, dominators, loops, their nest, and post-dominators of each function.
+    fn find(&mut self, all: &mut Functions) {
+        for tables in &mut all.modules {
+            tables.pools.edges.clear();
+            for code in codes(tables) {
+                let spans = tables.code_spans[code.index()];
+                connect(tables, &spans);
+                retag_everything(tables.annotated(code), &all.forms, &mut self.analysis);
+                let view = tables.view();
+                let function = view.function(code);
+                let graph = Graph { edges: function.edges, pool: &function.pools.edges };
+                build_nest(graph, function.blocks, function.orders, &mut self.nest_scratch, &mut self.nest);
+                let leaves = |block| leaves_function(&function, block);
+                find_post_dominators(graph, function.orders, leaves, &mut self.post, &mut self.tree);
+            }
+        }
+    }
+}
+
 fn sets(criterion: &mut Criterion<CpuTime>) {
     for set in modules::sets() {
         let mut all = functions(&set.texts);
@@ -105,6 +136,8 @@ fn sets(criterion: &mut Criterion<CpuTime>) {
             });
         });
         derived(&mut group, &all);
+        let mut flow = ControlFlow::default();
+        group.bench_function("together", |bencher| bencher.iter(|| flow.find(&mut all)));
         group.finish();
         println!("{}: iteration was given up on {} graphs", set.name, scratch.dominator_fallbacks());
     }
@@ -147,39 +180,6 @@ fn derived(group: &mut BenchmarkGroup<'_, CpuTime>, all: &Functions) {
     });
 }
 
-/// A graph of a family.
-struct Family {
-    name: &'static str,
-    rows: Vec<BlockEdges>,
-    pool: Vec<BlockId>,
-}
-
-impl Family {
-    fn new(name: &'static str, succs: &[Vec<usize>]) -> Self {
-        let mut pool = Vec::new();
-        let mut rows = vec![BlockEdges::default(); succs.len()];
-        let mut preds = vec![Vec::new(); succs.len()];
-        for (block, targets) in succs.iter().enumerate() {
-            let first = pool.len();
-            for &target in targets {
-                pool.push(BlockId::new(target));
-                preds[target].push(BlockId::new(block));
-            }
-            rows[block].succs = Span::between(first, pool.len());
-        }
-        for (block, preds) in preds.iter().enumerate() {
-            let first = pool.len();
-            pool.extend(preds);
-            rows[block].preds = Span::between(first, pool.len());
-        }
-        Self { name, rows, pool }
-    }
-
-    fn graph(&self) -> Graph<'_> {
-        Graph { edges: &self.rows, pool: &self.pool }
-    }
-}
-
 /// Splitmix64.
 fn below(state: &mut u64, end: usize) -> usize {
     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -189,7 +189,7 @@ fn below(state: &mut u64, end: usize) -> usize {
     ((mixed ^ (mixed >> 31)) % end as u64) as usize
 }
 
-fn families(count: usize) -> Vec<Family> {
+fn families(count: usize) -> [(&'static str, Edges); 4] {
     let last = count - 1;
     let mut seed = 1;
     // As code is: a branch a few blocks on, a loop now and then.
@@ -216,34 +216,41 @@ fn families(count: usize) -> Vec<Family> {
     nest.extend((half..count).map(|block| {
         if block == last { vec![] } else { vec![(count - 1 - block).clamp(1, half), block + 1] }
     }));
-    vec![
-        Family::new("code", &code),
-        Family::new("anywhere", &anywhere),
-        Family::new("ladder", &ladder),
-        Family::new("nest", &nest),
-    ]
+    [("code", code), ("anywhere", anywhere), ("ladder", ladder), ("nest", nest)]
+        .map(|(name, succs)| (name, Edges::from_succs(&succs)))
 }
 
 fn graphs(criterion: &mut Criterion<CpuTime>) {
     let mut group = group(criterion, "graphs", 2);
     for count in [1_000, 24_000] {
         group.throughput(Throughput::Elements(count as u64));
-        for family in families(count) {
-            let graph = family.graph();
+        for (name, edges) in families(count) {
+            let graph = edges.graph();
             let mut heads = vec![BlockHead::default(); graph.len()];
             let mut orders = vec![BlockOrder::default(); graph.len()];
             let mut scratch = AnalysisScratch::default();
-            group.bench_function(BenchmarkId::new(family.name, count), |bencher| {
+            group.bench_function(BenchmarkId::new(name, count), |bencher| {
                 bencher.iter(|| annotate(graph, &mut heads, &mut orders, &mut scratch));
             });
             let other = petgraph_of(graph);
-            group.bench_function(
-                BenchmarkId::new(format!("{} by petgraph", family.name), count),
-                |bencher| {
-                    bencher.iter(|| simple_fast(black_box(&other), NodeIndex::new(0)));
-                },
-            );
+            group.bench_function(BenchmarkId::new(format!("{name} by petgraph"), count), |bencher| {
+                bencher.iter(|| simple_fast(black_box(&other), NodeIndex::new(0)));
+            });
         }
+    }
+    group.finish();
+}
+
+/// One made function of a size, a block for every five instructions.
+fn growth(criterion: &mut Criterion<CpuTime>) {
+    let mut group = group(criterion, "growth", 2);
+    for inst_count in [1_000, 10_000, 120_000] {
+        let mut all = functions(&[ptxopt_bench::kernels::module(1, inst_count)]);
+        let mut flow = ControlFlow::default();
+        group.throughput(Throughput::Elements(all.inst_count));
+        group.bench_function(BenchmarkId::new("together", inst_count), |bencher| {
+            bencher.iter(|| flow.find(&mut all));
+        });
     }
     group.finish();
 }
@@ -269,6 +276,6 @@ fn repeated(criterion: &mut Criterion<CpuTime>) {
 criterion_group! {
     name = benches;
     config = Criterion::default().with_measurement(CpuTime);
-    targets = sets, graphs, repeated
+    targets = sets, graphs, growth, repeated
 }
 criterion_main!(benches);

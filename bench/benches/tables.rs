@@ -18,6 +18,7 @@ use ptxopt_components::code_object::{CodeFlags, CodeState};
 use ptxopt_components::ids::{CodeId, Id, InstId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::operand::Operand;
+use ptxopt_engine::batches::cut;
 use ptxopt_engine::cfg::analyze::{AnalysisScratch, bring_up_to_date};
 use ptxopt_engine::commit::{CommitScratch, commit};
 use ptxopt_engine::edits::EditLog;
@@ -33,9 +34,6 @@ use ptxopt_systems::eliminate_dead::{self, Needs, find_unneeded, find_unread_res
 use ptxopt_systems::{analyze_control_flow, split_at_control_flow, sweep as sweep_phase};
 use std::hint::black_box;
 use std::time::Instant;
-
-/// Instructions of a batch, as the optimizer cuts them.
-const BATCH_INSTS: usize = 4096;
 
 /// Instructions of a measurement: enough for branch predictors not to know them all.
 const MODULE_INSTS: usize = 200_000;
@@ -68,6 +66,7 @@ fn plan() -> Plan {
         analyses: &[&analyze_control_flow::ANALYSIS],
         checks: &[],
         verify: Verify::Off,
+        is_above_o1: true,
         fuel: None,
         remarks: false,
         fingerprint: None,
@@ -274,23 +273,6 @@ fn sink(tables: &mut CodeTables, code: CodeId, results: &[(InstId, usize)]) {
 fn changed(state: &mut CodeState) {
     state.inst_epoch += 1;
     state.flags |= CodeFlags::HAS_TOMBSTONES;
-}
-
-/// Cuts functions into batches, as the optimizer does.
-fn cut(functions: &[FunctionText]) -> Vec<&[FunctionText]> {
-    let mut batches = Vec::new();
-    let (mut first, mut insts) = (0, 0);
-    for (at, function) in functions.iter().enumerate() {
-        if insts > 0 && insts + function.inst_count_max > BATCH_INSTS {
-            batches.push(&functions[first..at]);
-            (first, insts) = (at, 0);
-        }
-        insts += function.inst_count_max;
-    }
-    if first < functions.len() {
-        batches.push(&functions[first..]);
-    }
-    batches
 }
 
 /// Modules to run, and what they are.

@@ -1,6 +1,7 @@
 //! Anchors, declarations and tables: what a body holds beside instructions.
 
 use crate::ids::{BlockId, InstId, NameId, Span};
+use crate::types::StateSpace;
 use bytemuck::{Pod, Zeroable};
 
 /// What an [`Anchor`] is.
@@ -43,6 +44,10 @@ pub struct Decl {
     pub name: NameId,
     /// Bytes behind the name: dimensions and initialiser.
     pub rest: Span,
+    /// The space that it lies in; generic where the directives name none.
+    pub space: StateSpace,
+    /// Whether the name stands for a family, `name<8>`.
+    pub is_family: bool,
 }
 
 /// What a [`Table`] lists.

@@ -38,7 +38,8 @@ bitflags! {
         const REENTRANCY_GUARD = 1 << 3;
         /// Result of a forced rebuild (+1370 bit 5).
         const REBUILD_RESULT = 1 << 4;
-        /// Small enough for the quadratic variants (+1376 bit 1).
+        /// May take the quadratic variants of later phases (+1376 bit 1): has a block that nothing enters or leaves by an
+        /// edge. A rebuild sets it, nothing clears it.
         const SMALL_KERNEL = 1 << 5;
         /// Some loop's interval of ranks is not its body (+1377 bit 5).
         const RPO_VIOLATION = 1 << 6;
@@ -52,6 +53,8 @@ bitflags! {
         const SELECTED = 1 << 10;
         /// Holds tombstones that the next sweep removes.
         const HAS_TOMBSTONES = 1 << 11;
+        /// Is optimized at a level above 1.
+        const ABOVE_O1 = 1 << 12;
     }
 }
 

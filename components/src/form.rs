@@ -4,7 +4,7 @@
 //! values is worked out once, here, and every phase asks the form. Nothing else in the workspace knows an opcode.
 
 use crate::ids::Span;
-use crate::opcodes::Effects;
+use crate::opcodes::{Effects, InFlight};
 use crate::types::{PtxType, StateSpace};
 use bitflags::bitflags;
 
@@ -102,6 +102,8 @@ bitflags! {
         const FLUSHES = 1 << 2;
         /// Has a slot that is written.
         const DEFINES = 1 << 3;
+        /// A conversion: it takes registers that are wider than its types, and special registers.
+        const CONVERTS = 1 << 4;
     }
 }
 
@@ -112,6 +114,8 @@ pub struct Form {
     pub root: u16,
     /// What executing it does beside writing results.
     pub effects: Effects,
+    /// What it has to do with registers in flight.
+    pub in_flight: InFlight,
     /// Facts.
     pub flags: FormFlags,
     /// The state space that the mnemonic names.

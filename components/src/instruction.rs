@@ -68,6 +68,8 @@ bitflags! {
         const KEPT = 1 << 4;
         /// Leaves the straight line.
         const CONTROL = 1 << 5;
+        /// A way out of the straight line that the threads of a warp take alike, where the fact of uniformity holds.
+        const UNIFORM = 1 << 6;
         /// A copy was propagated into it.
         const PROPAGATED = 1 << 8;
         /// Left for a later visit of the same phase.

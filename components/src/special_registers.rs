@@ -9,6 +9,19 @@ pub enum Reading {
     Varying,
 }
 
+/// Which threads read the same value from a special register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shared {
+    /// Each thread of a warp has its own.
+    Thread,
+    /// The threads of a warp read the same, whenever they do.
+    Warp,
+    /// The threads of a warp that read together read the same: where the warp runs, which may change.
+    Moment,
+    /// Any two reads may differ.
+    Never,
+}
+
 /// A special register.
 #[derive(Clone, Copy, Debug)]
 pub struct SpecialRegister {
@@ -16,27 +29,37 @@ pub struct SpecialRegister {
     pub name: &'static str,
     /// How it behaves when read twice.
     pub reading: Reading,
+    /// Who reads the same.
+    pub shared: Shared,
 }
 
 const fn fixed(name: &'static str) -> SpecialRegister {
-    SpecialRegister { name, reading: Reading::Fixed }
+    SpecialRegister { name, reading: Reading::Fixed, shared: Shared::Warp }
+}
+
+const fn of_thread(name: &'static str) -> SpecialRegister {
+    SpecialRegister { name, reading: Reading::Fixed, shared: Shared::Thread }
+}
+
+const fn of_place(name: &'static str) -> SpecialRegister {
+    SpecialRegister { name, reading: Reading::Varying, shared: Shared::Moment }
 }
 
 const fn varying(name: &'static str) -> SpecialRegister {
-    SpecialRegister { name, reading: Reading::Varying }
+    SpecialRegister { name, reading: Reading::Varying, shared: Shared::Never }
 }
 
 /// Every special register; numbered families are listed one by one. An operand holds the row number.
 pub const SPECIAL_REGISTERS: &[SpecialRegister] = &[
-    fixed("tid"),
+    of_thread("tid"),
     fixed("ntid"),
     fixed("ctaid"),
     fixed("nctaid"),
-    fixed("laneid"),
-    varying("warpid"),
-    varying("nwarpid"),
-    varying("smid"),
-    varying("nsmid"),
+    of_thread("laneid"),
+    of_place("warpid"),
+    of_place("nwarpid"),
+    of_place("smid"),
+    of_place("nsmid"),
     fixed("gridid"),
     fixed("is_explicit_cluster"),
     fixed("clusterid"),
@@ -45,11 +68,11 @@ pub const SPECIAL_REGISTERS: &[SpecialRegister] = &[
     fixed("cluster_nctaid"),
     fixed("cluster_ctarank"),
     fixed("cluster_nctarank"),
-    fixed("lanemask_eq"),
-    fixed("lanemask_le"),
-    fixed("lanemask_lt"),
-    fixed("lanemask_ge"),
-    fixed("lanemask_gt"),
+    of_thread("lanemask_eq"),
+    of_thread("lanemask_le"),
+    of_thread("lanemask_lt"),
+    of_thread("lanemask_ge"),
+    of_thread("lanemask_gt"),
     varying("clock"),
     varying("clock_hi"),
     varying("clock64"),

@@ -41,6 +41,8 @@ bitflags! {
         const PREDICATE_QUALIFIED = 1 << 13;
         /// Opcode rewriting is pending (+245).
         const REWRITE = 1 << 14;
+        /// The threads of a warp read the same from it, where the fact of uniformity holds.
+        const UNIFORM = 1 << 15;
     }
 }
 

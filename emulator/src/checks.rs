@@ -9,8 +9,11 @@ pub struct Checks {
     /// Reads of registers and of local or shared memory that nothing has written.
     pub uninitialised: bool,
     /// Two threads of a CTA that access a byte of shared or global memory between the same two barriers, one of them
-    /// with a write that is not atomic. Equal values race too.
+    /// with a write that is not atomic.
     pub races: bool,
+    /// Whether the later of the two counts if it is a plain write of what is there already. What it leaves is the same
+    /// in either order.
+    pub silent_writes: bool,
     /// Aligned barriers that only some threads of a warp execute.
     pub barrier_divergence: bool,
 }

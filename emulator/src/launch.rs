@@ -2,6 +2,7 @@
 
 use crate::checks::{Checks, Report};
 use crate::module::Module;
+use crate::observer::Observer;
 use crate::run::Machine;
 use crate::stop::Stop;
 use crate::uninterpreted::LogEntry;
@@ -13,6 +14,8 @@ pub enum Argument {
     Buffer(Vec<u8>),
     /// The parameter's bytes themselves.
     Scalar(Vec<u8>),
+    /// Bytes passed by value that hold addresses: of each buffer, at its byte offset, in an allocation of its own.
+    Structure(Vec<u8>, Vec<(usize, Vec<u8>)>),
 }
 
 /// Which kernel runs, how wide, and on what.
@@ -64,7 +67,7 @@ pub struct Options {
 /// What a run left behind. After a stop, memory is as it was at that moment.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Outcome {
-    /// The bytes of the buffers, in the order of the arguments.
+    /// The bytes of the buffers, in the order of the arguments and of what these hold.
     pub buffers: Vec<Vec<u8>>,
     /// Module-scope `.global` variables with their bytes, in the module's order.
     pub globals: Vec<(String, Vec<u8>)>,
@@ -86,7 +89,22 @@ pub struct Outcome {
 /// and switch only where memory or synchronisation makes their order visible.
 #[must_use]
 pub fn run(module: &Module, launch: &Launch, options: &Options) -> Outcome {
-    match Machine::new(module, launch, options) {
+    run_machine(Machine::new(module, launch, options, None))
+}
+
+/// Runs a kernel while `observer` looks on.
+#[must_use]
+pub fn run_observed(
+    module: &Module,
+    launch: &Launch,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Outcome {
+    run_machine(Machine::new(module, launch, options, Some(observer)))
+}
+
+fn run_machine(machine: Result<Machine<'_>, Stop>) -> Outcome {
+    match machine {
         Ok(mut machine) => {
             let stop = machine.run();
             machine.outcome(stop)

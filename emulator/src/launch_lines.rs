@@ -6,7 +6,8 @@
 //!
 //! `grid` and `block` are `x`, `x,y` or `x,y,z`; `shared N` before `args` asks for N bytes of dynamic shared memory.
 //! An argument is a scalar `TYPE:VALUE`, the address of a buffer `TYPE[COUNT]=FILL`, or bytes passed by value
-//! `value[BYTES]=FILL`. Fills are `zero`, `index`, `step:K`, `list:A,B,...` (then zeros), `bits` (random bits),
+//! `value[BYTES]=FILL`, of which `@OFFSET=ARGUMENT` behind it replaces some: a scalar, or the address of a buffer, as in
+//! `value[24]=zero@0=f32[300]=signed@8=u64:300`. Fills are `zero`, `index`, `step:K`, `list:A,B,...` (then zeros), `bits` (random bits),
 //! `below:N` (a random integer under N), `unit` and `signed` (a random real in [0, 1) or [-1, 1)).
 
 use crate::launch::{Argument, Launch};
@@ -40,6 +41,8 @@ pub struct ArgumentLine {
     pub fill: Fill,
     /// Whether the kernel gets the address of a buffer, not the bytes themselves.
     pub is_buffer: bool,
+    /// Of bytes passed by value: what else stands in them, by offset.
+    pub parts: Vec<(usize, ArgumentLine)>,
 }
 
 /// Type of an element, as many lanes as its vector has.
@@ -133,21 +136,44 @@ impl LaunchLine {
 
 impl ArgumentLine {
     fn parse(word: &str) -> Result<Self, BadLine> {
+        let mut pieces = word.split('@');
+        let mut argument = Self::parse_piece(pieces.next().unwrap_or_default())?;
+        for piece in pieces {
+            let wrong = || BadLine(format!("`{piece}` is no part of an argument by value"));
+            let (offset, part) = piece.split_once('=').ok_or_else(wrong)?;
+            let (offset, part) = (number(offset)? as usize, Self::parse_piece(part)?);
+            let size = if part.is_buffer { size_of::<u64>() } else { part.size() };
+            if argument.is_buffer || offset.checked_add(size).is_none_or(|end| end > argument.size()) {
+                return Err(wrong());
+            }
+            argument.parts.push((offset, part));
+        }
+        Ok(argument)
+    }
+
+    /// Bytes that it has.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.count * self.element.lanes * self.element.lane.size()
+    }
+
+    fn parse_piece(word: &str) -> Result<Self, BadLine> {
         let wrong = || BadLine(format!("`{word}` is no argument"));
         if let Some((head, fill)) = word.split_once('=') {
             let (ty, count) =
                 head.strip_suffix(']').and_then(|head| head.split_once('[')).ok_or_else(wrong)?;
             let is_buffer = ty != "value";
             let element = Element::parse(if is_buffer { ty } else { "u8" }).ok_or_else(wrong)?;
-            Ok(Self { element, count: number(count)? as usize, fill: Fill::parse(fill)?, is_buffer })
+            let (count, fill) = (number(count)? as usize, Fill::parse(fill)?);
+            Ok(Self { element, count, fill, is_buffer, parts: Vec::new() })
         } else {
             let (ty, value) = word.split_once(':').ok_or_else(wrong)?;
             let element = Element::parse(ty).ok_or_else(wrong)?;
-            Ok(Self { element, count: 1, fill: Fill::list(value)?, is_buffer: false })
+            Ok(Self { element, count: 1, fill: Fill::list(value)?, is_buffer: false, parts: Vec::new() })
         }
     }
 
-    /// Its bytes, little-endian.
+    /// Its bytes, little-endian; addresses in them are 0.
     #[must_use]
     pub fn bytes(&self, seed: u64, position: usize) -> Vec<u8> {
         let lanes = self.count * self.element.lanes;
@@ -156,13 +182,33 @@ impl ArgumentLine {
             let random = xxh3_64_with_seed(&[position as u64, index].map(u64::to_le_bytes).concat(), seed);
             self.fill.push(self.element.lane, index, random, &mut bytes);
         }
+        for (number, (offset, part)) in self.parts.iter().enumerate() {
+            let part_bytes = if part.is_buffer {
+                vec![0; size_of::<u64>()]
+            } else {
+                part.bytes(seed, part_position(position, number))
+            };
+            bytes[*offset..*offset + part_bytes.len()].copy_from_slice(&part_bytes);
+        }
         bytes
     }
 
     fn value(&self, seed: u64, position: usize) -> Argument {
         let bytes = self.bytes(seed, position);
-        if self.is_buffer { Argument::Buffer(bytes) } else { Argument::Scalar(bytes) }
+        if self.is_buffer {
+            return Argument::Buffer(bytes);
+        }
+        let buffers = self.parts.iter().enumerate().filter(|(_, (_, part))| part.is_buffer);
+        let buffers: Vec<(usize, Vec<u8>)> = buffers
+            .map(|(number, (offset, part))| (*offset, part.bytes(seed, part_position(position, number))))
+            .collect();
+        if buffers.is_empty() { Argument::Scalar(bytes) } else { Argument::Structure(bytes, buffers) }
     }
+}
+
+/// What stands for the position of a part where random values are made: no argument's own.
+fn part_position(position: usize, number: usize) -> usize {
+    (position + 1) << 32 | number
 }
 
 impl Element {
@@ -343,6 +389,30 @@ mod tests {
         assert_ne!(line.bytes(1, 0), line.bytes(2, 0));
         assert_ne!(line.bytes(1, 0), line.bytes(1, 1));
         assert_eq!(line.bytes(1, 0), line.bytes(1, 0));
+    }
+
+    #[test]
+    fn values_hold_numbers_and_addresses() {
+        let line = LaunchLine::parse("k grid 1 block 1 args value[24]=zero@0=u8[3]=step:2@12=u32:7").unwrap();
+        let launch = line.launch(0);
+        let Argument::Structure(bytes, buffers) = &launch.args[0] else { panic!("a structure") };
+        assert_eq!(buffers, &[(0, vec![0, 2, 4])]);
+        let mut expected = vec![0; 24];
+        expected[12] = 7;
+        assert_eq!(bytes, &expected);
+        assert_eq!(bytes_of_plain("value[8]=zero@4=u32:9"), [0, 0, 0, 0, 9, 0, 0, 0]);
+        for word in
+            ["value[8]=zero@4=u64:1", "value[8]=zero@1=u8[9]=zero", "u32[4]=zero@0=u32:1", "value[8]=zero@4"]
+        {
+            assert!(ArgumentLine::parse(word).is_err(), "{word}");
+        }
+    }
+
+    fn bytes_of_plain(word: &str) -> Vec<u8> {
+        let Argument::Scalar(bytes) = ArgumentLine::parse(word).unwrap().value(0, 0) else {
+            panic!("no address")
+        };
+        bytes
     }
 
     #[test]

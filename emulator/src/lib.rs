@@ -17,6 +17,7 @@ pub mod launch_lines;
 mod layout;
 mod memory;
 mod module;
+mod observer;
 mod program;
 mod run;
 mod source;
@@ -26,8 +27,9 @@ mod uninterpreted;
 mod warp;
 
 pub use checks::{Checks, Finding, Report};
-pub use launch::{Argument, Launch, Limits, Options, Outcome, run};
+pub use launch::{Argument, Launch, Limits, Options, Outcome, run, run_observed};
 pub use module::{Entry, LoadError, Module, Parameter};
+pub use observer::{Observer, Step};
 pub use ptxopt_components::types::StateSpace;
 pub use stop::{Access, Place, Stop, Thread};
 pub use uninterpreted::{Effect, LogEntry, PrintArgument};

@@ -9,6 +9,7 @@ use crate::memory::races::Races;
 use crate::memory::written::Written;
 use crate::memory::{Allocations, Heap, Local, put_value};
 use crate::module::Module;
+use crate::observer::Observer;
 use crate::program::FormalPlace;
 use crate::stop::{Place, Stop, Thread};
 use crate::uninterpreted::LogEntry;
@@ -56,6 +57,8 @@ pub struct World<'m> {
     pub occurrences: AHashMap<(Thread, u64), u64>,
     /// What special registers say, by row.
     pub specials: Vec<Special>,
+    /// Who looks on.
+    pub observer: Option<&'m mut dyn Observer>,
     charged: u64,
 }
 
@@ -123,7 +126,12 @@ impl<'m> Machine<'m> {
     ///
     /// # Errors
     /// A launch that does not fit the kernel, or memory beyond the limit.
-    pub fn new(module: &'m Module, launch: &Launch, options: &Options) -> Result<Self, Stop> {
+    pub fn new(
+        module: &'m Module,
+        launch: &Launch,
+        options: &Options,
+        observer: Option<&'m mut dyn Observer>,
+    ) -> Result<Self, Stop> {
         let function = module
             .program
             .functions
@@ -147,6 +155,7 @@ impl<'m> Machine<'m> {
             reports_dropped: 0,
             occurrences: AHashMap::new(),
             specials: table(),
+            observer,
             charged: 0,
         };
         let mut machine = Self { world, function: function as u32, buffers: Vec::new() };
@@ -210,9 +219,8 @@ impl<'m> Machine<'m> {
 
     /// Makes buffers, and writes the parameters.
     fn make_arguments(&mut self, launch: &Launch) -> Result<(), Stop> {
-        let map = self.world.module.layout.map;
         let function = &self.world.module.program.functions[self.function as usize];
-        let mut next = map.buffers;
+        let mut next = self.world.module.layout.map.buffers;
         for ((argument, &place), formal) in
             launch.args.iter().zip(&function.parameters).zip(&function.header.parameters)
         {
@@ -221,14 +229,24 @@ impl<'m> Machine<'m> {
             };
             let bytes = match argument {
                 Argument::Buffer(bytes) => {
-                    let address = next.next_multiple_of(ALLOCATION_ALIGN);
-                    next = map.behind(address, bytes.len() as u64);
-                    self.world.charge(bytes.len() as u64)?;
-                    self.world.global.insert(address, bytes.clone());
-                    self.buffers.push(address);
+                    let address = self.make_buffer(bytes, &mut next)?;
                     address.to_le_bytes()[..size.min(8) as usize].to_vec()
                 }
                 Argument::Scalar(bytes) => bytes.clone(),
+                Argument::Structure(bytes, buffers) => {
+                    let mut bytes = bytes.clone();
+                    for (at, buffer) in buffers {
+                        let address = self.make_buffer(buffer, &mut next)?;
+                        let Some(to) = bytes.get_mut(*at..).and_then(|rest| rest.get_mut(..8)) else {
+                            return Err(bad(format!(
+                                "parameter `{}` has no room for an address at {at}",
+                                formal.name
+                            )));
+                        };
+                        to.copy_from_slice(&address.to_le_bytes());
+                    }
+                    bytes
+                }
             };
             if bytes.len() as u64 != size {
                 let (name, given) = (&formal.name, bytes.len());
@@ -241,6 +259,16 @@ impl<'m> Machine<'m> {
             params[address as usize..(address + size) as usize].copy_from_slice(&bytes);
         }
         Ok(())
+    }
+
+    /// Makes a buffer at `next` or behind it, and moves `next` on.
+    fn make_buffer(&mut self, bytes: &[u8], next: &mut u64) -> Result<u64, Stop> {
+        let address = next.next_multiple_of(ALLOCATION_ALIGN);
+        *next = self.world.module.layout.map.behind(address, bytes.len() as u64);
+        self.world.charge(bytes.len() as u64)?;
+        self.world.global.insert(address, bytes.to_vec());
+        self.buffers.push(address);
+        Ok(address)
     }
 
     /// Runs the grid: CTAs in the order of their ids, one at a time unless they wait for one another.

@@ -18,18 +18,26 @@ pub enum Fact {
     PostDominators,
     /// Live-in and live-out sets of blocks.
     Liveness,
+    /// Which registers and branches are uniform in a warp.
+    Uniformity,
     /// Nothing is dead: no instruction, no cycle, no block.
     NoDeadCode,
 }
 
 impl Fact {
     /// Every fact.
-    pub const ALL: [Self; 5] =
-        [Self::ControlFlow, Self::Loops, Self::PostDominators, Self::Liveness, Self::NoDeadCode];
+    pub const ALL: [Self; 6] = [
+        Self::ControlFlow,
+        Self::Loops,
+        Self::PostDominators,
+        Self::Liveness,
+        Self::Uniformity,
+        Self::NoDeadCode,
+    ];
 
     /// Whether the fact says something about instructions, and not only about blocks and edges.
     const fn follows_instructions(self) -> bool {
-        matches!(self, Self::Liveness | Self::NoDeadCode)
+        matches!(self, Self::Liveness | Self::Uniformity | Self::NoDeadCode)
     }
 }
 

@@ -8,7 +8,7 @@ use bevy_ecs::resource::Resource;
 use hashbrown::HashTable;
 use ptxopt_components::form::{Accepts, Form, FormFlags, Role, Slot, shape};
 use ptxopt_components::ids::{FormId, Id, Maybe, Span};
-use ptxopt_components::opcodes::{Effects, Opcodes, Row};
+use ptxopt_components::opcodes::{Effects, InFlight, Opcodes, Row};
 use ptxopt_components::types::{PtxType, StateSpace};
 
 /// What a module's `.version` and `.target` change about the meaning of instructions.
@@ -251,6 +251,7 @@ impl Mnemonic {
             }
         }
         flags.set(FormFlags::FLUSHES, dialect.flushes);
+        flags.set(FormFlags::CONVERTS, root == Opcodes::CONVERSION.as_bytes());
         let operands = match found {
             None => Operands::Unknown,
             Some((_, row)) if row.effects.contains(Effects::CALL) => Operands::Call,
@@ -260,6 +261,7 @@ impl Mnemonic {
         let pattern = Form {
             root: found.map_or(Opcodes::UNKNOWN_ROOT, |(root, _)| root),
             effects,
+            in_flight: found.map_or(InFlight::No, |(_, row)| row.in_flight),
             flags,
             space,
             types,

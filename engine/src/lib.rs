@@ -2,6 +2,8 @@
 //!
 //! The engine knows no particular phase; phases live in `ptxopt-systems` and meet in components.
 
+pub mod as_read;
+pub mod batches;
 pub mod bits;
 pub mod cfg;
 pub mod columns;

@@ -4,6 +4,7 @@
 //! rows `0..live` in place. Whatever goes wrong inside costs the batch its shard and nothing else: the caller throws
 //! it away and tries the functions one by one.
 
+use crate::as_read::AsRead;
 use crate::columns::{BlocksMut, Code, CodeObjectsMut, InstsMut, LiveRows, PoolsResource, VRegsMut};
 use crate::commit::{CommitScratch, commit};
 use crate::diagnostics::Diagnostic;
@@ -96,6 +97,9 @@ pub struct Shard {
     /// Whether systems look at the module's text: for dumps, and for names in remarks.
     wants_text: bool,
     wants_fingerprints: bool,
+    is_above_o1: bool,
+    /// Whether verifiers compare with what was read.
+    keeps_read: bool,
     /// Only functions with this fingerprint are worked on.
     selected: Option<u64>,
     /// By function of the batch, when they are wanted.
@@ -130,6 +134,7 @@ impl Shard {
         world.init_resource::<Violations>();
         world.init_resource::<LeftFunctions>();
         world.init_resource::<Dumps>();
+        world.init_resource::<AsRead>();
         world.insert_resource(Remarks { wanted: plan.remarks, all: Vec::new() });
         world.insert_resource(StepLog::new(plan.steps.len()));
         world.insert_resource(Fuel::new(plan.fuel));
@@ -143,8 +148,10 @@ impl Shard {
             schedule,
             limits: plan.limits,
             step_count: plan.steps.len(),
+            is_above_o1: plan.is_above_o1,
             wants_text: plan.remarks || plan.steps.iter().any(Step::dumps),
             wants_fingerprints: plan.remarks || plan.fingerprint.is_some(),
+            keeps_read: plan.verify > Verify::Off,
             selected: plan.fingerprint,
             fingerprints: Vec::new(),
             columns,
@@ -224,6 +231,7 @@ impl Shard {
         let mut left: Vec<Left> =
             by_reader.map(|(code, reason)| Left { code, reason: reason.to_string() }).collect();
         for (code, state) in staging.code_states.iter_mut().enumerate() {
+            state.flags.set(CodeFlags::ABOVE_O1, self.is_above_o1);
             let bytes = u64::from(staging.code_texts[code].insts_in) * TABLE_BYTES_PER_INST;
             if bytes > self.limits.memory && !state.flags.contains(CodeFlags::LEFT) {
                 state.flags |= CodeFlags::LEFT;
@@ -231,6 +239,9 @@ impl Shard {
             }
         }
         world.resource_mut::<LeftFunctions>().all = left;
+        if self.keeps_read {
+            world.resource_mut::<AsRead>().keep(staging, module.text);
+        }
         self.fingerprints.clear();
         if self.wants_fingerprints {
             let forms = world.resource::<FormTable>();
@@ -501,7 +512,8 @@ fn dump_code(code: Code, forms: Res<FormTable>, mut dumps: ResMut<Dumps>, number
     let mut writer = WriterScratch::default();
     let Dumps { source, text } = &mut *dumps;
     for function in code.view().functions() {
-        text.extend_from_slice(format!("// after phase {number} {name}\n").as_bytes());
+        let progress = function.state.progress;
+        text.extend_from_slice(format!("// after phase {number} {name}, progress {progress}\n").as_bytes());
         write_function(&function, &forms, source, &mut writer, text);
         text.extend_from_slice(b"\n\n");
     }

@@ -26,7 +26,7 @@ fn outcome(text: &str, given: &GivenLaunch) -> Outcome {
     };
     let options = ptxopt_emulator::Options {
         limits: Limits { steps: STEPS_MAX, ..Limits::default() },
-        checks: Checks { uninitialised: true, races: true, barrier_divergence: true },
+        checks: Checks { uninitialised: true, races: true, silent_writes: true, barrier_divergence: true },
         uninterpreted: false,
     };
     run(&module, &launch, &options)

@@ -8,12 +8,30 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::Builder;
+use walkdir::WalkDir;
 
 /// What temporary names start with. They do not end in `.ptx`, so a batch never takes one for an input.
 const TEMPORARY_PREFIX: &str = ".ptxopt-";
 
 /// The path that stands for standard input, or standard output.
 pub const STANDARD_STREAM: &str = "-";
+
+/// Whether a file in a folder is taken for a module.
+pub fn is_module(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ptx"))
+}
+
+/// The files among `paths`, and the modules in its folders, sorted.
+pub fn modules(paths: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in paths.iter().flat_map(|path| WalkDir::new(path).sort_by_file_name()) {
+        let entry = entry?;
+        if entry.file_type().is_file() && (entry.depth() == 0 || is_module(entry.path())) {
+            found.push(entry.into_path());
+        }
+    }
+    Ok(found)
+}
 
 /// Reads a file, or standard input.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {

@@ -10,6 +10,7 @@
 use crate::options::Options;
 use crate::report::{FunctionLeft, ModuleReport, PhaseTime, Status};
 use crate::standard::{self, ORDER};
+use ptxopt_engine::batches::cut;
 use ptxopt_engine::diagnostics::{Diagnostic, Diagnostics};
 use ptxopt_engine::log::{Remark, StepStats};
 use ptxopt_engine::phase::{Plan, Step};
@@ -18,10 +19,6 @@ use ptxopt_engine::ptx::writer::assemble;
 use ptxopt_engine::shard::{BatchError, BatchOutput, FunctionOutput, Shard};
 use rayon::prelude::*;
 use std::sync::Mutex;
-
-/// Instructions at which a batch is full. One function at a time costs 1.28 times, everything at once 1.23 times,
-/// what batches of 1,000 to 8,000 instructions cost.
-const BATCH_INSTS: usize = 4096;
 
 /// Shards kept for the next call.
 const SHARDS_KEPT_MAX: usize = 64;
@@ -94,23 +91,6 @@ fn run(module: &Module<'_>, plan: &Plan, key: Option<u64>) -> Result<Output, Dia
         outputs.push(result?);
     }
     Ok(join(module, plan, outputs))
-}
-
-/// Cuts the functions into batches at function boundaries. A function that is larger is its own batch.
-fn cut(functions: &[FunctionText]) -> Vec<&[FunctionText]> {
-    let mut batches = Vec::new();
-    let (mut first, mut insts) = (0, 0);
-    for (at, function) in functions.iter().enumerate() {
-        if insts > 0 && insts + function.inst_count_max > BATCH_INSTS {
-            batches.push(&functions[first..at]);
-            (first, insts) = (at, 0);
-        }
-        insts += function.inst_count_max;
-    }
-    if first < functions.len() {
-        batches.push(&functions[first..]);
-    }
-    batches
 }
 
 /// Runs a batch; where a phase fails, its functions one by one.

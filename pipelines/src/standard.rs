@@ -5,8 +5,9 @@ use crate::options::{OptLevel, Options, VerifyLevel};
 use crate::table::{self, Does, PhaseNumber, PhaseRow, system};
 use ptxopt_engine::phase::{Edge, Limits, Phase, Plan, Step, Verify};
 use ptxopt_systems::{
-    analyze_control_flow, analyze_liveness, check, dump_graph, eliminate_dead, loops, optimize_branches,
-    post_dominators, report_registers, simplify_loops, split_at_control_flow, sweep,
+    advance_progress, analyze_control_flow, analyze_liveness, analyze_uniformity, check, dump_graph,
+    eliminate_dead, loops, optimize_branches, post_dominators, report_code, simplify_loops,
+    split_at_control_flow, sweep,
 };
 
 /// A step without a system of its own: its verifiers are what it is for.
@@ -17,6 +18,7 @@ static INSPECTION: Phase =
 static ANALYSES: &[&Phase] = &[
     &analyze_control_flow::ANALYSIS,
     &analyze_liveness::PHASE,
+    &analyze_uniformity::ANALYSIS,
     &loops::ANALYSIS,
     &post_dominators::ANALYSIS,
 ];
@@ -44,6 +46,11 @@ pub const ORDER: &[Edge] = &[
         reason: "predicates of deleted branches, and blocks that nothing leads to, are left to dead-code elimination",
     },
     Edge {
+        before: "SetControlFlowOpLastInBB",
+        after: "AnalyzeUniformsForSpeculation",
+        reason: "live sets are kept at block boundaries, and a split of the warp is the end of its block",
+    },
+    Edge {
         before: "OriPerformLiveDeadFourth",
         after: "FinalInspectionPass",
         reason: "the inspection sees the code that is written",
@@ -58,10 +65,13 @@ fn phase_of(key: &str) -> &'static Phase {
         system::ELIMINATE_DEAD_SIMPLE => &eliminate_dead::SIMPLE,
         system::OPTIMIZE_BRANCHES => &optimize_branches::PHASE,
         system::ELIMINATE_DEAD => &eliminate_dead::FULL,
+        system::ANALYZE_UNIFORMITY => &analyze_uniformity::PHASE,
         system::SIMPLIFY_LOOPS => &simplify_loops::PHASE,
         system::SWEEP => &sweep::PHASE,
-        system::REPORT_INITIAL => &report_registers::INITIAL,
-        system::REPORT => &report_registers::PHASE,
+        system::BACK_COPIES => &advance_progress::BACK_COPIES,
+        system::LEGALIZATION => &advance_progress::LEGALIZATION,
+        system::REPORT_INITIAL => &report_code::INITIAL,
+        system::REPORT => &report_code::PHASE,
         _ => &INSPECTION,
     }
 }
@@ -110,6 +120,7 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
             VerifyLevel::Fast => Verify::Fast,
             VerifyLevel::Full => Verify::Full,
         },
+        is_above_o1: options.level > OptLevel::O1,
         fuel: options.bisect,
         remarks: options.remarks,
         fingerprint: options.fingerprint_filter,

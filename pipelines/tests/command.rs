@@ -197,7 +197,13 @@ fn opt_prints_the_figures_asked_for() {
 fn opt_dumps_after_a_phase() {
     let place = Place::new(&[("in.ptx", KERNEL)]);
     let outcome = place.run("opt in.ptx -o out.ptx --knob DUMPIR=SetControlFlowOpLastInBB").expect(0);
-    outcome.says("SetControlFlowOpLastInBB").says("mul.lo.s32");
+    outcome.says("SetControlFlowOpLastInBB, progress 0\n").says("mul.lo.s32");
+    for (phase, progress) in
+        [("OriBackCopyPropagate", 9), ("SetAfterLegalization", 19), ("UpdateAfterFormatCodeList", 19)]
+    {
+        let outcome = place.run(&format!("opt in.ptx -o out.ptx --knob DUMPIR={phase}")).expect(0);
+        outcome.says(&format!("{phase}, progress {progress}\n"));
+    }
 }
 
 #[test]
@@ -277,6 +283,22 @@ fn analyze_tells_several_things_apart() {
     let outcome = place.run("analyze a.ptx --function other --print rpo");
     assert_eq!(outcome.status, Some(1));
     assert!(outcome.stderr.contains("no function is called `other`"), "{}", outcome.stderr);
+}
+
+#[test]
+fn profile_draws_where_the_time_goes() {
+    let place = Place::new(&[("in/a.ptx", LOOP), ("in/broken.ptx", "oops")]);
+    let outcome = place.run("profile in -j 1 --seconds 1 --flamegraph drawn.svg");
+    assert_eq!(outcome.status, Some(1), "one module is broken");
+    assert!(outcome.stderr.contains("broken.ptx"), "{}", outcome.stderr);
+    assert!(outcome.stdout.starts_with("1 modules "), "{}", outcome.stdout);
+    assert!(
+        outcome.stdout.contains("\nby file, ") && outcome.stdout.contains("engine/src/"),
+        "{}",
+        outcome.stdout
+    );
+    let drawing = fs::read_to_string(place.path("drawn.svg")).unwrap();
+    assert!(drawing.contains("<svg") && drawing.contains("optimize"), "no flame graph");
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! Dump registers: live sets and register pressure at a point of the pipeline.
+//! Dump registers: live sets, register pressure and uniformity at a point of the pipeline.
 //!
-//! Source phase  none: `ptxopt analyze --print liveness,pressure`
+//! Source phase  none: `ptxopt analyze --print liveness,pressure,uniformity`
 //! Reads         Blocks, Insts, VRegs, LiveSets
 //! Writes        Dumps
-//! Needs         control-flow facts, live sets
+//! Needs         control-flow facts, live sets, uniformity
 //! Leaves        nothing
 //! Breaks        nothing
 //! Cost          the text
@@ -16,6 +16,7 @@ use ptxopt_engine::columns::Code;
 use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets};
 use ptxopt_engine::dataflow::pressure::{LiveRegisters, Pressure, measure};
 use ptxopt_engine::dataflow::print;
+use ptxopt_engine::dataflow::uniformity::{self, Uniformities};
 use ptxopt_engine::facts::Fact;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::log::Dumps;
@@ -43,6 +44,28 @@ pub static PRESSURE: Phase = Phase {
     },
     ..LIVENESS
 };
+
+/// Which registers and branches are uniform.
+pub static UNIFORMITY: Phase = Phase {
+    needs: &[Fact::ControlFlow, Fact::Uniformity],
+    install: |slot| {
+        slot.init_resource::<Uniformities>();
+        slot.add(dump_uniformity);
+    },
+    ..LIVENESS
+};
+
+fn dump_uniformity(code: Code, forms: Res<FormTable>, verdicts: Res<Uniformities>, mut dumps: ResMut<Dumps>) {
+    let mut text = String::new();
+    for function in code.view().functions() {
+        if let Some(verdicts) =
+            verdicts.get(function.code).filter(|_| !function.state.flags.contains(CodeFlags::LEFT))
+        {
+            uniformity::print::write(&function, &forms, &dumps.source, verdicts, &mut text);
+        }
+    }
+    dumps.text.extend_from_slice(text.as_bytes());
+}
 
 fn dump_liveness(code: Code, sets: Res<LiveSets>, mut dumps: ResMut<Dumps>) {
     each(code, &sets, &mut dumps, print::liveness);

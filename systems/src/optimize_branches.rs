@@ -55,7 +55,7 @@ pub const PHASE: Phase = Phase {
     name: "optimize_branches",
     needs: &[Fact::ControlFlow],
     gives: &[],
-    breaks: &[Fact::ControlFlow, Fact::Liveness],
+    breaks: &[Fact::ControlFlow, Fact::Liveness, Fact::Uniformity],
     required: false,
     install: |slot| slot.add(run),
 };

@@ -54,7 +54,7 @@ pub const PHASE: Phase = Phase {
     name: "simplify_loops",
     needs: &[Fact::Loops],
     gives: &[],
-    breaks: &[Fact::ControlFlow, Fact::Loops, Fact::PostDominators, Fact::Liveness],
+    breaks: &[Fact::ControlFlow, Fact::Loops, Fact::PostDominators, Fact::Liveness, Fact::Uniformity],
     required: false,
     install: |slot| {
         slot.init_resource::<LoopNests>();

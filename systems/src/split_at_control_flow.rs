@@ -32,7 +32,7 @@ pub const PHASE: Phase = Phase {
     name: "split_at_control_flow",
     needs: &[],
     gives: &[],
-    breaks: &[Fact::ControlFlow, Fact::Liveness],
+    breaks: &[Fact::ControlFlow, Fact::Liveness, Fact::Uniformity],
     required: true,
     install: |slot| slot.add(run),
 };

@@ -24,7 +24,7 @@ pub const PHASE: Phase = Phase {
     name: "sweep",
     needs: &[],
     gives: &[],
-    breaks: &[Fact::Liveness],
+    breaks: &[Fact::Liveness, Fact::Uniformity],
     required: true,
     install: |slot| slot.add(run),
 };

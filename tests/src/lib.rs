@@ -4,6 +4,7 @@
 pub mod clock;
 pub mod cubin;
 pub mod generated;
+pub mod gpu;
 pub mod mistakes;
 pub mod modules;
 pub mod mutate;

@@ -39,6 +39,12 @@ const PTX_FLAGS: &[&str] = &[
     "-",
 ];
 
+/// Kernels of the corpus whose results no two machines share, and why.
+pub const ORDER_DEPENDENT: &[(&str, &str)] = &[
+    ("bfs_queue", "the order of the queue is that of the threads"),
+    ("union_edges", "which of several right forests comes out depends on the order of the threads"),
+];
+
 /// Exit status of a program whose kernel uses what has no native twin.
 const NO_TWIN: i32 = 3;
 

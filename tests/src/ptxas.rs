@@ -89,7 +89,7 @@ impl Ptxas {
             return Ok(());
         }
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
-        self.run(text, flags, mode, &folder.path().join("cubin"))?;
+        self.run(text, flags, mode, SECONDS_MAX, &folder.path().join("cubin"))?;
         self.remember(key);
         Ok(())
     }
@@ -106,7 +106,7 @@ impl Ptxas {
         if self.is_known(key) {
             return Ok(true);
         }
-        let (one, other) = (self.assemble(one, flags)?, self.assemble(other, flags)?);
+        let (one, other) = (self.cubin(one, flags, SECONDS_MAX)?, self.cubin(other, flags, SECONDS_MAX)?);
         let code = |file| code_sections(file).expect("the assembler writes ELF files");
         let is_same = code(&one) == code(&other);
         if is_same {
@@ -115,10 +115,17 @@ impl Ptxas {
         Ok(is_same)
     }
 
-    fn assemble(&self, text: &[u8], flags: &Flags) -> Result<Vec<u8>, String> {
+    /// The machine code of `text`, made within `seconds` of CPU time.
+    ///
+    /// # Errors
+    /// The messages of the assembler; how it ended where it has none.
+    ///
+    /// # Panics
+    /// When it cannot be run.
+    pub fn cubin(&self, text: &[u8], flags: &Flags, seconds: u32) -> Result<Vec<u8>, String> {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let path = folder.path().join("cubin");
-        self.run(text, flags, Mode::Assemble, &path)?;
+        self.run(text, flags, Mode::Assemble, seconds, &path)?;
         Ok(fs::read(path).expect("the assembler wrote its output"))
     }
 
@@ -133,11 +140,11 @@ impl Ptxas {
         known.file.write_all(format!("{key:032x}\n").as_bytes()).expect("the cache folder can be written");
     }
 
-    fn run(&self, text: &[u8], flags: &Flags, mode: Mode, output: &Path) -> Result<(), String> {
+    fn run(&self, text: &[u8], flags: &Flags, mode: Mode, seconds: u32, output: &Path) -> Result<(), String> {
         let input = output.with_extension("ptx");
         fs::write(&input, text).expect("the temporary folder can be written");
         let kind = if mode == Mode::Check { "compute" } else { "sm" };
-        let limited = format!("ulimit -v {MEMORY_MAX_KIB}; ulimit -t {SECONDS_MAX}; exec \"$0\" \"$@\"");
+        let limited = format!("ulimit -v {MEMORY_MAX_KIB}; ulimit -t {seconds}; exec \"$0\" \"$@\"");
         let mut command = Command::new("sh");
         command.arg("-c").arg(limited).arg(&self.binary);
         command.arg(format!("-arch={kind}_{}", flags.arch)).args(&flags.others);

@@ -4,7 +4,7 @@
 use ptxopt_emulator::launch_lines::{Lane, LaunchLine};
 use ptxopt_emulator::{Module, Options, run};
 use ptxopt_tests::modules::{expect_none, in_parallel, tests_folder};
-use ptxopt_tests::native::{Kernel, Source, clang};
+use ptxopt_tests::native::{Kernel, ORDER_DEPENDENT, Source, clang};
 use ptxopt_tests::say::say;
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,12 +18,6 @@ const NO_TWIN: &[&str] = &[
     "matmul_wmma",
     "mbarrier_pipeline",
     "quantise",
-];
-
-/// Kernels that are not compared, and why.
-const NOT_COMPARED: &[(&str, &str)] = &[
-    ("bfs_queue", "the order of the queue is that of the threads"),
-    ("union_edges", "which of several right forests comes out depends on the order of the threads"),
 ];
 
 /// Kernels that must be compared, at least.
@@ -91,7 +85,7 @@ fn compare(clang: &str, source: &Source, folder: &Path) -> Vec<(String, Outcome)
         };
         for kernel in source.kernels() {
             let name = kernel.line.entry.clone();
-            let outcome = if NOT_COMPARED.iter().any(|(other, _)| *other == name) {
+            let outcome = if ORDER_DEPENDENT.iter().any(|(other, _)| *other == name) {
                 Outcome::NotCompared
             } else {
                 match difference(kernel, &program, &module) {

@@ -7,7 +7,7 @@
 mod row;
 mod rows;
 
-pub use row::{Effects, Row, row};
+pub use row::{Effects, InFlight, Row, row};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -55,6 +55,8 @@ static OPCODES: LazyLock<Opcodes> = LazyLock::new(Opcodes::index);
 impl Opcodes {
     /// The root number of instructions that are not in the table.
     pub const UNKNOWN_ROOT: u16 = 0xFFF;
+    /// The root of conversions, whose registers may be wider than its types.
+    pub const CONVERSION: &str = "cvt";
 
     /// The table.
     #[must_use]

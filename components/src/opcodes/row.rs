@@ -84,6 +84,31 @@ impl Effects {
     }
 }
 
+/// What an instruction has to do with registers that hardware uses after an instruction has issued (ISA, `wgmma` and
+/// `tcgen05` families: such a register is not accessed before the wait).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum InFlight {
+    /// Nothing.
+    #[default]
+    No,
+    /// Its vectors of registers are in use until its group has been waited for (`wgmma.mma_async`).
+    UntilGroup,
+    /// Its vector is written until `tcgen05.wait::ld`.
+    UntilLoadWait,
+    /// Its vector is read until `tcgen05.wait::st`.
+    UntilStoreWait,
+    /// Orders register accesses before it with the groups behind it (`wgmma.fence`).
+    Fence,
+    /// Makes a group of what was issued and is in none yet.
+    Commit,
+    /// Waits until at most as many groups are pending as its operand says.
+    GroupWait,
+    /// Waits for every load.
+    LoadWait,
+    /// Waits for every store.
+    StoreWait,
+}
+
 /// A row of the opcode table: the instructions that match `pattern` take `signature` and have `effects`.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
@@ -93,10 +118,20 @@ pub struct Row {
     pub signature: &'static str,
     /// What it does beside writing its results.
     pub effects: Effects,
+    /// What it has to do with registers in flight.
+    pub in_flight: InFlight,
+}
+
+impl Row {
+    /// The row, with what it has to do with registers in flight.
+    #[must_use]
+    pub const fn with(self, in_flight: InFlight) -> Self {
+        Self { in_flight, ..self }
+    }
 }
 
 /// Writes a [`Row`] in table position.
 #[must_use]
 pub const fn row(pattern: &'static str, signature: &'static str, effects: Effects) -> Row {
-    Row { pattern, signature, effects }
+    Row { pattern, signature, effects, in_flight: InFlight::No }
 }

@@ -87,7 +87,7 @@ impl Exec<'_, '_> {
             self.check_written(access, lane);
         }
         if self.cta.races.is_some() {
-            self.check_races(access, lane, manner);
+            self.check_races(access, lane, manner, false);
         }
         Ok(read)
     }
@@ -101,15 +101,19 @@ impl Exec<'_, '_> {
         bytes: &[u8],
         manner: Manner,
     ) -> Result<(), Stop> {
-        match self.find(access, lane, true) {
-            Some(to) => to.copy_from_slice(bytes),
+        let is_silent = match self.find(access, lane, true) {
+            Some(to) => {
+                let is_silent = to == bytes;
+                to.copy_from_slice(bytes);
+                is_silent
+            }
             None => return Err(self.out_of_bounds(access, lane)),
-        }
+        };
         if self.world.options.checks.uninitialised {
             self.note_written(access, lane);
         }
         if self.cta.races.is_some() {
-            self.check_races(access, lane, manner);
+            self.check_races(access, lane, manner, is_silent && !manner.is_atomic);
         }
         Ok(())
     }
@@ -165,7 +169,7 @@ impl Exec<'_, '_> {
     }
 
     #[cold]
-    fn check_races(&mut self, access: Access, lane: usize, manner: Manner) {
+    fn check_races(&mut self, access: Access, lane: usize, manner: Manner, is_silent: bool) {
         let is_shared = access.space == StateSpace::Shared;
         if !is_shared && access.space != StateSpace::Global {
             return;
@@ -174,7 +178,8 @@ impl Exec<'_, '_> {
         let thread = self.warp.first_thread + lane as u32;
         let Some(races) = &mut self.cta.races else { return };
         let found = races.access(is_shared, (access.address, access.bytes), manner, (thread, line));
-        if let Some((other, line)) = found {
+        let counts = !is_silent || self.world.options.checks.silent_writes;
+        if let Some((other, line)) = found.filter(|_| counts) {
             let other = Place { thread: self.world.thread(self.cta.id, other), line };
             self.report(Finding::Race { access, other }, lane as u32);
         }

@@ -23,6 +23,7 @@ pub use values::SOURCES_MAX;
 use crate::lanes::Lanes;
 use crate::memory::races::Races;
 use crate::memory::written::Written;
+use crate::observer::Step;
 use crate::program::{Kind, Program};
 use crate::run::World;
 use crate::stop::Stop;
@@ -126,7 +127,10 @@ impl<'r, 'm> Exec<'r, 'm> {
             let Some(at) = self.warp.pick() else { return Ok(Pause::Blocked) };
             let meeting = self.warp.meeting(at);
             self.group = self.warp.groups.swap_remove(at);
-            let result = self.run_group(meeting);
+            let result = match self.world.observer {
+                None => self.run_group::<false>(meeting),
+                Some(_) => self.run_group::<true>(meeting),
+            };
             if self.group.mask != 0 {
                 self.warp.groups.push(self.group);
             }
@@ -138,7 +142,8 @@ impl<'r, 'm> Exec<'r, 'm> {
     }
 
     /// Runs the group until it meets another, splits, waits, or the warp's turn ends.
-    fn run_group(&mut self, meeting: u32) -> Result<(), Stop> {
+    /// With `WATCHED` the observer sees each operation.
+    fn run_group<const WATCHED: bool>(&mut self, meeting: u32) -> Result<(), Stop> {
         let program = self.program;
         let is_alone = self.warp.groups.is_empty();
         let limit = self.world.options.limits.steps;
@@ -153,6 +158,9 @@ impl<'r, 'm> Exec<'r, 'm> {
                 None => self.group.mask,
                 Some(slot) => self.guarded(slot, op.guard.negated),
             };
+            if WATCHED {
+                self.show(mask);
+            }
             let next = match &op.kind {
                 _ if mask == 0 => {
                     self.group.pc += 1;
@@ -170,6 +178,18 @@ impl<'r, 'm> Exec<'r, 'm> {
             if next == Next::Choose || self.group.pc == meeting || is_over || self.group.mask == 0 {
                 return Ok(());
             }
+        }
+    }
+
+    /// Shows the operation to the observer.
+    fn show(&mut self, mask: u32) {
+        let Group { function, base, mask: lanes, .. } = self.group;
+        let slots = self.program.functions[function as usize].slots;
+        let registers = &self.warp.registers[base as usize..(base + slots) as usize];
+        let (ctaid, first_thread) = (self.cta.id, self.warp.first_thread);
+        if let Some(observer) = &mut self.world.observer {
+            let (offset, guarded) = (self.offset, mask);
+            observer.step(Step { ctaid, first_thread, function, base, offset, lanes, guarded, registers });
         }
     }
 

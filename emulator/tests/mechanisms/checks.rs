@@ -11,7 +11,7 @@ fn uninitialised(body: &str, threads: u32) -> Vec<Report> {
 }
 
 fn races(body: &str, threads: u32) -> Vec<Report> {
-    let checks = Checks { races: true, ..Checks::default() };
+    let checks = Checks { races: true, silent_writes: true, ..Checks::default() };
     let outcome = run_with(&kernel(body), threads, threads as usize, &with_checks(checks));
     assert_eq!(outcome.stop, None);
     outcome.reports
@@ -96,8 +96,17 @@ fn atomics_do_not_race_with_one_another() {
 }
 
 #[test]
-fn equal_values_race_too() {
-    assert_eq!(races("st.global.u32 [%out], 5; ret;", 2).len(), 1);
+fn equal_values_race_where_silent_writes_count() {
+    let body = "st.global.u32 [%out], 5; ret;";
+    assert_eq!(races(body, 2).len(), 1);
+    let found = |body: &str| {
+        let checks = Checks { races: true, ..Checks::default() };
+        run_with(&kernel(body), 2, 1, &with_checks(checks)).reports
+    };
+    assert_eq!(found(body), []);
+    // The first write changes what the second thread reads or writes.
+    assert_eq!(found("st.global.u32 [%out], 5; ld.global.u32 %r1, [%out]; ret;").len(), 1);
+    assert_eq!(found("st.global.u32 [%out], %t; add.u32 %t, %t, 1; st.global.u32 [%out], %t; ret;").len(), 2);
     assert_eq!(races("ld.global.u32 %r1, [%out]; ret;", 2), []);
 }
 

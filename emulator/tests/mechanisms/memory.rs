@@ -1,7 +1,7 @@
 //! Spaces, initialisers, addresses, vectors.
 
 use crate::{HEADER, each, kernel, load, run_plain, words};
-use ptxopt_emulator::{Argument, Launch, Module, Options, run};
+use ptxopt_emulator::{Argument, Launch, Module, Options, Stop, run};
 
 #[test]
 fn narrow_loads_extend_into_wide_registers() {
@@ -152,6 +152,27 @@ fn parameters_are_read_by_name_and_by_address() {
     let outcome = run(&module, &launch, &Options::default());
     assert_eq!(outcome.stop, None);
     assert_eq!(crate::words_of(&outcome), [2, 3, 1, 260]);
+}
+
+#[test]
+fn a_structure_holds_addresses_of_buffers() {
+    let text = ".version 8.0 .target sm_90 .address_size 64
+        .visible .entry k(.param .u64 out, .param .align 8 .b8 s[24]) { .reg .b64 %rd<4>; .reg .b32 %r<6>;
+        ld.param.u64 %rd1, [out]; ld.param.u64 %rd2, [s+8]; ld.param.u32 %r1, [s+16]; ld.global.u32 %r2, [%rd2+4];
+        st.global.v2.u32 [%rd1], {%r1, %r2}; st.global.u32 [%rd2], 9; ret; }";
+    let module = Module::load(text.as_bytes()).unwrap();
+    let launch = |at: usize| {
+        let mut bytes = vec![0; 24];
+        bytes[16] = 7;
+        let buffer = [1u32, 2].iter().flat_map(|word| word.to_le_bytes()).collect();
+        let args = vec![Argument::Buffer(vec![0; 8]), Argument::Structure(bytes, vec![(at, buffer)])];
+        Launch { entry: "k".to_owned(), grid: [1; 3], block: [1; 3], shared_bytes: 0, args }
+    };
+    let outcome = run(&module, &launch(8), &Options::default());
+    assert_eq!((outcome.stop.clone(), crate::words_of(&outcome)), (None, vec![7, 2]));
+    assert_eq!(outcome.buffers[1], [9, 0, 0, 0, 2, 0, 0, 0]);
+    let outcome = run(&module, &launch(17), &Options::default());
+    assert!(matches!(outcome.stop, Some(Stop::BadLaunch(_))), "{:?}", outcome.stop);
 }
 
 #[test]

@@ -15,11 +15,14 @@ use super::ranks::{Ranks, rank};
 use crate::facts::{CodeFacts, Fact};
 use crate::forms::FormTable;
 use crate::tables::CodeTables;
-use ptxopt_components::block::{BlockFlags, BlockHead, BlockMarks, BlockOrder};
+use ptxopt_components::block::{BlockEdges, BlockFlags, BlockHead, BlockMarks, BlockOrder};
 use ptxopt_components::code_object::{CodeFlags, CodeState};
 use ptxopt_components::ids::{BlockId, CodeId, Id, Maybe};
 use ptxopt_components::instruction::{InstHead, Marks};
 use ptxopt_components::opcodes::Effects;
+
+/// The latest progress at which a function may be marked as a small kernel.
+const SMALL_KERNEL_PROGRESS_MAX: u32 = 12;
 
 /// What the analysis reads and writes of one function.
 pub struct Annotated<'a> {
@@ -89,9 +92,19 @@ fn run(
     state.flags.set(CodeFlags::RPO_VIOLATION, violates);
     state.flags.set(CodeFlags::EARLY_EXIT_SEEN, leaves_early);
     state.flags.set(CodeFlags::REBUILD_RESULT, is_whole_rebuild);
+    if is_whole_rebuild && is_small_kernel(state, graph) {
+        state.flags |= CodeFlags::SMALL_KERNEL;
+    }
     state.flags -= CodeFlags::REENTRANCY_GUARD;
     facts.computed(Fact::ControlFlow, state);
     true
+}
+
+/// The documents' test for the small-kernel path, by which the field at +1552 counts progress.
+fn is_small_kernel(state: &CodeState, graph: Graph<'_>) -> bool {
+    let is_alone = |row: &BlockEdges| row.preds.is_empty() && row.succs.is_empty();
+    let is_early = state.progress <= SMALL_KERNEL_PROGRESS_MAX;
+    state.flags.contains(CodeFlags::ABOVE_O1) && is_early && graph.edges.iter().any(is_alone)
 }
 
 /// Computes ranks, dominators and loops. Says whether some loop's interval of ranks is not its body.

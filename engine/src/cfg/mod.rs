@@ -4,6 +4,7 @@ pub mod analyze;
 pub mod build;
 pub mod dominators;
 pub mod dump;
+pub mod figures;
 pub mod graph;
 pub mod loops;
 pub mod nest;

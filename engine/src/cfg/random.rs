@@ -4,11 +4,11 @@
 //! reachability by their definitions.
 
 use super::analyze::{AnalysisScratch, annotate};
-use super::graph::Graph;
+use super::graph::{Edges, Graph};
 use super::nest::{LoopNest, NestScratch, build_nest};
 use super::post_dominators::{PostDominatorScratch, PostDominators, find_post_dominators};
-use ptxopt_components::block::{BlockEdges, BlockFlags, BlockHead, BlockOrder};
-use ptxopt_components::ids::{BlockId, Id, LoopId, Span};
+use ptxopt_components::block::{BlockFlags, BlockHead, BlockOrder};
+use ptxopt_components::ids::{BlockId, Id, LoopId};
 use std::collections::BTreeSet;
 
 /// Splitmix64: small, and the same everywhere.
@@ -39,32 +39,15 @@ impl Random {
 pub struct Sample {
     pub succs: Vec<Vec<usize>>,
     pub leaves: Vec<bool>,
-    rows: Vec<BlockEdges>,
-    pool: Vec<BlockId>,
+    edges: Edges,
 }
 
 impl Sample {
     /// The graph with these successor lists; blocks without successors leave, and those that `also` says.
     pub fn new(succs: Vec<Vec<usize>>, also: impl Fn(usize) -> bool) -> Self {
         let count = succs.len();
-        let mut pool = Vec::new();
-        let mut rows = vec![BlockEdges::default(); count];
-        let mut preds = vec![Vec::new(); count];
-        for (block, targets) in succs.iter().enumerate() {
-            let first = pool.len();
-            for &target in targets {
-                pool.push(BlockId::new(target));
-                preds[target].push(BlockId::new(block));
-            }
-            rows[block].succs = Span::between(first, pool.len());
-        }
-        for (block, preds) in preds.iter().enumerate() {
-            let first = pool.len();
-            pool.extend(preds);
-            rows[block].preds = Span::between(first, pool.len());
-        }
         let leaves = (0..count).map(|block| succs[block].is_empty() || also(block)).collect();
-        Self { succs, leaves, rows, pool }
+        Self { edges: Edges::from_succs(&succs), succs, leaves }
     }
 
     /// A random graph of `count` blocks. Block 0 is never a target.
@@ -114,7 +97,7 @@ impl Sample {
     }
 
     pub fn graph(&self) -> Graph<'_> {
-        Graph { edges: &self.rows, pool: &self.pool }
+        self.edges.graph()
     }
 }
 

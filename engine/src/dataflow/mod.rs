@@ -4,4 +4,5 @@ pub mod dominance;
 pub mod liveness;
 pub mod pressure;
 pub mod print;
+pub mod uniformity;
 pub mod uninitialised;

@@ -130,7 +130,7 @@ fn add_folder(root: &Path, out: &Path, out_entry: &Path, plan: &mut Plan) {
     let walk = WalkDir::new(root).follow_links(true).sort_by_file_name();
     for entry in walk.into_iter().filter_entry(|entry| !is_output(entry)) {
         match entry {
-            Ok(entry) if entry.file_type().is_file() && is_module(entry.path()) => {
+            Ok(entry) if entry.file_type().is_file() && files::is_module(entry.path()) => {
                 let relative = entry.path().strip_prefix(root).expect("the walk starts at the root");
                 let size = entry.metadata().map_or(0, |metadata| metadata.len());
                 plan.jobs.push(Job { input: entry.path().to_owned(), output: out.join(relative), size });
@@ -142,10 +142,6 @@ fn add_folder(root: &Path, out: &Path, out_entry: &Path, plan: &mut Plan) {
             }
         }
     }
-}
-
-fn is_module(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ptx"))
 }
 
 /// Refuses what would lose a file, and drops inputs that are named twice.

@@ -1,21 +1,16 @@
 //! Launches for kernels that nobody described: from the signature, from how the code uses each parameter, and from
 //! what running shows.
 //!
-//! A parameter is a pointer where it says so (`.ptr`) or where its value reaches an address; everything else is a
-//! number. Buffers start small and grow where the kernel reaches behind their end; numbers start at what fits such
-//! buffers. What is found is a launch line, so it can be written down.
+//! Eight bytes of the parameters are an address where they say so (`.ptr`), where the code puts them into an address, see
+//! [`super::uses`], or where running shows it: numbers that no buffer has as its address stand in all places that are in
+//! doubt, and an access next to one of these gives its place away. Everything else is a number. Buffers start small and
+//! grow where the kernel reaches behind their end; numbers start at what fits such buffers. What is found is a launch
+//! line, so it can be written down.
 
+use super::uses::{self, Place, Uses};
 use super::{CheckOptions, run_one};
-use ptxopt_components::form::Role;
-use ptxopt_components::ids::{Id, InstId, VRegId};
-use ptxopt_components::operand::OperandKind;
 use ptxopt_emulator::launch_lines::{ArgumentLine, Element, Fill, Lane, LaunchLine};
-use ptxopt_emulator::{Entry, Module, StateSpace, Stop};
-use ptxopt_engine::forms::FormTable;
-use ptxopt_engine::ptx::reader::{ReaderScratch, read};
-use ptxopt_engine::ptx::scan;
-use ptxopt_engine::tables::CodeTables;
-use ptxopt_engine::view::FunctionView;
+use ptxopt_emulator::{Entry, Module, Parameter, StateSpace, Stop};
 
 /// Bytes of a buffer at first.
 const BUFFER_BYTES: usize = 1 << 14;
@@ -29,12 +24,46 @@ const BLOCK: [u32; 3] = [64, 1, 1];
 const GRID: [u32; 3] = [2, 1, 1];
 /// Launches that are tried before a kernel is given up.
 const TRIES_MAX: usize = 40;
+/// Thread-instructions of a launch that is tried: so many, and so many tries, are some seconds at most.
+const STEPS_MAX: u64 = 1_000_000;
+/// Launches that look for addresses: each finds one.
+const PROBES_MAX: usize = 64;
+/// The numbers of a probe, one a place: `PROBE_FIRST + n * PROBE_STEP + 64`. So far apart that an index does not lead from
+/// one to another, and above every address that the emulator gives out. Their low half is a fair count.
+const PROBE_FIRST: u64 = 1 << 60;
+const PROBE_STEP: u64 = 1 << 44;
+const PROBE_LOW: u64 = 64;
 
 /// What integers and buffers hold, tried in order: kernels index with both.
 const CONTENTS: [(u64, Fill); 4] =
     [(64, Fill::Below(16)), (16, Fill::Below(4)), (1, Fill::Zero), (64, Fill::Real(true))];
 
-/// A launch line under which `entry` runs to its end, or to a trap of its own.
+/// How wide a launch is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// Several warps in several blocks.
+    Several,
+    /// One warp.
+    Warp,
+    /// One thread, or the block that the kernel asks for.
+    Thread,
+}
+
+impl Width {
+    /// The widths, the widest first: threads of a narrow launch cannot get in each other's way, so it judges less.
+    pub const ALL: [Self; 3] = [Self::Several, Self::Warp, Self::Thread];
+
+    fn extent(self, entry: &Entry) -> ([u32; 3], [u32; 3]) {
+        let (grid, block) = match self {
+            Self::Several => (GRID, BLOCK),
+            Self::Warp => ([1; 3], [32, 1, 1]),
+            Self::Thread => ([1; 3], [1; 3]),
+        };
+        (grid, entry.required_block.unwrap_or(block))
+    }
+}
+
+/// A launch line of `width` under which `entry` runs to its end, or to a trap of its own.
 ///
 /// # Errors
 /// Why none was found.
@@ -42,26 +71,106 @@ pub fn launch_line(
     module: &Module,
     entry: &Entry,
     text: &[u8],
+    width: Width,
     options: CheckOptions,
 ) -> Result<LaunchLine, String> {
-    let pointers = pointer_places(text, &entry.name);
-    let mut reason = String::new();
-    let mut tries = 0;
-    for (number, fill) in CONTENTS {
-        let mut line = first_line(entry, &pointers, number, &fill);
-        while tries < TRIES_MAX {
-            tries += 1;
-            let outcome = run_one(module, &line.launch(0), false, options.steps_max / 8);
-            let Some(stop) = outcome.stop else { return Ok(line) };
-            reason = stop.to_string();
-            match stop {
-                Stop::Trap { .. } | Stop::Assertion { .. } => return Ok(line),
-                Stop::OutOfBounds { access, .. } if grow(&mut line, access.space) => {}
-                _ => break,
+    let mut uses = uses::of(text, entry);
+    let declared = entry.parameters.iter().filter(|parameter| parameter.pointer.is_some());
+    uses.pointers.extend(declared.map(|parameter| (parameter.name.clone(), 0)));
+    let search = Search { module, entry, width, steps_max: options.steps_max.min(STEPS_MAX) };
+    search.fill_in(&uses).or_else(|reason| {
+        let known = uses.pointers.len();
+        search.probe(&mut uses);
+        if uses.pointers.len() > known { search.fill_in(&uses) } else { Err(reason) }
+    })
+}
+
+/// A search for a launch line of one kernel.
+struct Search<'a> {
+    module: &'a Module,
+    entry: &'a Entry,
+    width: Width,
+    steps_max: u64,
+}
+
+impl Search<'_> {
+    fn stop(&self, line: &LaunchLine) -> Option<Stop> {
+        run_one(self.module, &line.launch(0), false, self.steps_max).stop
+    }
+
+    /// Tries contents in order, and larger buffers.
+    fn fill_in(&self, uses: &Uses) -> Result<LaunchLine, String> {
+        let mut reason = String::new();
+        let mut tries = 0;
+        for (number, fill) in CONTENTS {
+            let mut line = self.line(uses, &fill, |_| number);
+            while tries < TRIES_MAX {
+                tries += 1;
+                let Some(stop) = self.stop(&line) else { return Ok(line) };
+                reason = stop.to_string();
+                match stop {
+                    Stop::Trap { .. } | Stop::Assertion { .. } => return Ok(line),
+                    Stop::OutOfBounds { access, .. } if grow(&mut line, access.space) => {}
+                    _ => break,
+                }
             }
         }
+        Err(reason)
     }
-    Err(reason)
+
+    /// Adds the addresses that running gives away.
+    fn probe(&self, uses: &mut Uses) {
+        for _ in 0..PROBES_MAX {
+            let places = self.places_in_doubt(uses);
+            let number = |place: &Place| match places.iter().position(|doubtful| doubtful == place) {
+                Some(at) => PROBE_FIRST + at as u64 * PROBE_STEP + PROBE_LOW,
+                None => PROBE_LOW,
+            };
+            let mut line = self.line(uses, &Fill::Zero, number);
+            let given_away = loop {
+                let Some(Stop::OutOfBounds { access, .. } | Stop::Misaligned { access, .. }) =
+                    self.stop(&line)
+                else {
+                    return;
+                };
+                // An index may lead to both sides.
+                let nearest = (access.address + PROBE_STEP / 2).checked_sub(PROBE_FIRST);
+                match nearest.and_then(|distance| places.get((distance / PROBE_STEP) as usize)) {
+                    Some(place) => break place.clone(),
+                    None if grow(&mut line, access.space) => {}
+                    None => return,
+                }
+            };
+            uses.pointers.insert(given_away);
+        }
+    }
+
+    /// Eight bytes of the parameters that may be an address as well as a number.
+    fn places_in_doubt(&self, uses: &Uses) -> Vec<Place> {
+        let aligned = self.entry.parameters.iter().flat_map(|parameter| {
+            let last = (parameter.size as usize).checked_sub(8);
+            last.into_iter().flat_map(|last| (0..=last).step_by(8)).map(|at| (parameter.name.clone(), at))
+        });
+        let is_number = |place: &Place| {
+            let (name, at) = place;
+            let parts = uses.fields.range((name.clone(), *at)..(name.clone(), at + 8));
+            parts.into_iter().any(|(_, (ty, size))| *size != 8 || ty.starts_with('f'))
+        };
+        aligned.filter(|place| !uses.pointers.contains(place) && !is_number(place)).collect()
+    }
+
+    /// A line whose buffers hold `fill`, and whose numbers are `number` of their place.
+    fn line(&self, uses: &Uses, fill: &Fill, number: impl Fn(&Place) -> u64) -> LaunchLine {
+        let (grid, block) = self.width.extent(self.entry);
+        let arguments = self.entry.parameters.iter();
+        LaunchLine {
+            entry: self.entry.name.clone(),
+            grid,
+            block,
+            shared_bytes: SHARED_BYTES[0],
+            arguments: arguments.map(|parameter| argument(parameter, uses, fill, &number)).collect(),
+        }
+    }
 }
 
 /// Doubles what an access to `space` may have missed; false when that is as large as it gets.
@@ -72,109 +181,192 @@ fn grow(line: &mut LaunchLine, space: StateSpace) -> bool {
         return std::mem::replace(&mut line.shared_bytes, grown) < grown;
     }
     let mut has_grown = false;
-    for argument in line.arguments.iter_mut().filter(|argument| argument.is_buffer) {
-        if argument.count * argument.element.lane.size() < BUFFER_BYTES_MAX {
-            argument.count *= 8;
+    let whole = line.arguments.iter_mut();
+    for argument in whole.flat_map(|argument| {
+        let ArgumentLine { count, element, is_buffer, parts, .. } = argument;
+        let parts = parts.iter_mut().map(|(_, part)| (&mut part.count, part.element, part.is_buffer));
+        parts.chain([(count, *element, *is_buffer)])
+    }) {
+        let (count, element, is_buffer) = argument;
+        if is_buffer && *count * element.lane.size() < BUFFER_BYTES_MAX {
+            *count *= 8;
             has_grown = true;
         }
     }
     has_grown
 }
 
-fn first_line(entry: &Entry, pointers: &[String], number: u64, fill: &Fill) -> LaunchLine {
-    let is_real = matches!(fill, Fill::Real(_));
-    let arguments = entry.parameters.iter().map(|parameter| {
-        let size = parameter.size as usize;
-        let element = |lane| Element { lane, lanes: 1 };
-        let is_pointer = parameter.pointer.is_some() || pointers.contains(&parameter.name);
-        if is_pointer && size == 8 {
-            let lane = if is_real { Lane::F32 } else { Lane::Int(4) };
-            let count = BUFFER_BYTES / lane.size();
-            return ArgumentLine { element: element(lane), count, fill: fill.clone(), is_buffer: true };
-        }
-        let (lane, count) = match (parameter.ty, size) {
-            ("f16" | "bf16", 2) => (Lane::F16, 1),
-            ("f32", 4) => (Lane::F32, 1),
-            ("f64", 8) => (Lane::F64, 1),
-            (_, 1 | 2 | 4 | 8) => (Lane::Int(size), 1),
-            _ => (Lane::Int(1), size),
+fn argument(
+    parameter: &Parameter,
+    uses: &Uses,
+    fill: &Fill,
+    number: &impl Fn(&Place) -> u64,
+) -> ArgumentLine {
+    let size = parameter.size as usize;
+    let whole: Place = (parameter.name.clone(), 0);
+    if let Some(scalar) = scalar(parameter.ty, size) {
+        return if size == 8 && uses.pointers.contains(&whole) {
+            buffer(fill)
+        } else {
+            scalar(number(&whole))
         };
-        let fill = if count == 1 { Fill::List(vec![number as f64], vec![number]) } else { Fill::Zero };
-        ArgumentLine { element: element(lane), count, fill, is_buffer: false }
-    });
-    LaunchLine {
-        entry: entry.name.clone(),
-        grid: GRID,
-        block: entry.required_block.unwrap_or(BLOCK),
-        shared_bytes: SHARED_BYTES[0],
-        arguments: arguments.collect(),
     }
-}
-
-/// Names of the parameters of `entry` whose value reaches an address in its body.
-fn pointer_places(text: &[u8], entry: &str) -> Vec<String> {
-    let Ok(module) = scan::Module::scan(text) else { return Vec::new() };
-    let (mut forms, mut tables) = (FormTable::default(), CodeTables::default());
-    let is_entry = |place: &&scan::FunctionText| text[place.name.range()] == *entry.as_bytes();
-    let Some(place) = module.functions.iter().find(is_entry) else { return Vec::new() };
-    let functions = std::slice::from_ref(place);
-    if read(&module, functions, &mut forms, &mut ReaderScratch::default(), &mut tables).is_err() {
-        return Vec::new();
+    let mut value = plain(Lane::Int(1), size, Fill::Zero, false);
+    let place = |at: usize| (parameter.name.clone(), at);
+    for at in (0..size.saturating_sub(7)).filter(|&at| uses.pointers.contains(&place(at))) {
+        value.parts.push((at, buffer(fill)));
     }
-    tables.view().functions().next().map_or_else(Vec::new, |function| pointers_of(&function, &forms, text))
-}
-
-/// Follows addresses back to the parameters that they come from: through moves, sums and conversions of addresses.
-fn pointers_of(function: &FunctionView<'_>, forms: &FormTable, text: &[u8]) -> Vec<String> {
-    let mut is_address = vec![false; function.vregs.len()];
-    let mut worklist: Vec<VRegId> = Vec::new();
-    let mut reach = |vreg: VRegId, worklist: &mut Vec<VRegId>| {
-        if !std::mem::replace(&mut is_address[vreg.index()], true) {
-            worklist.push(vreg);
-        }
+    let pointers = value.parts.len();
+    let is_free = |parts: &[(usize, ArgumentLine)], at: usize, size: usize| {
+        parts.iter().all(|(other, part)| {
+            let end = other + if part.is_buffer { 8 } else { part.size() };
+            at + size <= *other || end <= at
+        })
     };
-    let mut definitions: Vec<Vec<InstId>> = vec![Vec::new(); function.vregs.len()];
-    for inst in (0..function.heads.len()).map(InstId::new) {
-        let slots = forms.slots(function.heads[inst.index()].form);
-        for (operand, slot) in function.operands_of(inst).iter().zip(slots) {
-            let Some(vreg) = operand.vreg() else { continue };
-            if slot.role == Role::Address {
-                reach(vreg, &mut worklist);
-            }
-            if operand.is_definition() {
-                definitions[vreg.index()].push(inst);
+    for ((_, at), (ty, bytes)) in uses.fields.range(place(0)..place(size)) {
+        if let Some(scalar) = scalar(ty, *bytes)
+            && at + bytes <= size
+            && is_free(&value.parts, *at, *bytes)
+        {
+            value.parts.push((*at, scalar(number(&place(*at)))));
+        }
+    }
+    // Bytes of which the code says nothing: a structure that is copied as a whole, or passed on.
+    if value.parts.len() == pointers {
+        for at in (0..size.saturating_sub(7)).step_by(8) {
+            if is_free(&value.parts, at, 8) {
+                value.parts.push((at, plain(Lane::Int(8), 1, one(number(&place(at))), false)));
             }
         }
     }
-    let mut names = Vec::new();
-    while let Some(vreg) = worklist.pop() {
-        for &inst in &definitions[vreg.index()] {
-            let operands = function.operands_of(inst);
-            let mnemonic = forms.mnemonic_text(function.heads[inst.index()].form);
-            let root = mnemonic.split(|&byte| byte == b'.').next().unwrap_or_default();
-            match root {
-                b"ld" | b"ldu" if mnemonic.starts_with(b"ld.param") => {
-                    for operand in operands {
-                        if let OperandKind::Symbol(name) = operand.kind() {
-                            let name = function.pools.names.bytes(text, name);
-                            names.push(String::from_utf8_lossy(name).into_owned());
-                        }
-                    }
-                }
-                b"mov" | b"add" | b"sub" | b"cvta" | b"selp" => {
-                    for operand in operands.iter().filter(|operand| operand.is_use()) {
-                        operand.vreg().into_iter().for_each(|vreg| reach(vreg, &mut worklist));
-                    }
-                }
-                // The addend; the product is an offset.
-                b"mad" => {
-                    if let Some(vreg) = operands.get(3).and_then(|operand| operand.vreg()) {
-                        reach(vreg, &mut worklist);
-                    }
-                }
-                _ => {}
-            }
-        }
+    value
+}
+
+/// What makes a scalar of a type; nothing where there is no such scalar.
+fn scalar(ty: &str, size: usize) -> Option<impl Fn(u64) -> ArgumentLine + use<>> {
+    let lane = match (ty, size) {
+        ("f16" | "bf16", 2) => Lane::F16,
+        ("f32", 4) => Lane::F32,
+        ("f64", 8) => Lane::F64,
+        (_, 1 | 2 | 4 | 8) => Lane::Int(size),
+        _ => return None,
+    };
+    Some(move |number| plain(lane, 1, one(number), false))
+}
+
+fn one(number: u64) -> Fill {
+    Fill::List(vec![number as f64], vec![number])
+}
+
+fn buffer(fill: &Fill) -> ArgumentLine {
+    let lane = if matches!(fill, Fill::Real(_)) { Lane::F32 } else { Lane::Int(4) };
+    plain(lane, BUFFER_BYTES / lane.size(), fill.clone(), true)
+}
+
+fn plain(lane: Lane, count: usize, fill: Fill, is_buffer: bool) -> ArgumentLine {
+    ArgumentLine { element: Element { lane, lanes: 1 }, count, fill, is_buffer, parts: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CheckOptions, Reference, Verdict};
+    use super::*;
+
+    const HEAD: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";
+    const REGISTERS: &str = ".reg .b32 %r<9>; .reg .b64 %d<9>; .reg .pred %p<3>;";
+
+    fn line(text: &str, width: Width) -> Result<LaunchLine, String> {
+        let module = Module::load(text.as_bytes()).expect("a test's module is well-formed");
+        launch_line(&module, &module.entries()[0], text.as_bytes(), width, CheckOptions::default())
     }
-    names
+
+    /// The kernel is judged, and found wrong where `from` became `to`.
+    #[track_caller]
+    fn judges(text: &str, from: &str, to: &str) {
+        let reference = Reference::new(text.as_bytes(), &[], CheckOptions::default()).expect("it loads");
+        assert_eq!((reference.judged_count(), reference.reason()), (1, ""));
+        let verdict = |text: &str| reference.compare(text.as_bytes()).expect("it loads").remove(0).verdict;
+        assert_eq!(verdict(text), Verdict::Same);
+        let changed = text.replace(from, to);
+        assert_ne!(changed, text);
+        assert!(matches!(verdict(&changed), Verdict::Different(_)), "{from} to {to}");
+    }
+
+    /// A structure as CuPy passes its arrays: data, size, shape, strides.
+    fn array_kernel() -> String {
+        format!(
+            "{HEAD}.visible .entry k(.param .align 8 .b8 a[32], .param .u32 n) {{ {REGISTERS}
+             ld.param.u64 %d1, [a]; ld.param.u64 %d2, [a+8]; ld.param.u64 %d3, [a+24]; ld.param.u32 %r1, [n];
+             mov.u32 %r2, %tid.x; cvt.u64.u32 %d4, %r2; setp.ge.s64 %p1, %d4, %d2; @%p1 bra END;
+             mul.lo.s64 %d5, %d4, %d3; add.s64 %d6, %d1, %d5; ld.global.v2.u32 {{%r3, %r4}}, [%d6];
+             add.u32 %r5, %r3, %r1; st.global.v2.u32 [%d6], {{%r5, %r2}}; END: ret; }}\n"
+        )
+    }
+
+    #[test]
+    fn structures_hold_pointers_and_numbers() {
+        let text = array_kernel();
+        let found = line(&text, Width::Warp).unwrap();
+        let parts = found.arguments[0].parts.iter().map(|(at, part)| (*at, part.is_buffer));
+        assert_eq!(parts.collect::<Vec<_>>(), [(0, true), (8, false), (24, false)]);
+        judges(
+            &text.replace(
+                "mov.u32 %r2, %tid.x",
+                "mov.u32 %r2, %tid.x; mov.u32 %r6, %ctaid.x; mad.lo.u32 %r2, %r6, 64, %r2",
+            ),
+            "add.u32 %r5",
+            "sub.u32 %r5",
+        );
+    }
+
+    /// The address goes through a call, where nobody follows it: running shows what it is.
+    #[test]
+    fn an_address_gives_itself_away() {
+        let text = format!(
+            "{HEAD}.func put(.param .b64 to, .param .b32 what) {{ {REGISTERS} ld.param.u64 %d1, [to];
+             ld.param.u32 %r1, [what]; st.u32 [%d1+8], %r1; ret; }}
+             .visible .entry k(.param .u64 size, .param .u64 first, .param .align 8 .b8 s[24]) {{ {REGISTERS}
+             ld.param.u64 %d1, [size]; ld.param.u64 %d2, [first]; ld.param.u64 %d3, [s+16]; mov.u32 %r1, %tid.x;
+             mul.wide.u32 %d4, %r1, 16; add.s64 %d2, %d2, %d4; add.s64 %d3, %d3, %d4; cvt.u32.u64 %r2, %d1;
+             {{ .param .b64 to; .param .b32 what; st.param.b64 [to], %d2; st.param.b32 [what], %r2; call put, (to, what); }}
+             {{ .param .b64 to; .param .b32 what; st.param.b64 [to], %d3; st.param.b32 [what], %r1; call put, (to, what); }}
+             ret; }}\n"
+        );
+        let found = line(&text, Width::Warp).unwrap();
+        let [size, first, s] = &found.arguments[..] else { panic!("three arguments") };
+        assert!(!size.is_buffer && first.is_buffer);
+        assert_eq!(s.parts.iter().map(|(at, part)| (*at, part.is_buffer)).collect::<Vec<_>>(), [(16, true)]);
+        let one_block = text.replace(
+            "mov.u32 %r1, %tid.x;",
+            "mov.u32 %r1, %tid.x; mov.u32 %r6, %ctaid.x; mad.lo.u32 %r1, %r6, 64, %r1;",
+        );
+        judges(&one_block, "[%d1+8], %r1", "[%d1+8], 1");
+    }
+
+    #[test]
+    fn threads_in_each_others_way_are_told_apart() {
+        let kernel = |value: &str| {
+            format!(
+                "{HEAD}.visible .entry k(.param .u64 p) {{ {REGISTERS} ld.param.u64 %d1, [p]; mov.u32 %r1, %tid.x;
+                 add.u32 %r2, {value}, 5; st.global.u32 [%d1], %r2; ret; }}\n"
+            )
+        };
+        // One thread alone has no race; threads that write the same have none that shows.
+        judges(&kernel("%r1"), "%r1, 5", "%r1, 6");
+        let module = kernel("%r1");
+        let several = line(&module, Width::Several).unwrap();
+        let reference = Reference::new(module.as_bytes(), &[several], CheckOptions::default()).unwrap();
+        assert!(reference.reason().contains("race"), "{}", reference.reason());
+        let module = kernel("7");
+        let several = line(&module, Width::Several).unwrap();
+        let reference = Reference::new(module.as_bytes(), &[several], CheckOptions::default()).unwrap();
+        assert_eq!(reference.judged_count(), 1);
+    }
+
+    #[test]
+    fn what_no_launch_suits_has_a_reason() {
+        let text = format!("{HEAD}.visible .entry k() {{ L: bra L; }}\n");
+        let reference = Reference::new(text.as_bytes(), &[], CheckOptions::default()).unwrap();
+        assert_eq!((reference.judged_count(), reference.reason()), (0, "instruction limit reached"));
+    }
 }

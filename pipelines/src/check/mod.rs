@@ -8,9 +8,12 @@
 pub mod infer;
 pub mod launches;
 pub mod phases;
+pub mod uses;
 
 use ptxopt_emulator::launch_lines::LaunchLine;
-use ptxopt_emulator::{Checks, Finding, Launch, Limits, LoadError, Module, Options, Outcome, Stop, run};
+use ptxopt_emulator::{
+    Checks, Entry, Finding, Launch, Limits, LoadError, Module, Options, Outcome, Stop, run,
+};
 use std::fmt;
 
 /// Thread-instructions of one launch. Kernels of tests take a hundredth; one that takes more may never end.
@@ -84,17 +87,15 @@ impl Reference {
             .entries()
             .iter()
             .map(|entry| {
-                let mut found: Vec<LaunchLine> =
+                let found: Vec<LaunchLine> =
                     lines.iter().filter(|line| line.entry == entry.name).cloned().collect();
-                let mut set_aside = String::from("no launch suits it");
-                if found.is_empty() {
-                    match infer::launch_line(&module, entry, text, options) {
-                        Ok(line) => found.push(line),
-                        Err(reason) => set_aside = reason,
-                    }
-                }
+                let set_aside = String::from("no launch suits it");
                 let mut kernel = Kernel { entry: entry.name.clone(), cases: Vec::new(), set_aside };
-                kernel.run(&module, &found, options);
+                if found.is_empty() {
+                    kernel.infer(&module, entry, text, options);
+                } else {
+                    kernel.run(&module, &found, options);
+                }
                 kernel
             })
             .collect();
@@ -145,6 +146,22 @@ impl Reference {
 }
 
 impl Kernel {
+    /// Runs launches that are worked out, ever narrower ones until one is fair. The reason why none is that of the widest.
+    fn infer(&mut self, module: &Module, entry: &Entry, text: &[u8], options: CheckOptions) {
+        let mut first_reason = None;
+        for width in infer::Width::ALL {
+            match infer::launch_line(module, entry, text, width, options) {
+                Ok(line) => self.run(module, &[line], options),
+                Err(reason) => self.set_aside = reason,
+            }
+            if !self.cases.is_empty() {
+                return;
+            }
+            first_reason.get_or_insert_with(|| self.set_aside.clone());
+        }
+        self.set_aside = first_reason.unwrap_or_default();
+    }
+
     /// Runs the launches of `lines` for every seed, and keeps those that are fair.
     fn run(&mut self, module: &Module, lines: &[LaunchLine], options: CheckOptions) {
         for (line, seed) in lines.iter().flat_map(|line| (0..options.seeds).map(move |seed| (line, seed))) {

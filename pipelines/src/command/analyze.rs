@@ -92,6 +92,7 @@ fn title(print: Print) -> &'static str {
         Print::Loops => "loops",
         Print::Liveness => "liveness",
         Print::Pressure => "pressure",
+        Print::Uniformity => "uniformity",
         Print::Dot => "dot",
         Print::Ori => "ori",
     }
@@ -106,6 +107,7 @@ fn phase_of(print: Print) -> &'static Phase {
         Print::Loops => &dump_graph::LOOPS,
         Print::Liveness => &dump_registers::LIVENESS,
         Print::Pressure => &dump_registers::PRESSURE,
+        Print::Uniformity => &dump_registers::UNIFORMITY,
         Print::Dot => &dump_graph::DOT,
         Print::Ori => &dump_graph::CODE,
     }

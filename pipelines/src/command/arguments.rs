@@ -54,6 +54,8 @@ pub enum Action {
     Check(CheckArguments),
     /// Print what is known of a module's functions: flow graph, ranks, dominators, loops, liveness
     Analyze(AnalyzeArguments),
+    /// Draw where the time goes, optimizing modules over and over
+    Profile(ProfileArguments),
     /// List the phases, with what runs at the given level and options
     Phases,
     /// List the knobs, with their values and what acts in this release
@@ -141,6 +143,26 @@ pub struct AnalyzeArguments {
     pub print: Vec<Print>,
 }
 
+/// What to profile, and where the drawing goes.
+#[derive(Debug, Args)]
+pub struct ProfileArguments {
+    /// PTX files, and folders whose `.ptx` files are taken
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+
+    /// Where the flame graph goes
+    #[arg(long, value_name = "OUT.svg")]
+    pub flamegraph: PathBuf,
+
+    /// How long to go on, at least; each module is optimized once in any case
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub seconds: u64,
+
+    /// How many files and functions to list
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub top: usize,
+}
+
 /// Something that can be printed of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Print {
@@ -156,6 +178,8 @@ pub enum Print {
     Liveness,
     /// Register pressure at each instruction, its peaks, and spill costs
     Pressure,
+    /// The registers and branches that are the same for all threads of a warp, and the blocks that some of them pass by
+    Uniformity,
     /// The flow graph in Graphviz's DOT
     Dot,
     /// The code, each control-flow instruction the last of its block

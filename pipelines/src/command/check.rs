@@ -10,7 +10,6 @@ use anyhow::{Context, Result, anyhow, bail};
 use rayon::prelude::*;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use walkdir::WalkDir;
 
 /// What became of one module.
 struct Checked {
@@ -31,7 +30,7 @@ struct Counts {
 
 /// Checks the modules, on as many threads as the options say; status 1 where a kernel differs or a module fails.
 pub fn run(arguments: &CheckArguments, options: &Options) -> Result<u8> {
-    let inputs = modules(&arguments.paths)?;
+    let inputs = files::modules(&arguments.paths)?;
     if arguments.against.is_some() && inputs.len() != 1 {
         bail!("`--against` compares one module with one other");
     }
@@ -68,20 +67,6 @@ fn check(path: &Path, arguments: &CheckArguments, options: &Options) -> Result<C
     };
     let kernels = Reference::new(&text, &lines, how)?.compare(&after)?;
     Ok(Checked { kernels, guilty: None })
-}
-
-/// The files among `paths`, and the modules in its folders, sorted.
-fn modules(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for entry in paths.iter().flat_map(|path| WalkDir::new(path).sort_by_file_name()) {
-        let entry = entry?;
-        let is_named =
-            entry.depth() == 0 || entry.path().extension().is_some_and(|extension| extension == "ptx");
-        if entry.file_type().is_file() && is_named {
-            found.push(entry.into_path());
-        }
-    }
-    Ok(found)
 }
 
 fn report(path: &Path, checked: &Checked, is_verbose: bool, counts: &mut Counts) {

@@ -5,10 +5,12 @@
 //!     {"scalar": {"type": "f32", "value": 2.5}},
 //!     {"buffer": {"bytes_hex": "0000803f"}},
 //!     {"buffer": {"size": 4}},
-//!     {"bytes": {"bytes_hex": "01020304"}}]}
+//!     {"bytes": {"bytes_hex": "01020304"}},
+//!     {"bytes": {"bytes_hex": "00000000000000000300000000000000", "pointers": [{"at": 0, "buffer": {"size": 12}}]}}]}
 //! ```
 //!
-//! A buffer's parameter is its address; `bytes` are passed by value. A value may be a number, or a string where a
+//! A buffer's parameter is its address; `bytes` are passed by value, and `pointers` puts addresses of buffers into them,
+//! each at a byte offset. A value may be a number, or a string where a
 //! number of JSON cannot say it: `"0xffffffffffffffff"`, `"nan"`, `"-inf"`.
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -35,7 +37,24 @@ pub struct LaunchFile {
 enum ArgumentFile {
     Buffer(BufferFile),
     Scalar(ScalarFile),
-    Bytes(BytesFile),
+    Bytes(ValueFile),
+}
+
+/// Bytes passed by value.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ValueFile {
+    bytes_hex: String,
+    #[serde(default)]
+    pointers: Vec<PointerFile>,
+}
+
+/// The address of a buffer in bytes passed by value.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PointerFile {
+    at: usize,
+    buffer: BufferFile,
 }
 
 #[derive(Debug, Deserialize)]
@@ -53,8 +72,7 @@ struct ScalarFile {
 }
 
 /// Bytes as hexadecimal text.
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Serialize)]
 pub struct BytesFile {
     bytes_hex: String,
 }
@@ -87,14 +105,34 @@ impl LaunchFile {
 impl ArgumentFile {
     fn value(self) -> Result<Argument> {
         Ok(match self {
-            Self::Buffer(BufferFile { bytes_hex: Some(hex), size: None }) => {
-                Argument::Buffer(from_hex(&hex)?)
-            }
-            Self::Buffer(BufferFile { bytes_hex: None, size: Some(size) }) => Argument::Buffer(vec![0; size]),
-            Self::Buffer(_) => bail!("a buffer has either `bytes_hex` or `size`"),
+            Self::Buffer(buffer) => Argument::Buffer(buffer.bytes()?),
             Self::Scalar(scalar) => Argument::Scalar(scalar.bytes()?),
-            Self::Bytes(bytes) => Argument::Scalar(from_hex(&bytes.bytes_hex)?),
+            Self::Bytes(value) => value.argument()?,
         })
+    }
+}
+
+impl BufferFile {
+    fn bytes(&self) -> Result<Vec<u8>> {
+        match (&self.bytes_hex, self.size) {
+            (Some(hex), None) => from_hex(hex),
+            (None, Some(size)) => Ok(vec![0; size]),
+            _ => bail!("a buffer has either `bytes_hex` or `size`"),
+        }
+    }
+}
+
+impl ValueFile {
+    fn argument(&self) -> Result<Argument> {
+        let bytes = from_hex(&self.bytes_hex)?;
+        let mut buffers = Vec::with_capacity(self.pointers.len());
+        for PointerFile { at, buffer } in &self.pointers {
+            if at.checked_add(8).is_none_or(|end| end > bytes.len()) {
+                bail!("an address at {at} does not fit {} bytes", bytes.len());
+            }
+            buffers.push((*at, buffer.bytes()?));
+        }
+        Ok(if buffers.is_empty() { Argument::Scalar(bytes) } else { Argument::Structure(bytes, buffers) })
     }
 }
 
@@ -187,8 +225,24 @@ mod tests {
             match argument {
                 Argument::Buffer(found) => assert!(is_buffer && found == bytes),
                 Argument::Scalar(found) => assert!(!is_buffer && found == bytes),
+                Argument::Structure(..) => panic!("no argument holds an address"),
             }
         }
+    }
+
+    #[test]
+    fn bytes_hold_addresses() {
+        let parse = |at: usize| {
+            let value = format!(
+                r#"{{"bytes": {{"bytes_hex": "{}", "pointers": [{{"at": {at}, "buffer": {{"size": 2}}}}]}}}}"#,
+                "07".repeat(16)
+            );
+            let text =
+                format!(r#"{{"entry": "k", "grid": [1, 1, 1], "block": [1, 1, 1], "args": [{value}]}}"#);
+            LaunchFile::parse(text.as_bytes())
+        };
+        assert_eq!(parse(8).unwrap().args, [Argument::Structure(vec![7; 16], vec![(8, vec![0, 0])])]);
+        assert!(parse(9).is_err());
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod arguments;
 mod check;
 mod launch_file;
 mod listing;
+mod profile;
 mod run;
 mod statistics;
 
@@ -86,6 +87,7 @@ fn run(arguments: &Arguments, options: &Options) -> Result<u8> {
         Action::Run(run) => run::run(run, arguments.flags.is_level_given().then_some(options)),
         Action::Check(check) => check::run(check, options),
         Action::Analyze(arguments) => analyze::run(arguments, options),
+        Action::Profile(arguments) => profile::run(arguments, options),
         Action::Phases => print(&listing::phases(options, terminal_width())),
         Action::Knobs => print(&listing::knobs(options, terminal_width())),
     }

@@ -14,17 +14,23 @@
 //! A verifier trusts what those before it in [`ALL`] have established, and skips a function in which one of them has
 //! found something: `edges` follows block ids that `rows` has seen to be in range.
 
+pub mod anchors;
 pub mod async_registers;
+pub mod call_sequences;
 pub mod control_flow;
 pub mod control_flow_full;
 pub mod dead_code;
 pub mod edges;
 pub mod forms;
+pub mod in_flight;
 pub mod liveness;
 pub mod liveness_full;
+pub mod operand_types;
 pub mod rows;
 pub mod tables;
 pub mod terminators;
+pub mod uniformity;
+pub mod uniformity_full;
 
 #[cfg(test)]
 pub(crate) mod testing;
@@ -44,14 +50,20 @@ use ptxopt_engine::view::FunctionView;
 pub const ALL: &[Check] = &[
     rows::CHECK,
     forms::CHECK,
+    operand_types::CHECK,
     edges::CHECK,
     terminators::CHECK,
     tables::CHECK,
     async_registers::CHECK,
+    in_flight::CHECK,
+    call_sequences::CHECK,
+    anchors::CHECK,
     control_flow::CHECK,
     control_flow_full::CHECK,
     liveness::CHECK,
     liveness_full::CHECK,
+    uniformity::CHECK,
+    uniformity_full::CHECK,
     dead_code::CHECK,
 ];
 

@@ -1,10 +1,14 @@
-//! Tables: every indexed branch has a table of blocks that it may go to.
+//! Tables: every indexed branch has a table of blocks that it may go to, every indirect call its prototype or targets.
 //!
-//! Fast. One pass over instruction heads; the operands of indexed branches and their tables.
+//! Fast. One pass over instruction heads; the operands of control flow and calls, and their tables.
 //!
 //! - A live `brx.idx` names one table, and it lists blocks.
 //! - No list of blocks is empty.
 //! - The targets of a table that a live instruction names exist, are alive and have labels.
+//! - What a call names is a list of functions or a prototype, one at most, and has its text.
+//!
+//! Each stands before its first user by the way it is written: lists of blocks right before it, the others at the
+//! function's start.
 //!
 //! What an unused table lists does not matter: it is not written.
 
@@ -44,10 +48,15 @@ pub fn verify(function: &FunctionView<'_>, forms: &FormTable) -> Verdict {
     for block in function.block_ids() {
         for inst in function.insts_of(block) {
             let head = &function.heads[inst.index()];
-            if !head.marks.contains(Marks::CONTROL) {
+            let verdict = if head.marks.contains(Marks::CONTROL) {
+                verify_branch(function, forms, inst)
+            } else if head.marks.contains(Marks::KEPT) && forms.get(head.form).effects.contains(Effects::CALL)
+            {
+                verify_call(function, inst)
+            } else {
                 continue;
-            }
-            if let Err(what) = verify_branch(function, forms, inst) {
+            };
+            if let Err(what) = verdict {
                 return wrong_at(block, inst.index(), what);
             }
         }
@@ -72,6 +81,19 @@ fn verify_branch(function: &FunctionView<'_>, forms: &FormTable, inst: InstId) -
             return Err(format!("the target {target:?} of {id:?} does not exist"));
         }
         verify_target(function, *target)?;
+    }
+    Ok(())
+}
+
+fn verify_call(function: &FunctionView<'_>, inst: InstId) -> Verdict {
+    let mut tables = function.operands_of(inst).iter().filter_map(|operand| operand.as_table());
+    let Some(id) = tables.next() else { return Ok(()) };
+    if tables.next().is_some() {
+        return Err("it names more than one table".to_owned());
+    }
+    let Table { kind, text, .. } = function.tables[id.index()];
+    if kind == TableKind::Branch || text.is_empty() {
+        return Err(format!("{id:?} is {kind:?} and says nothing of functions"));
     }
     Ok(())
 }
@@ -125,6 +147,30 @@ mod tests {
         reports("bix0 i0: it names not one table", |built| {
             built.tables.inst_operands[0].get_mut(2, &mut [])[0] = Operand::table(TableId(1));
         });
+    }
+
+    #[test]
+    fn a_call_names_one_prototype() {
+        let built = || {
+            kernel(
+                ".reg .b64 %d<2>; fp: .callprototype _ (); ts: .branchtargets A; mov.b64 %d1, f; call %d1, (), fp; \
+                 A: ret;",
+            )
+        };
+        let whole = built();
+        assert_eq!(verify(&whole.function(), &whole.forms), Ok(()));
+        let found = |damage: &dyn Fn(&mut Built)| {
+            let mut built = built();
+            damage(&mut built);
+            verify(&built.function(), &built.forms).expect_err("nothing was found")
+        };
+        let put = |built: &mut Built, slot: usize, table: u32| {
+            built.tables.inst_operands[1].get_mut(2, &mut [])[slot] = Operand::table(TableId(table));
+        };
+        assert_eq!(found(&|b| put(b, 1, 1)), "bix0 i1: table1 is Branch and says nothing of functions");
+        assert_eq!(found(&|b| put(b, 0, 0)), "bix0 i1: it names more than one table");
+        let no_text = found(&|b| b.tables.pools.tables[0].text = Span::default());
+        assert_eq!(no_text, "bix0 i1: table0 is Prototype and says nothing of functions");
     }
 
     #[test]

@@ -4,7 +4,9 @@ use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{Id, VRegId};
 use ptxopt_engine::cfg::analyze::{AnalysisScratch, annotate};
 use ptxopt_engine::cfg::graph::Graph;
+use ptxopt_engine::cfg::nest::{LoopNest, NestScratch, build_nest};
 use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, solve};
+use ptxopt_engine::dataflow::uniformity::{self, Uniformity};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::ptx::reader::{ReaderScratch, read};
 use ptxopt_engine::ptx::scan::Module;
@@ -106,4 +108,15 @@ pub(crate) fn modules() -> Vec<PathBuf> {
     }
     files.sort();
     files
+}
+
+/// Loops, live sets and verdicts of a function whose control-flow facts hold.
+pub(crate) fn verdicts(built: &Built) -> (LoopNest, LiveSet, Uniformity) {
+    let function = built.function();
+    let graph = Graph { edges: function.edges, pool: &function.pools.edges };
+    let (mut nest, mut out) = (LoopNest::default(), Uniformity::default());
+    build_nest(graph, function.blocks, function.orders, &mut NestScratch::default(), &mut nest);
+    let set = solved(built);
+    uniformity::solve(&function, &built.forms, &nest, &set, &mut uniformity::Scratch::default(), &mut out);
+    (nest, set, out)
 }

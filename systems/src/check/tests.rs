@@ -4,6 +4,7 @@ use super::testing::{Built, modules};
 use super::*;
 use crate::{analyze_control_flow, analyze_liveness, eliminate_dead, split_at_control_flow, sweep};
 use bevy_ecs::prelude::*;
+use ptxopt_engine::as_read::AsRead;
 use ptxopt_engine::columns::InstsMut;
 use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets, LivenessScratch, solve};
 use ptxopt_engine::facts::Fact;
@@ -48,6 +49,8 @@ impl Tallies {
 /// Runs every verifier over the functions of one module.
 fn verify_all(built: &Built, tallies: &mut Tallies) {
     let view = built.tables.view();
+    let mut as_read = AsRead::default();
+    as_read.keep(&built.tables, &built.text);
     tallies.time("rows", || rows::verify_spans(&view));
     let (mut seen, mut edge_scratch, mut ranks) =
         (rows::SeenNames::default(), edges::Scratch::default(), Vec::new());
@@ -63,10 +66,15 @@ fn verify_all(built: &Built, tallies: &mut Tallies) {
         tallies.function_count += 1;
         tallies.time("rows", || rows::verify(function, &mut seen));
         tallies.time("forms", || forms::verify(function, forms));
+        tallies.time("operand_types", || operand_types::verify(function, forms));
         tallies.time("edges", || edges::verify(function, &mut edge_scratch));
         tallies.time("terminators", || terminators::verify(function));
         tallies.time("tables", || tables::verify(function, forms));
         tallies.time("async_registers", || async_registers::verify(function, forms));
+        let before = &as_read.function(function.code).expect("it is kept");
+        tallies.time("in_flight", || in_flight::verify(function, before, forms));
+        tallies.time("call_sequences", || call_sequences::verify(function, before, forms));
+        tallies.time("anchors", || anchors::verify(function, before, &as_read));
         tallies.time("control_flow", || control_flow::verify(function, &mut ranks));
         if function.blocks.len() <= control_flow_full::BLOCKS_MAX {
             tallies.time("control_flow_full", || control_flow_full::verify(function));
@@ -120,6 +128,7 @@ fn run(text: &[u8], phases: &[&'static Phase]) -> BatchOutput {
         analyses: &[&analyze_control_flow::ANALYSIS, &analyze_liveness::PHASE],
         checks: ALL,
         verify: Verify::Full,
+        is_above_o1: true,
         fuel: None,
         remarks: false,
         fingerprint: None,

@@ -243,6 +243,7 @@ fn after_random_updates_everything_equals_a_rebuild() {
         analyses: &[&analyze_control_flow::ANALYSIS, &loops::ANALYSIS, &post_dominators::ANALYSIS],
         checks: ALL,
         verify: Verify::Full,
+        is_above_o1: true,
         fuel: None,
         remarks: false,
         fingerprint: None,

@@ -68,7 +68,7 @@ pub const SIMPLE: Phase = Phase {
     name: "eliminate_dead_simple",
     needs: &[],
     gives: &[],
-    breaks: &[Fact::Liveness],
+    breaks: &[Fact::Liveness, Fact::Uniformity],
     required: false,
     install: |slot| slot.add(run_simple),
 };
@@ -78,7 +78,7 @@ pub const FULL: Phase = Phase {
     name: "eliminate_dead",
     needs: &[Fact::ControlFlow],
     gives: &[Fact::NoDeadCode],
-    breaks: &[Fact::ControlFlow, Fact::Liveness],
+    breaks: &[Fact::ControlFlow, Fact::Liveness, Fact::Uniformity],
     required: false,
     install: |slot| slot.add(run_full),
 };

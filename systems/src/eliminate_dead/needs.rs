@@ -15,6 +15,12 @@
 //! it; at a join, at the ends of all predecessors. What was asked for once is not asked for again, so the work is
 //! that of making SSA form for the registers that have several definitions. The definition of all others dominates
 //! the use, which is a comparison.
+//!
+//! # Backward, because rows stream
+//! One sweep goes from the last instruction to the first and follows the uses of what is needed when it gets there.
+//! Most definitions stand before their uses, so they are marked and wait for the sweep; only those that it has passed,
+//! around a loop, are followed at once. Following every definition at once visits the rows of a large function in the
+//! order of a depth-first search, which no cache likes.
 
 use super::ALWAYS_LIVE;
 use super::definitions::Definitions;
@@ -36,7 +42,9 @@ pub struct Needs {
     is_demanded: Vec<bool>,
     /// By number of a definition of a register with several: it is read.
     is_one_demanded: Vec<bool>,
-    /// Needed instructions whose uses were not followed yet.
+    /// The sweep has passed this instruction and all behind it.
+    passed: InstId,
+    /// Needed instructions that the sweep has passed and whose uses were not followed yet.
     insts: Vec<InstId>,
     /// Registers that are read behind the end of a block.
     ends: Vec<(VRegId, BlockId)>,
@@ -57,16 +65,17 @@ impl Needs {
         self.is_needed.resize(function.heads.len(), false);
         for vreg in function.vreg_ids().filter(|&vreg| always_live(vreg)) {
             for definition in self.definitions.of(vreg) {
-                need(&mut self.is_needed, &mut self.insts, definition.inst());
+                self.is_needed[definition.inst().index()] = true;
             }
         }
-        for (inst, head) in function.heads.iter().enumerate() {
-            if head.is_live() && head.marks.contains(Marks::KEPT) {
-                need(&mut self.is_needed, &mut self.insts, InstId::new(inst));
+        for (inst, head) in function.heads.iter().enumerate().rev() {
+            self.is_needed[inst] |= head.is_live() && head.marks.contains(Marks::KEPT);
+            if self.is_needed[inst] {
+                self.passed = InstId::new(inst);
+                self.demand_uses(function, self.passed);
                 self.follow(function);
             }
         }
-        self.follow(function);
     }
 
     /// Whether the instruction has an effect, or a result that is needed.
@@ -91,20 +100,33 @@ impl Needs {
         self.definitions.with_several_results().iter().copied().filter(|&inst| self.needs(inst))
     }
 
-    /// Follows the uses of needed instructions until all that they need is marked.
+    /// Follows what stands behind the sweep until all that it needs is marked.
     fn follow(&mut self, function: &FunctionView<'_>) {
         loop {
             if let Some((vreg, block)) = self.ends.pop() {
                 self.demand_at_end(function, vreg, block);
             } else if let Some(inst) = self.insts.pop() {
-                for operand in function.operands_of(inst).iter().filter(|operand| operand.is_use()) {
-                    if let Some(vreg) = operand.vreg() {
-                        self.demand_before(function, vreg, inst);
-                    }
-                }
+                self.demand_uses(function, inst);
             } else {
                 return;
             }
+        }
+    }
+
+    /// `inst` is needed, and so is whatever it reads.
+    fn demand_uses(&mut self, function: &FunctionView<'_>, inst: InstId) {
+        for operand in function.operands_of(inst).iter().filter(|operand| operand.is_use()) {
+            if let Some(vreg) = operand.vreg() {
+                self.demand_before(function, vreg, inst);
+            }
+        }
+    }
+
+    /// Marks an instruction; one that the sweep has passed is followed soon.
+    #[inline]
+    fn need(&mut self, inst: InstId) {
+        if !std::mem::replace(&mut self.is_needed[inst.index()], true) && inst >= self.passed {
+            self.insts.push(inst);
         }
     }
 
@@ -116,22 +138,31 @@ impl Needs {
         }
         match self.definitions.only(vreg) {
             Some(definition) => {
-                let (from, to) = (definition.inst(), inst);
-                let [from_block, to_block] = [from, to].map(|inst| function.heads[inst.index()].block);
-                let dominates = if from_block == to_block {
-                    from < to
-                } else {
-                    self.tree.dominates(from_block, to_block)
-                };
-                if dominates {
+                let (from, to_block) = (definition.inst(), function.heads[inst.index()].block);
+                if self.definition_dominates(function, from, inst, to_block) {
                     self.is_demanded[vreg.index()] = true;
-                    need(&mut self.is_needed, &mut self.insts, from);
+                    self.need(from);
                 } else {
                     self.demand_at_start(function, vreg, to_block);
                 }
             }
             None => self.demand_in_block(function, vreg, function.heads[inst.index()].block, inst),
         }
+    }
+
+    /// Whether what `from` writes is there when `to`, of `to_block`, runs.
+    #[inline]
+    fn definition_dominates(
+        &self,
+        function: &FunctionView<'_>,
+        from: InstId,
+        to: InstId,
+        to_block: BlockId,
+    ) -> bool {
+        if function.blocks[to_block.index()].insts.range().contains(&from.index()) {
+            return from < to;
+        }
+        self.tree.dominates(function.heads[from.index()].block, to_block)
     }
 
     /// The value of `vreg`, which has several definitions or none, is read in `block` before `before`.
@@ -155,7 +186,7 @@ impl Needs {
             if std::mem::replace(&mut self.is_one_demanded[number], true) {
                 return;
             }
-            need(&mut self.is_needed, &mut self.insts, definition.inst());
+            self.need(definition.inst());
             if definition.kills() {
                 return;
             }
@@ -189,7 +220,7 @@ impl Needs {
         } else if let Some(definition) = self.definitions.only(vreg) {
             // What a guarded one lets through comes from the same definition, or from nowhere.
             self.is_demanded[vreg.index()] = true;
-            need(&mut self.is_needed, &mut self.insts, definition.inst());
+            self.need(definition.inst());
         } else {
             let end = InstId::new(function.blocks[site.block.index()].insts.end());
             self.demand_in_block(function, vreg, site.block, end);
@@ -202,11 +233,5 @@ impl Needs {
             let preds = function.preds(self.sites.get(site).block).iter();
             self.ends.extend(preds.filter(|&&pred| self.tree.is_reachable(pred)).map(|&pred| (vreg, pred)));
         }
-    }
-}
-
-fn need(is_needed: &mut [bool], insts: &mut Vec<InstId>, inst: InstId) {
-    if !std::mem::replace(&mut is_needed[inst.index()], true) {
-        insts.push(inst);
     }
 }

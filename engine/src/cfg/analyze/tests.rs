@@ -1,41 +1,15 @@
 //! The service: what it writes on blocks, and what its calls cost.
 
 use super::*;
+use crate::cfg::graph::Edges;
 use crate::ptx::reader::{ReaderScratch, read};
 use crate::ptx::scan::Module;
-use ptxopt_components::block::BlockEdges;
-use ptxopt_components::ids::Span;
 
-/// Edges of a graph given as successor lists.
-struct Edges {
-    rows: Vec<BlockEdges>,
-    pool: Vec<BlockId>,
-}
-
-fn graph(succs: &[&[u32]]) -> Edges {
-    let mut pool = Vec::new();
-    let mut rows = vec![BlockEdges::default(); succs.len()];
-    for (block, targets) in succs.iter().enumerate() {
-        let first = pool.len();
-        pool.extend(targets.iter().map(|&target| BlockId(target)));
-        rows[block].succs = Span::between(first, pool.len());
-    }
-    for (block, row) in rows.iter_mut().enumerate() {
-        let first = pool.len();
-        for (pred, targets) in succs.iter().enumerate() {
-            pool.extend(targets.iter().filter(|&&t| t as usize == block).map(|_| BlockId::new(pred)));
-        }
-        row.preds = Span::between(first, pool.len());
-    }
-    Edges { rows, pool }
-}
-
-fn analyzed(succs: &[&[u32]]) -> (Vec<BlockHead>, Vec<BlockOrder>, bool) {
-    let edges = graph(succs);
+fn analyzed(succs: &[&[usize]]) -> (Vec<BlockHead>, Vec<BlockOrder>, bool) {
+    let edges = Edges::from_succs(succs);
     let mut heads = vec![BlockHead::default(); succs.len()];
     let mut orders = vec![BlockOrder::default(); succs.len()];
-    let graph = Graph { edges: &edges.rows, pool: &edges.pool };
-    let violates = annotate(graph, &mut heads, &mut orders, &mut AnalysisScratch::default());
+    let violates = annotate(edges.graph(), &mut heads, &mut orders, &mut AnalysisScratch::default());
     (heads, orders, violates)
 }
 
@@ -159,6 +133,30 @@ fn both_entry_points_leave_the_same_facts_and_say_which_ran() {
     );
     retag_everything(tables.annotated(CodeId(0)), &forms, &mut scratch);
     assert_eq!(tables.code_states[0].flags, flags | CodeFlags::REBUILD_RESULT);
+}
+
+#[test]
+fn one_block_alone_is_a_small_kernel_to_a_rebuild_above_the_first_level() {
+    let text = b".version 8.0\n.target sm_90\n.entry k() { ret; }\n";
+    let is_small = |level: CodeFlags, progress: u32, rebuilds: bool| {
+        let (mut tables, mut forms) = (CodeTables::default(), FormTable::default());
+        let module = Module::scan(text).unwrap();
+        read(&module, &module.functions, &mut forms, &mut ReaderScratch::default(), &mut tables).unwrap();
+        tables.code_facts = vec![CodeFacts::default()];
+        tables.code_states[0].flags |= level;
+        tables.code_states[0].progress = progress;
+        let analysis = if rebuilds { retag_everything } else { bring_up_to_date };
+        analysis(tables.annotated(CodeId(0)), &forms, &mut AnalysisScratch::default());
+        tables.code_states[0].flags.contains(CodeFlags::SMALL_KERNEL)
+    };
+    assert!(is_small(CodeFlags::ABOVE_O1, 12, true));
+    assert!(!is_small(CodeFlags::empty(), 12, true), "level 1");
+    assert!(!is_small(CodeFlags::ABOVE_O1, 19, true), "too late");
+    assert!(!is_small(CodeFlags::ABOVE_O1, 0, false), "no rebuild");
+    let ((mut tables, forms), mut scratch) = (kernel(), AnalysisScratch::default());
+    tables.code_states[0].flags |= CodeFlags::ABOVE_O1;
+    retag_everything(tables.annotated(CodeId(0)), &forms, &mut scratch);
+    assert!(!tables.code_states[0].flags.contains(CodeFlags::SMALL_KERNEL), "its blocks have edges");
 }
 
 #[test]

@@ -7,6 +7,13 @@ use crate::ptx::cursor::Cursor;
 use ptxopt_components::anchor::Decl;
 use ptxopt_components::ids::Span;
 use ptxopt_components::operand::OPERAND_ID_MAX;
+use ptxopt_components::types::StateSpace;
+
+/// The state space that the directives in front of a name give it.
+fn space_of(directives: &[u8]) -> StateSpace {
+    let words = directives.split(|byte| *byte == b'.' || byte.is_ascii_whitespace());
+    words.filter_map(StateSpace::parse).next().unwrap_or_default()
+}
 
 impl Reader<'_, '_> {
     /// The variables of one declaration, from its first directive at `first`.
@@ -46,7 +53,8 @@ impl Reader<'_, '_> {
         if self.cursor.text[rest.range()].contains(&b'=') {
             self.initialiser(rest);
         }
-        self.out.pools.decls.push(Decl { directives, name, rest });
+        let space = space_of(&self.cursor.text[directives.range()]);
+        self.out.pools.decls.push(Decl { directives, name, rest, space, is_family: true });
         Ok(())
     }
 
@@ -80,7 +88,8 @@ impl Reader<'_, '_> {
         if source[rest.range()].contains(&b'=') {
             self.initialiser(rest);
         }
-        let decl = Decl { directives, name: written, rest };
+        let space = space_of(&source[directives.range()]);
+        let decl = Decl { directives, name: written, rest, space, is_family: false };
         if is_param && written == name {
             self.scopes.params.insert(name, decl);
         }

@@ -1,7 +1,8 @@
-//! Report registers: pressure at its peak, and registers that may be read before they are written. Remarks alone.
+//! Report code: the figures of the graph and of its memory, register pressure at its peak, and registers that may be
+//! read before they are written. Remarks alone.
 //!
 //! Source phase  9 ReportInitialRepresentation, 96 ReportBeforeScheduling, 102 ReportAfterRegisterAllocation,
-//!               126 and 151 ReportFinalMemoryUsage (liveness)
+//!               126 and 151 ReportFinalMemoryUsage (basic-blocks-and-cfg; analyze-control-flow; liveness)
 //! Reads         Blocks, Insts, VRegs, Fact::ControlFlow, Fact::Liveness
 //! Writes        remarks
 //! Needs         control flow ends its block; live sets
@@ -17,6 +18,7 @@
 use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{CodeId, Id};
+use ptxopt_engine::cfg::figures::Figures;
 use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets};
 use ptxopt_engine::dataflow::pressure::{LiveRegisters, Pressure, measure};
 use ptxopt_engine::dataflow::{print, uninitialised};
@@ -29,7 +31,7 @@ use ptxopt_engine::view::FunctionView;
 
 /// Phases 96, 102, 126 and 151.
 pub const PHASE: Phase = Phase {
-    name: "report_registers",
+    name: "report_code",
     needs: &[Fact::ControlFlow, Fact::Liveness],
     gives: &[],
     breaks: &[],
@@ -42,7 +44,7 @@ pub const PHASE: Phase = Phase {
 
 /// Phase 9.
 pub const INITIAL: Phase = Phase {
-    name: "report_initial_registers",
+    name: "report_initial_code",
     install: |slot| {
         slot.init_resource::<LiveSets>();
         slot.add((run_uninitialised, run).chain());
@@ -53,7 +55,7 @@ pub const INITIAL: Phase = Phase {
 /// A remark: its place in the module, and what it says.
 type Finding = (u32, String);
 
-/// Reports the pressure of every function.
+/// Reports figures and pressure of every function.
 pub fn run(
     editor: Editor,
     forms: Res<FormTable>,
@@ -67,7 +69,9 @@ pub fn run(
         let mut lines = String::new();
         print::peaks(function, &texts.source, pressure, &mut lines);
         let offset = function.text.name.first;
-        lines.lines().map(|line| (offset, format!("live registers: {line}"))).collect()
+        let figures = std::iter::once(Figures::of(function).to_string());
+        let peaks = lines.lines().map(|line| format!("live registers: {line}"));
+        figures.chain(peaks).map(|what| (offset, what)).collect()
     });
 }
 
@@ -276,6 +280,25 @@ mod tests {
         // In the loop three accesses of weight ten, outside two; from 1 to 3 and from 3 to 8.
         assert_eq!((pressure.weights[r2.index()], pressure.lengths[r2.index()]), (32, 7));
         assert!(pressure.spill_cost(&built.function(), r2) > pressure.spill_cost(&built.function(), r1));
+    }
+
+    #[test]
+    fn figures_tell_loops_by_depth() {
+        // A is the header of a loop around B, which is one of its own. Blocks are not split at their branches yet.
+        let of = |stores: &str| {
+            let built = analyzed(&format!(
+                "{HEAD}mov.b32 %r1, 1; setp.eq.s32 %p1, %r1, 9; A: add.s32 %r1, %r1, 1; B: add.s32 %r1, %r1, 2; \
+                 @%p1 bra B; @!%p1 bra A; {stores} ret;"
+            ));
+            Figures::of(&built.function())
+        };
+        let figures = of("st.global.b32 [g], %r1;");
+        let text = "3 blocks, 4 edges, 2 loops (1 at depth 1, 1 at depth 2), 8 instructions, 6 in loops, ";
+        assert!(figures.to_string().starts_with(text), "{figures}");
+        // An instruction is a head of 16 bytes, four operands of 8, and its place.
+        let place = size_of::<ptxopt_components::instruction::InstPlace>();
+        let longer = of("st.global.b32 [g], %r1; st.global.b32 [g], %r1;");
+        assert_eq!(longer.row_bytes - figures.row_bytes, 16 + 4 * 8 + place);
     }
 
     #[test]

@@ -1,0 +1,343 @@
+//! What an instruction makes of uniform operands: the sources of divergence.
+//!
+//! ```text
+//! mov.u32 %r1, %tid.x;                    // a source
+//! mov.u32 %r2, %ctaid.x;                  // uniform
+//! ld.param.u32 %r3, [p];                  // a kernel's parameter: uniform; another function's: not
+//! ld.const.u32 %r4, [%r2];                // as its address
+//! ld.global.u32 %r5, [%rd2];              // as its address, where the threads came here together
+//! ld.acquire.gpu.global.u32 %r6, [%rd2];  // a source: who reads later may read something else
+//! atom.add.global.u32 %r7, [%rd2], 1;     // a source
+//! vote.sync.ballot.b32 %r8, %p1, -1;      // uniform, if the same threads meet here (see the module above)
+//! shfl.sync.idx.b32 %r9, %r1, 0, 31, -1;  // so too: everyone gets the value of lane 0
+//! shfl.sync.bfly.b32 %r9, %r1, 1, 31, -1; // as the value: every lane gets another one's
+//! ```
+
+use crate::forms::FormTable;
+use crate::view::FunctionView;
+use ptxopt_components::code_object::CodeFlags;
+use ptxopt_components::form::{Form, FormFlags, Role};
+use ptxopt_components::ids::{Id, InstId, NameId, VRegId};
+use ptxopt_components::opcodes::Effects;
+use ptxopt_components::operand::{Operand, OperandKind};
+use ptxopt_components::special_registers::{SPECIAL_REGISTERS, Shared};
+use ptxopt_components::types::StateSpace;
+
+/// How the results of a form follow from its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Uniform operands give uniform results.
+    Computes,
+    /// A load of what nobody writes while the kernel runs: as its address.
+    ReadsConstant,
+    /// A load of read-only data, which an earlier grid may still be writing before a wait for it.
+    ReadsUnwritten,
+    /// A plain load: as its address, where threads come together.
+    Reads,
+    /// A load of a parameter.
+    ReadsParameter,
+    /// Everyone who takes part gets the same.
+    Votes(Steering),
+    /// Everyone gets the name of the same thread; one gets "it is you".
+    Elects,
+    /// Everyone gets a value of somebody.
+    Shuffles {
+        /// The lane is named.
+        by_index: bool,
+    },
+    /// Threads may get different results whatever the operands are.
+    Varies,
+}
+
+/// Which operands say who takes part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Steering {
+    /// All that are read but the first, the value.
+    BehindFirst,
+    /// All that are read but the last, the predicate.
+    BeforeLast,
+}
+
+/// What the analysis asks of a form.
+#[derive(Clone, Copy, Debug)]
+pub struct Nature {
+    /// How its results follow.
+    pub kind: Kind,
+    /// Threads wait here for the others of a warp or more.
+    pub is_meeting: bool,
+    /// The members of the meeting are named; else those that execute it together.
+    pub names_members: bool,
+    /// A call: threads come back when they like.
+    pub is_call: bool,
+    /// All threads of the warp meet here and go on together, if its only operand is a literal; a member mask must name
+    /// them all.
+    pub aligns: Option<Aligns>,
+    /// Waits for an earlier grid.
+    pub waits_for_grid: bool,
+}
+
+/// Whose meeting it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aligns {
+    /// That of the CTA.
+    Cta,
+    /// That of the warp: the operand is the member mask.
+    Warp,
+}
+
+/// The natures of the forms that a shard has met.
+///
+/// A form's nature never changes, so one table serves all functions whose forms are in one [`FormTable`].
+#[derive(Default)]
+pub struct Natures {
+    rows: Vec<Nature>,
+}
+
+impl Natures {
+    /// Makes sure that every form of the table has its nature.
+    pub fn bring_up_to_date(&mut self, forms: &FormTable) {
+        for at in self.rows.len()..forms.len() {
+            let id = Id::new(at);
+            self.rows.push(nature(forms.get(id), forms.mnemonic_text(id)));
+        }
+    }
+
+    /// The nature of an instruction.
+    #[inline]
+    #[must_use]
+    pub fn of(&self, function: &FunctionView<'_>, inst: InstId) -> &Nature {
+        &self.rows[function.heads[inst.index()].form.index()]
+    }
+}
+
+fn nature(form: &Form, mnemonic: &[u8]) -> Nature {
+    let parts: Vec<&[u8]> = mnemonic.split(|&byte| byte == b'.').map(<[u8]>::trim_ascii).collect();
+    let has = |part: &[u8]| parts.contains(&part);
+    let root = parts[0];
+    let is_barrier = matches!(root, b"bar" | b"barrier");
+    let effects = form.effects;
+    Nature {
+        kind: if form.flags.contains(FormFlags::MODELLED) { kind(form, &parts) } else { Kind::Varies },
+        is_meeting: effects.contains(Effects::CONVERGENT) && !effects.contains(Effects::VOLATILE),
+        names_members: has(b"sync") || is_barrier,
+        is_call: effects.intersects(Effects::CALL | Effects::UNKNOWN),
+        aligns: match () {
+            () if !is_barrier || !has(b"sync") || has(b"cluster") => None,
+            () if has(b"warp") => Some(Aligns::Warp),
+            () => Some(Aligns::Cta),
+        },
+        waits_for_grid: root == b"griddepcontrol",
+    }
+}
+
+fn kind(form: &Form, parts: &[&[u8]]) -> Kind {
+    let has = |part: &[u8]| parts.contains(&part);
+    let effects = form.effects;
+    match parts[0] {
+        b"vote" | b"redux" => return Kind::Votes(Steering::BehindFirst),
+        b"match" if has(b"all") => return Kind::Votes(Steering::BehindFirst),
+        b"bar" | b"barrier" if has(b"red") => return Kind::Votes(Steering::BeforeLast),
+        b"elect" => return Kind::Elects,
+        b"shfl" => return Kind::Shuffles { by_index: has(b"idx") },
+        _ => {}
+    }
+    let varies = Effects::ATOMIC
+        | Effects::ORDER
+        | Effects::CONVERGENT
+        | Effects::PINNED
+        | Effects::ASYNC
+        | Effects::VOLATILE
+        | Effects::CALL
+        | Effects::TEXTURE
+        | Effects::UNKNOWN;
+    let is_load = matches!(parts[0], b"ld" | b"ldu");
+    if effects.intersects(varies) || effects.contains(Effects::READ) && !is_load {
+        return Kind::Varies;
+    }
+    match form.space {
+        // The address of something that each thread has of its own.
+        StateSpace::Local | StateSpace::Param if parts[0] == b"cvta" => Kind::Varies,
+        _ if !is_load => Kind::Computes,
+        StateSpace::Const => Kind::ReadsConstant,
+        StateSpace::Param => Kind::ReadsParameter,
+        StateSpace::Global if has(b"nc") || parts[0] == b"ldu" => Kind::ReadsUnwritten,
+        StateSpace::Global | StateSpace::Shared | StateSpace::SharedCluster => Kind::Reads,
+        StateSpace::Local | StateSpace::Generic => Kind::Varies,
+    }
+}
+
+/// What the analysis has found out about the place of an instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Situation {
+    /// Threads that execute the same instance came here by the same way since they last were together.
+    pub is_together: bool,
+    /// Threads meet in the order of the code: no meeting lies where only some of them go.
+    pub meets_in_order: bool,
+    /// No meeting is under a divergent guard.
+    pub meets_unguarded: bool,
+}
+
+/// Names of a function that mean something else in each thread.
+#[derive(Default)]
+pub struct Private {
+    /// Local variables and parameters of calls, sorted.
+    names: Vec<NameId>,
+    /// Any name may be one.
+    is_any: bool,
+    is_entry: bool,
+    /// The function waits for an earlier grid.
+    waits_for_grid: bool,
+}
+
+impl Private {
+    /// Looks at the declarations of a function, and for waits in its code.
+    pub fn compute(&mut self, function: &FunctionView<'_>, natures: &Natures) {
+        let is_private = |space| matches!(space, StateSpace::Local | StateSpace::Param);
+        self.names.clear();
+        self.names.extend(function.decls.iter().filter(|decl| is_private(decl.space)).map(|decl| decl.name));
+        self.names.sort_unstable_by_key(|name| name.0);
+        self.is_any = function.decls.iter().any(|decl| is_private(decl.space) && decl.is_family);
+        self.is_entry = function.state.flags.contains(CodeFlags::ENTRY);
+        self.waits_for_grid = function
+            .heads
+            .iter()
+            .enumerate()
+            .any(|(at, head)| head.is_live() && natures.of(function, InstId::new(at)).waits_for_grid);
+    }
+
+    fn holds(&self, name: NameId) -> bool {
+        self.is_any || self.names.binary_search_by_key(&name.0, |name| name.0).is_ok()
+    }
+}
+
+/// Which results of an instruction diverge: the first, and those behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Results {
+    /// The first operand.
+    pub first: bool,
+    /// Those behind it.
+    pub others: bool,
+}
+
+impl Results {
+    /// Whether the result in operand `at` diverges.
+    #[must_use]
+    pub const fn of(self, at: usize) -> bool {
+        if at == 0 { self.first } else { self.others }
+    }
+
+    const fn both(diverges: bool) -> Self {
+        Self { first: diverges, others: diverges }
+    }
+}
+
+/// The transfer function: which results of `inst` diverge, given the registers that do. A divergent guard makes both
+/// diverge, since the old values stay where it is false.
+#[must_use]
+pub fn results(
+    function: &FunctionView<'_>,
+    forms: &FormTable,
+    nature: &Nature,
+    private: &Private,
+    situation: Situation,
+    inst: InstId,
+    diverges: impl Fn(VRegId) -> bool,
+) -> Results {
+    if function.guard_of(inst).and_then(Operand::vreg).is_some_and(&diverges) {
+        return Results::both(true);
+    }
+    let operands = function.operands_of(inst);
+    let of = |operand: &Operand| operand_diverges(operand, private, situation, &diverges);
+    let any_used = || operands.iter().filter(|operand| operand.is_use()).any(of);
+    // Names in the address of a load are of the space that the load names.
+    let any_address = || {
+        operands.iter().filter(|operand| operand.is_use()).any(|operand| match operand.kind() {
+            OperandKind::Symbol(_) => false,
+            _ => of(operand),
+        })
+    };
+    let together = situation.is_together;
+    let slots = forms.slots(function.heads[inst.index()].form);
+    let reads =
+        || operands.iter().zip(slots).filter(|(_, slot)| slot.role == Role::Use).map(|(operand, _)| operand);
+    let meets = situation.meets_unguarded && (together || nature.names_members && situation.meets_in_order);
+    match nature.kind {
+        Kind::Computes => Results::both(any_used()),
+        Kind::ReadsConstant => Results::both(any_address()),
+        Kind::ReadsUnwritten => Results::both(any_address() || private.waits_for_grid && !together),
+        Kind::Reads => Results::both(any_address() || !together),
+        Kind::ReadsParameter => {
+            let is_private = |operand: &Operand| matches!(operand.kind(), OperandKind::Symbol(name) if private.holds(name));
+            Results::both(!private.is_entry || any_address() || operands.iter().any(is_private))
+        }
+        Kind::Votes(Steering::BehindFirst) => Results::both(!meets || reads().skip(1).any(of)),
+        Kind::Votes(Steering::BeforeLast) => {
+            let count = reads().count();
+            Results::both(!meets || reads().take(count.saturating_sub(1)).any(of))
+        }
+        Kind::Elects => Results { first: !meets || any_used(), others: true },
+        Kind::Shuffles { by_index } => {
+            let mut read = reads();
+            let (Some(value), Some(lane), Some(clamp)) = (read.next(), read.next(), read.next()) else {
+                return Results::both(true);
+            };
+            // Segments of 32 lanes, clamped at lane 31: the lane of an index is always there.
+            let is_whole = matches!(clamp.kind(), OperandKind::Int(31));
+            let is_named = by_index && is_whole && !of(lane);
+            let goes_wrong = !meets || read.any(of);
+            Results { first: goes_wrong || !is_named && of(value), others: goes_wrong || !is_named }
+        }
+        Kind::Varies => Results::both(true),
+    }
+}
+
+/// Whether threads may see different values in an operand.
+fn operand_diverges(
+    operand: &Operand,
+    private: &Private,
+    situation: Situation,
+    diverges: &impl Fn(VRegId) -> bool,
+) -> bool {
+    if let Some(vreg) = operand.vreg() {
+        return diverges(vreg);
+    }
+    match operand.kind() {
+        OperandKind::Special(row) => match SPECIAL_REGISTERS[row as usize].shared {
+            Shared::Thread | Shared::Never => true,
+            Shared::Moment => !situation.is_together,
+            Shared::Warp => false,
+        },
+        // Of a function that is called, the name may be a parameter's: the stacks of threads may differ in depth.
+        OperandKind::Symbol(name) => !private.is_entry || private.holds(name),
+        _ => false,
+    }
+}
+
+/// Whether the results of `inst` follow from where it stands.
+#[must_use]
+pub fn depends_on_situation(function: &FunctionView<'_>, nature: &Nature, inst: InstId) -> bool {
+    match nature.kind {
+        Kind::Reads | Kind::ReadsUnwritten | Kind::Votes(_) | Kind::Elects | Kind::Shuffles { .. } => true,
+        Kind::Computes => function.operands_of(inst).iter().any(|operand| {
+            operand.vreg().is_none()
+                && matches!(operand.kind(), OperandKind::Special(row)
+                    if SPECIAL_REGISTERS[row as usize].shared == Shared::Moment)
+        }),
+        _ => false,
+    }
+}
+
+/// Whether all threads of the warp stand at `inst` before one of them goes on, if they meet in the order of the code.
+#[must_use]
+pub fn aligns(function: &FunctionView<'_>, nature: &Nature, inst: InstId) -> bool {
+    let operands = function.operands_of(inst);
+    match (nature.aligns, operands) {
+        (Some(Aligns::Cta), [number]) => matches!(number.kind(), OperandKind::Int(_)),
+        (Some(Aligns::Warp), [mask]) => match mask.kind() {
+            OperandKind::Int(mask) => mask == -1,
+            OperandKind::Literal(literal) => function.pools.literals[literal.index()].bits as u32 == u32::MAX,
+            _ => false,
+        },
+        _ => false,
+    }
+}

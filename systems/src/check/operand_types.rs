@@ -1,0 +1,353 @@
+//! Operand types: the assembler takes each register and literal in its slot.
+//!
+//! Fast. One pass over the live instructions of modelled forms.
+//!
+//! The rules are those of the ISA's chapter on operand types, as `ptxas` applies them:
+//!
+//! - Integers agree with integers, whatever their sign; a float with its own type alone; bits with everything. Types
+//!   without registers of their own (`bf16`, packed ones) take bits.
+//! - A register is as wide as its slot. Loads, stores, texture and surface accesses, and conversions take wider ones
+//!   as well, of integers and bits for integers, and of bits alone for floats.
+//! - The elements of a vector agree with one another in kind and width, literals included.
+//! - A literal has the kind of its slot: a float takes no integer, an integer no float, bits both, if a float is as wide.
+//! - Special registers stand in `mov` and `cvt` alone, and in predicate slots; a symbol's address where the form takes one.
+//! - At least one result of several is no sink.
+//!
+//! Slots without a type, addresses and calls are not checked.
+
+use super::{Verdict, each_function, wrong_at};
+use bevy_ecs::prelude::*;
+use ptxopt_components::form::{Accepts, Form, FormFlags, Role, Slot, shape};
+use ptxopt_components::ids::{Id, InstId};
+use ptxopt_components::opcodes::Effects;
+use ptxopt_components::operand::{LiteralKind, Operand, OperandKind};
+use ptxopt_components::types::PtxType;
+use ptxopt_engine::columns::Code;
+use ptxopt_engine::forms::FormTable;
+use ptxopt_engine::log::Violations;
+use ptxopt_engine::phase::Check;
+use ptxopt_engine::view::FunctionView;
+
+/// The verifier of operand types.
+pub const CHECK: Check = Check { name: "operand_types", is_full: false, install: |slot| slot.add(run) };
+
+/// Verifies every function of the batch.
+pub fn run(code: Code, forms: Res<FormTable>, mut violations: ResMut<Violations>) {
+    each_function(&code, CHECK.name, &mut violations, |function| verify(function, &forms));
+}
+
+/// Verifies one function.
+pub fn verify(function: &FunctionView<'_>, forms: &FormTable) -> Verdict {
+    for block in function.block_ids() {
+        for inst in function.insts_of(block) {
+            let id = function.heads[inst.index()].form;
+            let form = forms.get(id);
+            if !form.flags.contains(FormFlags::MODELLED) || form.effects.contains(Effects::CALL) {
+                continue;
+            }
+            if let Err(what) = verify_inst(function, forms, inst) {
+                let mnemonic = String::from_utf8_lossy(forms.mnemonic_text(id));
+                return wrong_at(block, inst.index(), format_args!("`{mnemonic}`: {what}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn verify_inst(function: &FunctionView<'_>, forms: &FormTable, inst: InstId) -> Verdict {
+    let id = function.heads[inst.index()].form;
+    let (form, slots, operands) = (forms.get(id), forms.slots(id), function.operands_of(inst));
+    let (mut results, mut sinks, mut has_vector) = (0, 0, false);
+    for (at, (operand, slot)) in operands.iter().zip(slots).enumerate() {
+        if matches!(slot.role, Role::Address | Role::Target | Role::Name) {
+            continue;
+        }
+        has_vector |= slot.in_vector;
+        results += usize::from(slot.role == Role::Def);
+        sinks += usize::from(matches!(operand.kind(), OperandKind::Sink));
+        let actual = Actual::of(function, *operand);
+        if !stands(form, slot, actual) {
+            let ty = slot.ty.map_or("none", PtxType::name);
+            return Err(format!("operand {at}, {operand:?}, is {actual:?} where the type is {ty}"));
+        }
+    }
+    if results > 1 && sinks == results {
+        return Err("all its results are sinks".to_owned());
+    }
+    if has_vector { verify_vectors(function, forms.shape(id), operands) } else { Ok(()) }
+}
+
+/// What an operand is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Actual {
+    Register(PtxType),
+    Integer,
+    /// A float literal of so many bits.
+    Float(u32),
+    Special,
+    Symbol,
+    /// Whatever has no type: sinks, vectors as one register, components, text.
+    Other,
+}
+
+impl Actual {
+    fn of(function: &FunctionView<'_>, operand: Operand) -> Self {
+        match operand.kind() {
+            OperandKind::Register { vreg, .. } => {
+                let ty = function.vregs[vreg.index()].ty;
+                let is_whole = ty.lanes == 1 && operand.selector().is_none();
+                if is_whole { Self::Register(ty.element()) } else { Self::Other }
+            }
+            OperandKind::Int(_) => Self::Integer,
+            OperandKind::F32(_) => Self::Float(32),
+            OperandKind::Literal(literal) => match function.pools.literals[literal.index()].kind() {
+                LiteralKind::F64 => Self::Float(64),
+                LiteralKind::Signed | LiteralKind::Unsigned => Self::Integer,
+                LiteralKind::Text => Self::Other,
+            },
+            OperandKind::Special(_) => Self::Special,
+            OperandKind::Symbol(_) => Self::Symbol,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// What types of one kind have in common.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Integer,
+    /// A float agrees with its own type alone.
+    Float(PtxType),
+    Bits,
+    /// No register is declared with it.
+    Packed,
+    Predicate,
+}
+
+fn kind(ty: PtxType) -> Kind {
+    use PtxType::{
+        B8, B16, B32, B64, B128, F16, F16x2, F32, F64, Pred, S8, S16, S32, S64, U8, U16, U32, U64,
+    };
+    match ty {
+        U8 | U16 | U32 | U64 | S8 | S16 | S32 | S64 => Kind::Integer,
+        F16 | F16x2 | F32 | F64 => Kind::Float(ty),
+        B8 | B16 | B32 | B64 | B128 => Kind::Bits,
+        Pred => Kind::Predicate,
+        _ => Kind::Packed,
+    }
+}
+
+/// Whether a slot of `form` takes the operand.
+fn stands(form: &Form, slot: &Slot, actual: Actual) -> bool {
+    match actual {
+        Actual::Special => {
+            let is_predicate = slot.ty == Some(PtxType::Pred);
+            return is_predicate
+                || form.flags.contains(FormFlags::CONVERTS)
+                || slot.accepts.contains(Accepts::SYMBOL);
+        }
+        Actual::Symbol => return slot.accepts.contains(Accepts::SYMBOL),
+        Actual::Other => return true,
+        _ => {}
+    }
+    let Some(wanted) = slot.ty else { return true };
+    if actual == Actual::Register(wanted) {
+        return true;
+    }
+    // A vector that is packed or unpacked has elements of another width than its slot.
+    let is_split = slot.in_vector && form.lanes == 1;
+    match actual {
+        Actual::Register(ty) => is_split || register_stands(form, wanted, ty),
+        Actual::Integer => !matches!(kind(wanted), Kind::Float(_)),
+        Actual::Float(bits) => match kind(wanted) {
+            Kind::Float(_) => true,
+            Kind::Bits => is_split || bits == wanted.bits(),
+            _ => false,
+        },
+        _ => true,
+    }
+}
+
+/// Whether a register of type `ty` stands in a slot of type `wanted`.
+fn register_stands(form: &Form, wanted: PtxType, ty: PtxType) -> bool {
+    let accesses = Effects::READ.union(Effects::WRITE);
+    let may_be_wider = form.flags.contains(FormFlags::CONVERTS)
+        || form.effects.intersects(accesses) && !form.effects.contains(Effects::ATOMIC);
+    let agrees = match (kind(wanted), kind(ty)) {
+        (_, Kind::Bits) | (Kind::Bits, _) => true,
+        (wanted, have) => wanted == have,
+    };
+    let is_wider = ty.bits() > wanted.bits();
+    let wide_floats = matches!((kind(wanted), kind(ty)), (Kind::Float(_), Kind::Float(_)));
+    agrees && (ty.bits() == wanted.bits() || is_wider && may_be_wider && !wide_floats)
+}
+
+/// Verifies that the elements of each vector agree with one another.
+fn verify_vectors(function: &FunctionView<'_>, codes: &[u8], operands: &[Operand]) -> Verdict {
+    let mut operands = operands.iter();
+    let (mut known, mut is_inside): (Option<Actual>, bool) = (None, false);
+    for &code in codes {
+        match code {
+            shape::BRACE_OPEN => (known, is_inside) = (None, true),
+            shape::BRACE_CLOSE => is_inside = false,
+            shape::OPERAND | shape::INDEXED => {
+                let Some(&operand) = operands.next() else { break };
+                if !is_inside {
+                    continue;
+                }
+                let actual = Actual::of(function, operand);
+                if known.is_some_and(|known| !agree(known, actual)) {
+                    return Err(format!("{operand:?} is {actual:?} beside {known:?} in its vector"));
+                }
+                // Bits agree with all, so whatever says more is compared with.
+                let is_vague = |actual| matches!(actual, Actual::Register(ty) if kind(ty) == Kind::Bits);
+                if !matches!(actual, Actual::Other) && known.is_none_or(is_vague) {
+                    known = Some(actual);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether two elements of a vector agree.
+fn agree(one: Actual, other: Actual) -> bool {
+    match (one, other) {
+        (Actual::Register(one), Actual::Register(other)) => {
+            let bits = [one, other].iter().any(|&ty| kind(ty) == Kind::Bits);
+            one.bits() == other.bits() && (bits || kind(one) == kind(other))
+        }
+        (Actual::Register(ty), literal) | (literal, Actual::Register(ty)) => match (kind(ty), literal) {
+            (Kind::Float(_), Actual::Integer) | (Kind::Integer, Actual::Float(_)) => false,
+            _ => true,
+        },
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::testing::kernel;
+
+    const HEAD: &str = ".reg .b16 %h<4>; .reg .u16 %uh<4>; .reg .f16 %fh<4>; .reg .f16x2 %ff<4>; .reg .b32 %b<4>; \
+                        .reg .u32 %u<4>; .reg .s32 %s<4>; .reg .f32 %f<4>; .reg .b64 %d<4>; .reg .f64 %fd<4>; \
+                        .reg .pred %p<4>;";
+
+    fn verdict(inst: &str) -> Verdict {
+        let built = kernel(&format!("{HEAD} {inst} ret;"));
+        verify(&built.function(), &built.forms)
+    }
+
+    /// ISA, operand types: signed and unsigned agree, bits agree with all of their size, floats with themselves.
+    #[test]
+    fn what_agrees_passes() {
+        for inst in [
+            "add.u32 %u1, %s2, %b3;",
+            "add.f32 %f1, %b2, %f3;",
+            "mov.b32 %f1, %u1;",
+            "and.b32 %f1, %u2, %f3;",
+            "add.f16 %fh1, %h1, %h1;",
+            "add.f16x2 %ff1, %b1, %b1;",
+            "fma.rn.bf16 %h1, %h1, %h1, %h1;",
+            "add.u16x2 %b1, %b1, %b1;",
+            "popc.b64 %u1, %fd1;",
+            "mul.wide.u32 %d1, %u1, %u2;",
+            "atom.global.add.f32 %b1, [g], %b2;",
+            "mov.b64 %d1, {%f1, %b2};",
+            "ld.global.v2.u32 {%d1, %d2}, [g];",
+            "st.global.v2.f32 [g], {%f1, 0f00000000};",
+            "cvt.u64.u32 %d1, %tid.x;",
+            "mov.u32 %u1, g;",
+            "add.f32 %f1, %f1, 0d3ff0000000000000;",
+            "mov.b32 %b1, 0f3f800000;",
+            "setp.eq.u32 _|%p1, %u1, 0;",
+            "selp.f32 %f1, %b1, %f1, %p1;",
+        ] {
+            assert_eq!(verdict(inst), Ok(()), "{inst}");
+        }
+    }
+
+    /// ISA, operand size exceeding instruction-type size: loads, stores and conversions.
+    #[test]
+    fn wider_registers_pass_where_the_isa_says_so() {
+        for inst in [
+            "ld.global.u32 %d1, [g];",
+            "ld.global.f32 %d1, [g];",
+            "ld.global.b16 %f1, [g];",
+            "st.global.u8 [g], %d1;",
+            "cvt.u32.u16 %d1, %h1;",
+            "cvt.rn.f16.f32 %b1, %f1;",
+        ] {
+            assert_eq!(verdict(inst), Ok(()), "{inst}");
+        }
+        for inst in [
+            "ld.global.u32 %fd1, [g];",
+            "ld.global.f32 %fd1, [g];",
+            "ld.global.u32 %h1, [g];",
+            "add.u32 %u1, %d2, %b3;",
+            "shl.b32 %b1, %b1, %d1;",
+            "atom.global.add.u32 %d1, [g], %b2;",
+        ] {
+            assert!(verdict(inst).is_err(), "{inst}");
+        }
+    }
+
+    #[test]
+    fn what_disagrees_is_seen() {
+        for inst in [
+            "add.u32 %u1, %f2, %b3;",
+            "add.f32 %f1, %u2, %f3;",
+            "mov.f32 %f1, %u1;",
+            "selp.u32 %f1, %u1, %u2, %p1;",
+            "add.f16 %uh1, %h1, %h1;",
+            "add.f16x2 %f1, %b1, %b1;",
+            "fma.rn.bf16 %h1, %fh1, %h1, %h1;",
+            "fma.rn.bf16x2 %b1, %u1, %b1, %b1;",
+            "mad.wide.u32 %d1, %b1, %b1, %fd1;",
+            "setp.lt.f32 %p1, %u1, %f1;",
+            "st.global.u32 [g], %f1;",
+        ] {
+            assert!(verdict(inst).is_err(), "{inst}");
+        }
+    }
+
+    #[test]
+    fn literals_have_the_kind_of_their_slot() {
+        for inst in [
+            "add.f32 %f1, %f1, 1;",
+            "add.u32 %u1, %u1, 0f3f800000;",
+            "mov.b64 %d1, 0f3f800000;",
+            "mov.b32 %b1, 0d3ff0000000000000;",
+            "st.global.v2.b32 [g], {%f1, 7};",
+        ] {
+            assert!(verdict(inst).is_err(), "{inst}");
+        }
+    }
+
+    #[test]
+    fn elements_of_a_vector_agree() {
+        for inst in [
+            "mov.b64 %d1, {%f1, %u2};",
+            "mov.b32 %b1, {%fh1, %uh2};",
+            "ld.global.v2.b32 {%f1, %u1}, [g];",
+            "ld.global.v2.u32 {%d1, %u1}, [g];",
+            "ld.global.v4.b32 {%b1, %f1, %b2, %u1}, [g];",
+        ] {
+            assert!(verdict(inst).is_err(), "{inst}");
+        }
+    }
+
+    #[test]
+    fn special_registers_symbols_and_sinks_have_their_places() {
+        for inst in [
+            "add.u32 %u1, %tid.x, 1;",
+            "st.global.u32 [g], %tid.x;",
+            "add.u64 %d1, %d1, g;",
+            "ld.global.v4.u32 {_, _, _, _}, [g];",
+        ] {
+            assert!(verdict(inst).is_err(), "{inst}");
+        }
+    }
+}
