@@ -2,7 +2,7 @@
 //! none.
 
 use ptxopt_tests::mistakes::line::print;
-use ptxopt_tests::mistakes::{Judged, Kernels, Mistake, all, markdown};
+use ptxopt_tests::mistakes::{Judged, Kernels, Mistake, OF_PHASES, all, markdown};
 use ptxopt_tests::modules::{expect_none, in_parallel, tests_folder};
 use ptxopt_tests::say::say;
 use std::fs;
@@ -66,11 +66,19 @@ fn every_mistake_is_caught_within_its_limit() {
 #[test]
 fn each_mistake_has_a_name_of_its_own_and_a_limit() {
     let mut names: Vec<&str> = all().iter().map(|mistake| mistake.name).collect();
-    assert!(names.len() >= 25, "{}", names.len());
+    assert!(names.len() >= 90, "{}", names.len());
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), all().len());
     assert!(all().iter().all(|mistake| mistake.corpus_max.is_some() || mistake.generated_max.is_some()));
+}
+
+#[test]
+fn phases_name_mistakes_that_exist() {
+    let known: Vec<&str> = all().iter().map(|mistake| mistake.name).collect();
+    let named = OF_PHASES.into_iter().flat_map(|(_, names)| names);
+    let unknown: Vec<&&str> = named.filter(|name| !known.contains(name)).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub mod text;
 mod threads;
 
 pub use kernels::{Judged, Kernels};
-pub use page::markdown;
+pub use page::{OF_PHASES, markdown};
 
 use line::Line;
 

@@ -19,6 +19,53 @@ What running cannot show is not in the table: fences and memory orders (the emul
 
 ";
 
+/// The phases that change something, and the mistakes that are typical of each: those that follow from its own rules.
+/// Phases 0, 3, 9 and 94, and the reports, change nothing: 3 stands behind the mistakes of 15 and 18.
+pub const OF_PHASES: [(&str, &[&str]); 5] = [
+    (
+        "6 SetControlFlowOpLastInBB",
+        &["branch-crossed", "guarded-end", "exit-removed", "call-guarded", "return-exits"],
+    ),
+    (
+        "10 EarlyOriSimpleLiveDead",
+        &["live-out", "guarded-write-kills", "carry-flag-dead", "atomic-result-dead", "volatile-load"],
+    ),
+    (
+        "15 OriBranchOpt",
+        &[
+            "branch-negated",
+            "arms-swapped",
+            "branch-dropped",
+            "threaded-condition",
+            "parallel-edges",
+            "table-entry",
+            "fall-through-lost",
+        ],
+    ),
+    (
+        "16, 33, 61, 84 OriPerformLiveDead, the sweeps",
+        &[
+            "back-edge-liveness",
+            "dead-cycle",
+            "carry-producer",
+            "first-result-dead",
+            "second-result",
+            "sink-live",
+            "formal-result-dead",
+            "parameter-store-dead",
+            "store-dead",
+            "call-dead",
+            "barrier-ignored",
+            "trap-removed",
+            "table-target",
+        ],
+    ),
+    (
+        "18 OriLoopSimplification",
+        &["preheader-edge", "latch-guard", "latch-skipped", "loop-entries", "loop-exits", "loop-bound"],
+    ),
+];
+
 /// The page, in Markdown.
 #[must_use]
 pub fn markdown(mistakes: &[&Mistake]) -> String {
@@ -27,6 +74,10 @@ pub fn markdown(mistakes: &[&Mistake]) -> String {
     let limit = |limit: Option<u32>| limit.map_or_else(|| "-".to_owned(), |limit| limit.to_string());
     for Mistake { name, story, corpus_max, generated_max, .. } in mistakes {
         let _ = writeln!(page, "| {name} | {story} | {} | {} |", limit(*corpus_max), limit(*generated_max));
+    }
+    page.push_str("\nThe mistakes that the phases are closest to:\n\n| phase | mistakes |\n|---|---|\n");
+    for (phase, names) in OF_PHASES {
+        let _ = writeln!(page, "| {phase} | {} |", names.join(", "));
     }
     page
 }
