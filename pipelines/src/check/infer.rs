@@ -216,7 +216,6 @@ fn argument(
     for at in (0..size.saturating_sub(7)).filter(|&at| uses.pointers.contains(&place(at))) {
         value.parts.push((at, buffer(fill)));
     }
-    let pointers = value.parts.len();
     let is_free = |parts: &[(usize, ArgumentLine)], at: usize, size: usize| {
         parts.iter().all(|(other, part)| {
             let end = other + if part.is_buffer { 8 } else { part.size() };
@@ -232,7 +231,7 @@ fn argument(
         }
     }
     // Bytes of which the code says nothing: a structure that is copied as a whole, or passed on.
-    if value.parts.len() == pointers {
+    if uses.fields.range(place(0)..place(size)).next().is_none() {
         for at in (0..size.saturating_sub(7)).step_by(8) {
             if is_free(&value.parts, at, 8) {
                 value.parts.push((at, plain(Lane::Int(8), 1, one(number(&place(at))), false)));
