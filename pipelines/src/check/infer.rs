@@ -22,9 +22,10 @@ const SHARED_BYTES: [u32; 2] = [1 << 12, 227 << 10];
 const BLOCK: [u32; 3] = [64, 1, 1];
 /// Blocks of the grid.
 const GRID: [u32; 3] = [2, 1, 1];
-/// Launches that are tried before a kernel is given up.
-const TRIES_MAX: usize = 40;
-/// Thread-instructions of a launch that is tried: so many, and so many tries, are some seconds at most.
+/// What the launches that are tried may cost before a kernel is given up: bytes of their buffers, and thread-instructions
+/// eight times. A second or so; a count, so that the same launch is found everywhere.
+const WORK_MAX: u64 = 200_000_000;
+/// Thread-instructions of a launch that is tried.
 const STEPS_MAX: u64 = 1_000_000;
 /// Launches that look for addresses: each finds one.
 const PROBES_MAX: usize = 64;
@@ -77,10 +78,13 @@ pub fn launch_line(
     let mut uses = uses::of(text, entry);
     let declared = entry.parameters.iter().filter(|parameter| parameter.pointer.is_some());
     uses.pointers.extend(declared.map(|parameter| (parameter.name.clone(), 0)));
-    let search = Search { module, entry, width, steps_max: options.steps_max.min(STEPS_MAX) };
+    let steps_max = options.steps_max.min(STEPS_MAX);
+    let mut search = Search { module, entry, width, steps_max, work: 0 };
     search.fill_in(&uses).or_else(|reason| {
         let known = uses.pointers.len();
+        search.work = 0;
         search.probe(&mut uses);
+        search.work = 0;
         if uses.pointers.len() > known { search.fill_in(&uses) } else { Err(reason) }
     })
 }
@@ -91,21 +95,24 @@ struct Search<'a> {
     entry: &'a Entry,
     width: Width,
     steps_max: u64,
+    /// What was done so far, see [`WORK_MAX`].
+    work: u64,
 }
 
 impl Search<'_> {
-    fn stop(&self, line: &LaunchLine) -> Option<Stop> {
-        run_one(self.module, &line.launch(0), false, self.steps_max).stop
+    fn stop(&mut self, line: &LaunchLine) -> Option<Stop> {
+        let outcome = run_one(self.module, &line.launch(0), false, self.steps_max);
+        let bytes: usize = outcome.buffers.iter().map(Vec::len).sum();
+        self.work += bytes as u64 + 8 * outcome.steps;
+        outcome.stop
     }
 
     /// Tries contents in order, and larger buffers.
-    fn fill_in(&self, uses: &Uses) -> Result<LaunchLine, String> {
+    fn fill_in(&mut self, uses: &Uses) -> Result<LaunchLine, String> {
         let mut reason = String::new();
-        let mut tries = 0;
         for (number, fill) in CONTENTS {
             let mut line = self.line(uses, &fill, |_| number);
-            while tries < TRIES_MAX {
-                tries += 1;
+            while self.work < WORK_MAX {
                 let Some(stop) = self.stop(&line) else { return Ok(line) };
                 reason = stop.to_string();
                 match stop {
@@ -119,7 +126,7 @@ impl Search<'_> {
     }
 
     /// Adds the addresses that running gives away.
-    fn probe(&self, uses: &mut Uses) {
+    fn probe(&mut self, uses: &mut Uses) {
         for _ in 0..PROBES_MAX {
             let places = self.places_in_doubt(uses);
             let number = |place: &Place| match places.iter().position(|doubtful| doubtful == place) {
@@ -134,7 +141,7 @@ impl Search<'_> {
                     return;
                 };
                 // An index may lead to both sides.
-                let nearest = (access.address + PROBE_STEP / 2).checked_sub(PROBE_FIRST);
+                let nearest = access.address.saturating_add(PROBE_STEP / 2).checked_sub(PROBE_FIRST);
                 match nearest.and_then(|distance| places.get((distance / PROBE_STEP) as usize)) {
                     Some(place) => break place.clone(),
                     None if grow(&mut line, access.space) => {}
@@ -216,7 +223,6 @@ fn argument(
     for at in (0..size.saturating_sub(7)).filter(|&at| uses.pointers.contains(&place(at))) {
         value.parts.push((at, buffer(fill)));
     }
-    let pointers = value.parts.len();
     let is_free = |parts: &[(usize, ArgumentLine)], at: usize, size: usize| {
         parts.iter().all(|(other, part)| {
             let end = other + if part.is_buffer { 8 } else { part.size() };
@@ -232,7 +238,7 @@ fn argument(
         }
     }
     // Bytes of which the code says nothing: a structure that is copied as a whole, or passed on.
-    if value.parts.len() == pointers {
+    if uses.fields.range(place(0)..place(size)).next().is_none() {
         for at in (0..size.saturating_sub(7)).step_by(8) {
             if is_free(&value.parts, at, 8) {
                 value.parts.push((at, plain(Lane::Int(8), 1, one(number(&place(at))), false)));
