@@ -99,7 +99,7 @@ pub fn verify(
         }
     }
     for inst in (0..function.heads.len()).map(InstId::new).filter(|&inst| again.splits[inst.index()]) {
-        if verdicts.branch_is_uniform(inst) {
+        if verdicts.branch_is_uniform(function, inst) {
             return wrong_in(
                 function.heads[inst.index()].block,
                 format_args!("{inst:?} is divergent, and is called uniform"),
