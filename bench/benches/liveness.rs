@@ -1,4 +1,5 @@
-//! Liveness: the two roads against each other and against a plain solver, the search behind dead code, pressure.
+//! Liveness: the two roads against each other and against a plain solver, the search behind dead code, pressure; and
+//! uniformity, which asks for live sets.
 //!
 //! One function of growing size with a block for every five instructions, and the real modules, function by function.
 //! Times are CPU time of the thread, the least of some rounds, in nanoseconds an instruction. The plain solver is what
@@ -14,9 +15,11 @@ use ptxopt::{OptLevel, Options, optimize_with_plan, standard};
 use ptxopt_bench::clock::{on_one_thread, thread_time};
 use ptxopt_bench::{kernels, modules};
 use ptxopt_components::ids::{Id, VRegId};
+use ptxopt_engine::cfg::nest::LoopNests;
 use ptxopt_engine::columns::Code;
 use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, Road, kills, solve, solve_on};
 use ptxopt_engine::dataflow::pressure::{LiveRegisters, Pressure, measure};
+use ptxopt_engine::dataflow::uniformity::{self, Uniformity};
 use ptxopt_engine::facts::Fact;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::phase::{Phase, Plan, Step};
@@ -26,7 +29,7 @@ use std::hint::black_box;
 use std::sync::Mutex;
 
 /// What is measured, in the order of the columns.
-const COLUMNS: [&str; 6] = ["dense", "walks", "chosen", "plain", "needs", "pressure"];
+const COLUMNS: [&str; 7] = ["dense", "walks", "chosen", "plain", "needs", "pressure", "uniform"];
 
 /// Largest function that the plain solver gets.
 const PLAIN_INSTS_MAX: usize = 10_000;
@@ -43,11 +46,14 @@ static ROWS: Mutex<Vec<Row>> = Mutex::new(Vec::new());
 
 static MEASURE: Phase = Phase {
     name: "measure",
-    needs: &[Fact::ControlFlow],
+    needs: &[Fact::ControlFlow, Fact::Loops],
     gives: &[],
     breaks: &[],
     required: false,
-    install: |slot| slot.add(measure_all),
+    install: |slot| {
+        slot.init_resource::<LoopNests>();
+        slot.add(measure_all);
+    },
 };
 
 #[derive(Default)]
@@ -57,10 +63,12 @@ struct Scratch {
     needs: Needs,
     live: LiveRegisters,
     pressure: Pressure,
+    uniform: uniformity::Scratch,
+    verdicts: Uniformity,
 }
 
-fn measure_all(code: Code, forms: Res<FormTable>, mut scratch: Local<Scratch>) {
-    let Scratch { solver, set, needs, live, pressure } = &mut *scratch;
+fn measure_all(code: Code, forms: Res<FormTable>, nests: Res<LoopNests>, mut scratch: Local<Scratch>) {
+    let Scratch { solver, set, needs, live, pressure, uniform, verdicts } = &mut *scratch;
     for function in code.view().functions() {
         let insts = function.live_inst_count();
         let rounds = (200_000 / insts.max(1)).clamp(3, 40);
@@ -81,6 +89,9 @@ fn measure_all(code: Code, forms: Res<FormTable>, mut scratch: Local<Scratch>) {
         }
         ns[4] = time(&mut || needs.find(&function));
         ns[5] = time(&mut || measure(&function, &forms, set, live, pressure));
+        if let Some(nest) = nests.get(function.code) {
+            ns[6] = time(&mut || uniformity::solve(&function, &forms, nest, set, uniform, verdicts));
+        }
         let words = function.blocks.len() * set.globals().len().div_ceil(64);
         let row = Row { insts, blocks: function.blocks.len(), words, ns };
         ROWS.lock().expect("no measurement panics").push(row);

@@ -96,9 +96,9 @@ fn note(
         for (at, head) in vreg_heads[span.vregs.range()].iter_mut().enumerate() {
             head.flags.set(VRegFlags::UNIFORM, verdicts.is_uniform(Id::new(at)));
         }
-        for (at, head) in inst_heads[span.insts.range()].iter_mut().enumerate() {
+        for head in &mut inst_heads[span.insts.range()] {
             if head.marks.contains(Marks::CONTROL) {
-                head.marks.set(Marks::UNIFORM, verdicts.branch_is_uniform(Id::new(at)));
+                head.marks.set(Marks::UNIFORM, verdicts.block_goes_alike(head.block));
             }
         }
         facts[code].computed(Fact::Uniformity, state);
@@ -135,7 +135,7 @@ fn remark(
 
 #[cfg(test)]
 mod tests {
-    use crate::check::testing::{Built, analyzed, module, verdicts, verdicts as verdicts_of};
+    use crate::check::testing::{Built, labelled, module, verdicts, verdicts as verdicts_of};
     use ptxopt_components::ids::{BlockId, Id, InstId};
     use ptxopt_engine::dataflow::uniformity::SameThreads;
 
@@ -144,7 +144,7 @@ mod tests {
 
     /// Reads a kernel in which %r1 and %p1 are divergent, %r2 and %p2 uniform.
     fn kernel(body: &str) -> Built {
-        analyzed(&format!("{REGISTERS}{body}"))
+        labelled(&format!("{REGISTERS}{body}"))
     }
 
     /// Asserts which of the registers `%r3` up are uniform; those below 3 are given.
@@ -298,7 +298,8 @@ mod tests {
         let is_table =
             |inst: &InstId| function.operands_of(*inst).iter().any(|operand| operand.as_table().is_some());
         let tables: Vec<InstId> = (0..function.heads.len()).map(Id::new).filter(is_table).collect();
-        let found: Vec<bool> = tables.iter().map(|&inst| verdicts.branch_is_uniform(inst)).collect();
+        let found: Vec<bool> =
+            tables.iter().map(|&inst| verdicts.branch_is_uniform(&function, inst)).collect();
         assert_eq!(found, [false, true]);
         assert!(!verdicts.is_uniform(built.vreg("%r", 3)));
     }

@@ -110,6 +110,14 @@ pub(crate) fn modules() -> Vec<PathBuf> {
     files
 }
 
+/// As [`analyzed`], with a block at each label in capitals: unreachable branches name them all, so that branches end their blocks.
+pub(crate) fn labelled(body: &str) -> Built {
+    let labels = body.split_ascii_whitespace().filter_map(|word| word.strip_suffix(':'));
+    let labels = labels.filter(|label| label.bytes().all(|byte| byte.is_ascii_uppercase()));
+    let branches: String = labels.map(|label| format!(" bra {label};")).collect();
+    analyzed(&format!("{body}{branches}"))
+}
+
 /// Loops, live sets and verdicts of a function whose control-flow facts hold.
 pub(crate) fn verdicts(built: &Built) -> (LoopNest, LiveSet, Uniformity) {
     let function = built.function();

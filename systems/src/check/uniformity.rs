@@ -77,7 +77,7 @@ pub fn verify(
         let operands = function.operands_of(inst);
         if head.marks.contains(Marks::CONTROL) {
             let mut named = operands.iter().filter_map(|operand| operand.vreg());
-            if verdicts.branch_is_uniform(inst) && named.any(|vreg| !verdicts.is_uniform(vreg)) {
+            if verdicts.branch_is_uniform(function, inst) && named.any(|vreg| !verdicts.is_uniform(vreg)) {
                 return wrong_at(
                     head.block,
                     inst.index(),
@@ -113,7 +113,7 @@ fn verify_rows(function: &FunctionView<'_>, verdicts: &Uniformity) -> Verdict {
     for (at, head) in function.heads.iter().enumerate().filter(|(_, head)| head.is_live() && is_control(head))
     {
         let is_uniform = head.marks.contains(Marks::UNIFORM);
-        if is_uniform != verdicts.branch_is_uniform(Id::new(at)) {
+        if is_uniform != verdicts.block_goes_alike(head.block) {
             return wrong_at(
                 head.block,
                 at,
@@ -127,7 +127,7 @@ fn verify_rows(function: &FunctionView<'_>, verdicts: &Uniformity) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::testing::{Built, analyzed, verdicts};
+    use crate::check::testing::{Built, labelled, verdicts};
     use crate::check::uniformity_full;
 
     const LOOP: &str = ".reg .b32 %r<9>; .reg .pred %p<9>; mov.u32 %r1, %tid.x; mov.u32 %r2, 0; \
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn the_unbroken_verdicts_pass() {
-        let built = analyzed(LOOP);
+        let built = labelled(LOOP);
         let (nest, set, verdicts) = verdicts(&built);
         assert!(verdicts.is_uniform(built.vreg("%r", 2)) && !verdicts.is_uniform(built.vreg("%p", 2)));
         let natures = natures(&built);
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_source_and_what_follows_from_it_are_divergent() {
-        let built = analyzed(LOOP);
+        let built = labelled(LOOP);
         for (prefix, number) in [("%r", 1), ("%p", 2)] {
             let (.., mut verdicts) = verdicts(&built);
             verdicts.damage(built.vreg(prefix, number), true);
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn caution_is_no_mistake() {
-        let built = analyzed(LOOP);
+        let built = labelled(LOOP);
         let (nest, set, mut verdicts) = verdicts(&built);
         verdicts.damage(built.vreg("%p", 2), false);
         let natures = natures(&built);
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn what_joins_and_loops_make_divergent_is_seen_by_the_full_verifier() {
         // %r2 is chosen by %p1; %r4 is as old as the round in which a thread leaves.
-        let built = analyzed(
+        let built = labelled(
             ".reg .b32 %r<9>; .reg .pred %p<9>; mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 9; mov.u32 %r2, 1; \
              @%p1 bra J; A: mov.u32 %r2, 2; J: st.global.u32 [g], %r2; mov.u32 %r4, 0; L: add.u32 %r4, %r4, 1; \
              setp.lt.u32 %p2, %r4, %r1; @%p2 bra L; X: st.global.u32 [g], %r4; ret;",

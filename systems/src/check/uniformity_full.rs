@@ -99,7 +99,7 @@ pub fn verify(
         }
     }
     for inst in (0..function.heads.len()).map(InstId::new).filter(|&inst| again.splits[inst.index()]) {
-        if verdicts.branch_is_uniform(inst) {
+        if verdicts.branch_is_uniform(function, inst) {
             return wrong_in(
                 function.heads[inst.index()].block,
                 format_args!("{inst:?} is divergent, and is called uniform"),
@@ -331,8 +331,10 @@ impl<'a> Again<'a> {
     fn join(&mut self, graph: &[Nodes], from: usize) {
         let found = reach(graph, from, 0);
         for node in (0..graph.len()).filter(|&node| found >> node & 1 != 0 && node != from) {
-            let edges = (0..graph.len())
-                .filter(|&pred| (found >> pred & 1 != 0 || pred == from) && graph[pred] >> node & 1 != 0);
+            // What is reached behind the node itself, as a latch from its header, brings nobody there first.
+            let rest = reach(graph, from, 1 << node) | 1 << from;
+            let edges =
+                (0..graph.len()).filter(|&pred| rest >> pred & 1 != 0 && graph[pred] >> node & 1 != 0);
             let is_cut = (0..graph.len())
                 .filter(|&other| other != node && other != from && found >> other & 1 != 0)
                 .any(|other| reach(graph, from, 1 << other) >> node & 1 == 0);
@@ -341,12 +343,12 @@ impl<'a> Again<'a> {
                 self.changed |= self.joins & bit(block) == 0;
                 self.joins |= bit(block);
             }
-            let rest = reach(graph, from, 1 << node) | 1 << from;
-            let is_passed_by = (0..graph.len()).any(|at| rest >> at & 1 != 0 && graph[at] == 0);
-            if node < self.function.blocks.len() && is_passed_by && graph[from].count_ones() > 1 {
-                self.changed |= self.partial >> node & 1 == 0;
-                self.partial |= 1 << node;
-            }
+        }
+        if graph[from].count_ones() > 1 {
+            let blocks = Nodes::MAX >> (NODES_MAX - self.function.blocks.len());
+            let partial = before_all_meet(graph, from) & blocks;
+            self.changed |= self.partial & partial != partial;
+            self.partial |= partial;
         }
     }
 
@@ -455,4 +457,13 @@ fn reach(graph: &[Nodes], from: usize, without: Nodes) -> Nodes {
         }
     }
     found
+}
+
+/// What is behind `from` and in front of every node that all ways to the end pass.
+fn before_all_meet(graph: &[Nodes], from: usize) -> Nodes {
+    let found = reach(graph, from, 0);
+    let holds_end = |nodes: Nodes| (0..graph.len()).any(|at| nodes >> at & 1 != 0 && graph[at] == 0);
+    let others = (0..graph.len()).filter(|&node| found >> node & 1 != 0 && node != from);
+    let rests = others.map(|node| reach(graph, from, 1 << node)).filter(|&rest| !holds_end(rest));
+    rests.fold(found, |between, rest| between & rest) & !(1 << from)
 }

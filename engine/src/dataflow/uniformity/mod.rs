@@ -82,6 +82,7 @@ use crate::forms::FormTable;
 use crate::view::FunctionView;
 use bevy_ecs::resource::Resource;
 use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, VRegId};
+use ptxopt_components::instruction::Marks;
 
 /// The verdicts of each function of the batch, where `Fact::Uniformity` holds.
 #[derive(Resource, Default)]
@@ -110,7 +111,8 @@ impl Uniformities {
 pub struct Uniformity {
     /// By register, as bits: divergent.
     divergent: Vec<u64>,
-    /// By instruction, as bits: a branch, return or exit that some threads take and others do not.
+    /// By block, as bits: it ends in a branch, return or exit that some threads take and others do not. Blocks keep their
+    /// ids when deleted instructions are swept, instructions do not.
     divergent_ways: Vec<u64>,
     /// By block: some living threads may not execute it where others do; empty where nothing splits the warp.
     partial: Vec<bool>,
@@ -123,7 +125,7 @@ pub struct Uniformity {
 impl Uniformity {
     fn clear(&mut self, function: &FunctionView<'_>) {
         for (bits, count) in
-            [(&mut self.divergent, function.vregs.len()), (&mut self.divergent_ways, function.heads.len())]
+            [(&mut self.divergent, function.vregs.len()), (&mut self.divergent_ways, function.blocks.len())]
         {
             bits.clear();
             bits.resize(bits::words_for(count), 0);
@@ -145,8 +147,16 @@ impl Uniformity {
     /// of the straight line. The promise of `.uni` proves nothing: code that breaks it exists.
     #[inline]
     #[must_use]
-    pub fn branch_is_uniform(&self, inst: InstId) -> bool {
-        !bits::test(&self.divergent_ways, inst.index())
+    pub fn branch_is_uniform(&self, function: &FunctionView<'_>, inst: InstId) -> bool {
+        let head = function.heads[inst.index()];
+        !head.marks.contains(Marks::CONTROL) || self.block_goes_alike(head.block)
+    }
+
+    /// Whether threads that execute `block` leave it the same way.
+    #[inline]
+    #[must_use]
+    pub fn block_goes_alike(&self, block: BlockId) -> bool {
+        !bits::test(&self.divergent_ways, block.index())
     }
 
     /// Calls the register divergent or uniform. What tests of verifiers do damage with.

@@ -59,7 +59,7 @@ pub fn branches<'a>(
 #[must_use]
 pub fn count(function: &FunctionView<'_>, forms: &FormTable, verdicts: &Uniformity) -> Counts {
     let is_uniform = |vreg: &VRegId| verdicts.is_uniform(*vreg);
-    let goes_alike = |inst: &InstId| verdicts.branch_is_uniform(*inst);
+    let goes_alike = |inst: &InstId| verdicts.branch_is_uniform(function, *inst);
     Counts {
         registers: [function.vregs.len(), function.vreg_ids().filter(is_uniform).count()],
         branches: [branches(function, forms).count(), branches(function, forms).filter(goes_alike).count()],
@@ -89,7 +89,7 @@ pub fn write(
     for inst in branches(function, forms) {
         let head = function.heads[inst.index()];
         let mnemonic = String::from_utf8_lossy(forms.mnemonic_text(head.form));
-        let verdict = if verdicts.branch_is_uniform(inst) { "uniform" } else { "divergent" };
+        let verdict = if verdicts.branch_is_uniform(function, inst) { "uniform" } else { "divergent" };
         say(
             out,
             format_args!("{:?}: line {}, {mnemonic}, {verdict}\n", head.block, line(function, text, inst)),

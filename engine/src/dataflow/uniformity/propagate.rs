@@ -9,7 +9,6 @@ use super::natures::{Natures, Private, Results, Situation, aligns, depends_on_si
 use super::places::Places;
 use super::{Scratch, Uniformity};
 use crate::bits;
-use crate::cfg::build::leaves_function;
 use crate::cfg::nest::LoopNest;
 use crate::dataflow::liveness::LiveSet;
 use crate::forms::FormTable;
@@ -230,10 +229,11 @@ impl Solver<'_> {
 
     /// Threads part at `inst`.
     fn split(&mut self, inst: InstId) {
-        if bits::test(&self.out.divergent_ways, inst.index()) {
+        let block = self.function.heads[inst.index()].block;
+        if bits::test(&self.out.divergent_ways, block.index()) {
             return;
         }
-        bits::set(&mut self.out.divergent_ways, inst.index());
+        bits::set(&mut self.out.divergent_ways, block.index());
         if self.out.is_irreducible {
             self.out.is_split = true;
             return;
@@ -243,7 +243,6 @@ impl Solver<'_> {
             joins.start(self.function, self.nest);
             places.merge(self.function, self.set, &joins.frontiers);
         }
-        let block = self.function.heads[inst.index()].block;
         self.progress.joins.split_at_branch(self.function, self.nest, block);
         self.take_found();
     }
@@ -365,12 +364,6 @@ impl Solver<'_> {
         if progress.has_split {
             out.partial.extend(function.block_ids().map(|block| progress.joins.is_partial(block)));
             out.ends_apart = progress.joins.ends_apart;
-        } else {
-            // Bits of guarded returns are set without a split, too.
-            out.ends_apart = function.block_ids().any(|block| {
-                leaves_function(function, block)
-                    && function.insts_of(block).any(|inst| bits::test(&out.divergent_ways, inst.index()))
-            });
         }
     }
 }
