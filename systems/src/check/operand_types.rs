@@ -218,10 +218,10 @@ fn agree(one: Actual, other: Actual) -> bool {
             let bits = [one, other].iter().any(|&ty| kind(ty) == Kind::Bits);
             one.bits() == other.bits() && (bits || kind(one) == kind(other))
         }
-        (Actual::Register(ty), literal) | (literal, Actual::Register(ty)) => match (kind(ty), literal) {
-            (Kind::Float(_), Actual::Integer) | (Kind::Integer, Actual::Float(_)) => false,
-            _ => true,
-        },
+        (Actual::Register(ty), literal) | (literal, Actual::Register(ty)) => !matches!(
+            (kind(ty), literal),
+            (Kind::Float(_), Actual::Integer) | (Kind::Integer, Actual::Float(_))
+        ),
         _ => true,
     }
 }
