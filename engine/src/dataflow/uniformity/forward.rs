@@ -79,7 +79,7 @@ impl ForwardTree {
 
     /// The block that a node is.
     pub fn block(&self, node: Node) -> Option<BlockId> {
-        (node != Node::OUT && (node.0 as usize) < self.block_count).then(|| BlockId(node.0))
+        (node != Node::OUT && (node.0 as usize) < self.block_count).then_some(BlockId(node.0))
     }
 
     /// Whether a loop holds a node: a block of it, or the end of its own round or of one inside.
