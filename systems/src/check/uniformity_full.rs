@@ -362,40 +362,16 @@ impl<'a> Again<'a> {
 
     /// Registers of which different definitions come to a join.
     fn merges(&mut self) {
-        const UNKNOWN: usize = usize::MAX;
         let function = self.function;
-        let blocks: Vec<BlockId> = self.reachable().collect();
+        let mut blocks: Vec<BlockId> = self.reachable().collect();
+        blocks.sort_unstable_by_key(|block| function.orders[block.index()].rpo);
         for &vreg in self.set.globals() {
             let defines = |block: BlockId| {
                 let is_it = |operand: &Operand| operand.is_definition() && operand.vreg() == Some(vreg);
                 function.insts_of(block).any(|inst| function.operands_of(inst).iter().any(is_it))
             };
             let is_defined: Vec<bool> = function.block_ids().map(defines).collect();
-            // What a block starts with: the block that defined it last, or where definitions merged.
-            let mut starts = vec![UNKNOWN; function.blocks.len()];
-            starts[0] = function.blocks.len();
-            let mut changed = true;
-            while std::mem::take(&mut changed) {
-                for &block in &blocks[1..] {
-                    let comes = |pred: &BlockId| {
-                        if is_defined[pred.index()] { pred.index() } else { starts[pred.index()] }
-                    };
-                    let mut known = function
-                        .preds(block)
-                        .iter()
-                        .filter(|pred| function.orders[pred.index()].is_reachable())
-                        .map(comes)
-                        .filter(|&from| from != UNKNOWN);
-                    let Some(first) = known.next() else { continue };
-                    let new = if starts[block.index()] == block.index() || known.any(|other| other != first) {
-                        block.index()
-                    } else {
-                        first
-                    };
-                    changed |= starts[block.index()] != new;
-                    starts[block.index()] = new;
-                }
-            }
+            let starts = last_definitions(function, &blocks, &is_defined);
             let merged =
                 |block: &BlockId| starts[block.index()] == block.index() && self.joins & bit(*block) != 0;
             if blocks.iter().any(|block| merged(block) && self.set.is_live_in(*block, vreg)) {
@@ -440,6 +416,35 @@ impl<'a> Again<'a> {
                     apart |= function.succs(block).iter().fold(0, |succs, &succ| succs | bit(succ));
                 }
             }
+        }
+    }
+}
+
+/// What each block starts with: the block that defined the register last, or where definitions merged. Merges are found one
+/// by one, the foremost first, and all else is worked out again behind each: a label that is not settled merges nothing.
+fn last_definitions(function: &FunctionView<'_>, blocks: &[BlockId], is_defined: &[bool]) -> Vec<usize> {
+    const UNKNOWN: usize = usize::MAX;
+    let mut merges = vec![false; function.blocks.len()];
+    loop {
+        let mut starts = vec![UNKNOWN; function.blocks.len()];
+        starts[0] = function.blocks.len();
+        let comes = |pred: BlockId, starts: &[usize]| {
+            if is_defined[pred.index()] { pred.index() } else { starts[pred.index()] }
+        };
+        let is_reachable = |pred: &&BlockId| function.orders[pred.index()].is_reachable();
+        for &block in &blocks[1..] {
+            let mut preds = function.preds(block).iter().filter(is_reachable);
+            let first = preds.find_map(|&pred| Some(comes(pred, &starts)).filter(|&from| from != UNKNOWN));
+            starts[block.index()] =
+                if merges[block.index()] { block.index() } else { first.unwrap_or(UNKNOWN) };
+        }
+        let differs = |block: &&BlockId| {
+            let mut preds = function.preds(**block).iter().filter(is_reachable);
+            !merges[block.index()] && preds.any(|&pred| comes(pred, &starts) != starts[block.index()])
+        };
+        match blocks[1..].iter().find(differs) {
+            Some(block) => merges[block.index()] = true,
+            None => return starts,
         }
     }
 }
