@@ -66,8 +66,9 @@ pub struct Phase {
 pub struct Check {
     /// The fact or table it checks.
     pub name: &'static str,
-    /// Whether it recomputes what it checks in the slow, obvious way.
-    pub is_full: bool,
+    /// From which level on it runs after every step: `Full` where it computes again what it checks, in the slow, obvious
+    /// way. `Off` stands for `Fast`, and for the end of the pipeline at any level.
+    pub from: Verify,
     /// Installs its system.
     pub install: fn(&mut Slot<'_>),
 }

@@ -403,9 +403,8 @@ fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
         schedule.add_systems(commit_edits.in_set(Stage::Commit(index)));
         let mut check_set = None;
         for (position, check) in plan.checks.iter().enumerate() {
-            let wanted = if step.verified { plan.verify.max(Verify::Fast) } else { plan.verify };
-            let needed = if check.is_full { Verify::Full } else { Verify::Fast };
-            if wanted < needed {
+            let is_at_end = step.verified && check.from == Verify::Off;
+            if !is_at_end && plan.verify < check.from.max(Verify::Fast) {
                 continue;
             }
             let stage = Stage::Facts(index, facts.len() + position);

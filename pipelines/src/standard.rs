@@ -99,7 +99,11 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
     let layout_only = is_debug_module && !options.force_debug;
     let options =
         &if layout_only { Options { level: OptLevel::O0, ..options.clone() } } else { options.clone() };
-    let is_wanted = |key| options.remarks || !system::REPORTS.contains(&key);
+    let looks = options.remarks || options.verify != VerifyLevel::Off;
+    let is_wanted = |key| match key {
+        system::ANALYZE_UNIFORMITY => looks,
+        _ => options.remarks || !system::REPORTS.contains(&key),
+    };
     let own_step = |row: &PhaseRow| match row.does {
         Does::System(key) if options.runs(row.number) && is_wanted(key) => Some(Step {
             number: u16::from(row.number.0),

@@ -127,7 +127,8 @@ pub mod system {
     pub const ELIMINATE_DEAD: &str = "eliminate_dead";
     /// Gives loops a preheader and one latch.
     pub const SIMPLIFY_LOOPS: &str = "simplify_loops";
-    /// Finds the registers and branches that are uniform in a warp.
+    /// Finds the registers and branches that are uniform in a warp. Runs where remarks or verifiers look at what it finds:
+    /// phases that ask for the fact get it wherever they stand, and none does yet.
     pub const ANALYZE_UNIFORMITY: &str = "analyze_uniformity";
     /// Marks that backward copy propagation is over.
     pub const BACK_COPIES: &str = "advance_progress_to_9";

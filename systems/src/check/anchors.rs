@@ -17,11 +17,11 @@ use ptxopt_components::anchor::AnchorKind;
 use ptxopt_engine::as_read::{AsRead, SourcePlace};
 use ptxopt_engine::columns::Code;
 use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::Check;
+use ptxopt_engine::phase::{Check, Verify};
 use ptxopt_engine::view::FunctionView;
 
 /// The verifier of anchors.
-pub const CHECK: Check = Check { name: "anchors", is_full: false, install: |slot| slot.add(run) };
+pub const CHECK: Check = Check { name: "anchors", from: Verify::Fast, install: |slot| slot.add(run) };
 
 /// Verifies every function of the batch of which a copy as read is kept.
 pub fn run(code: Code, as_read: Res<AsRead>, mut violations: ResMut<Violations>) {

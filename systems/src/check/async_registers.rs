@@ -16,11 +16,11 @@ use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::columns::Code;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::Check;
+use ptxopt_engine::phase::{Check, Verify};
 use ptxopt_engine::view::FunctionView;
 
 /// The verifier of asynchronous registers.
-pub const CHECK: Check = Check { name: "async_registers", is_full: false, install: |slot| slot.add(run) };
+pub const CHECK: Check = Check { name: "async_registers", from: Verify::Off, install: |slot| slot.add(run) };
 
 /// Verifies every function of the batch.
 pub fn run(code: Code, forms: Res<FormTable>, mut violations: ResMut<Violations>) {

@@ -28,11 +28,11 @@ use ptxopt_engine::as_read::AsRead;
 use ptxopt_engine::columns::Code;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::Check;
+use ptxopt_engine::phase::{Check, Verify};
 use ptxopt_engine::view::FunctionView;
 
 /// The verifier of call sequences.
-pub const CHECK: Check = Check { name: "call_sequences", is_full: false, install: |slot| slot.add(run) };
+pub const CHECK: Check = Check { name: "call_sequences", from: Verify::Fast, install: |slot| slot.add(run) };
 
 /// Verifies every function of the batch of which a copy as read is kept.
 pub fn run(code: Code, forms: Res<FormTable>, as_read: Res<AsRead>, mut violations: ResMut<Violations>) {

@@ -24,11 +24,11 @@ use ptxopt_components::ids::{BlockId, Id};
 use ptxopt_engine::columns::{Code, CodeObjects};
 use ptxopt_engine::facts::Fact;
 use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::Check;
+use ptxopt_engine::phase::{Check, Verify};
 use ptxopt_engine::view::FunctionView;
 
 /// The verifier of control-flow facts.
-pub const CHECK: Check = Check { name: "control_flow", is_full: false, install: |slot| slot.add(run) };
+pub const CHECK: Check = Check { name: "control_flow", from: Verify::Off, install: |slot| slot.add(run) };
 
 /// Verifies every function of the batch for which the fact holds.
 pub fn run(

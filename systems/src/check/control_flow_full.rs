@@ -22,11 +22,12 @@ use ptxopt_engine::bits::BitMatrix;
 use ptxopt_engine::columns::{Code, CodeObjects};
 use ptxopt_engine::facts::Fact;
 use ptxopt_engine::log::{StepLog, Violations};
-use ptxopt_engine::phase::Check;
+use ptxopt_engine::phase::{Check, Verify};
 use ptxopt_engine::view::FunctionView;
 
 /// The verifier of control-flow facts that computes them again.
-pub const CHECK: Check = Check { name: "control_flow_full", is_full: true, install: |slot| slot.add(run) };
+pub const CHECK: Check =
+    Check { name: "control_flow_full", from: Verify::Full, install: |slot| slot.add(run) };
 
 /// Most blocks of a function that is verified. Dominator sets of 4,096 blocks take 2 MiB and milliseconds; those of
 /// the largest function that we know, 24,578 blocks, would take 75 MB and seconds after each step.

@@ -17,11 +17,11 @@ use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, kills, solve};
 use ptxopt_engine::facts::Fact;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::Check;
+use ptxopt_engine::phase::{Check, Verify};
 use ptxopt_engine::view::FunctionView;
 
 /// The verifier that nothing is dead.
-pub const CHECK: Check = Check { name: "dead_code", is_full: true, install: |slot| slot.add(run) };
+pub const CHECK: Check = Check { name: "dead_code", from: Verify::Full, install: |slot| slot.add(run) };
 
 /// Verifies every function of the batch for which the fact holds.
 pub fn run(

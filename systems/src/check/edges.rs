@@ -16,11 +16,11 @@ use ptxopt_components::ids::{BlockId, Id};
 use ptxopt_engine::cfg::build::{EdgeSource, next_living};
 use ptxopt_engine::columns::Code;
 use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::Check;
+use ptxopt_engine::phase::{Check, Verify};
 use ptxopt_engine::view::FunctionView;
 
 /// The verifier of edges.
-pub const CHECK: Check = Check { name: "edges", is_full: false, install: |slot| slot.add(run) };
+pub const CHECK: Check = Check { name: "edges", from: Verify::Off, install: |slot| slot.add(run) };
 
 /// Verifies every function of the batch.
 pub fn run(code: Code, mut scratch: Local<Scratch>, mut violations: ResMut<Violations>) {

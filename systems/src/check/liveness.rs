@@ -25,13 +25,13 @@ use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets};
 use ptxopt_engine::facts::Fact;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::Check;
+use ptxopt_engine::phase::{Check, Verify};
 use ptxopt_engine::view::FunctionView;
 
 /// The verifier of live sets.
 pub const CHECK: Check = Check {
     name: "liveness",
-    is_full: false,
+    from: Verify::Off,
     install: |slot| {
         slot.init_resource::<LiveSets>();
         slot.add(run);

@@ -17,14 +17,14 @@ use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets};
 use ptxopt_engine::facts::Fact;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::Check;
+use ptxopt_engine::phase::{Check, Verify};
 use ptxopt_engine::view::FunctionView;
 use std::collections::BTreeSet;
 
 /// The verifier of live sets that computes them again.
 pub const CHECK: Check = Check {
     name: "liveness_full",
-    is_full: true,
+    from: Verify::Full,
     install: |slot| {
         slot.init_resource::<LiveSets>();
         slot.add(run);

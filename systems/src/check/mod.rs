@@ -9,7 +9,8 @@
 //! two runs on a busy two-core machine: `rows` 20, `forms` 26, `edges` 6, `tables` 2, `control_flow` 2,
 //! `async_registers` 2, `liveness` 34; `control_flow_full` 30, `liveness_full` 200. The functions were as read, where
 //! `terminators` has nothing to look at. `operand_types` costs about as much as `forms`. Those that compare with the
-//! function as read (`in_flight`, `call_sequences`, `anchors`) cost nothing where no copy of it is kept.
+//! function as read (`in_flight`, `call_sequences`, `anchors`) cost nothing where no copy of it is kept. So those from
+//! `Verify::Off` on run at the end of every pipeline, and the others when they are asked for.
 //!
 //! # Order
 //! A verifier trusts what those before it in [`ALL`] have established, and skips a function in which one of them has

@@ -25,11 +25,11 @@ use ptxopt_components::types::PtxType;
 use ptxopt_engine::columns::Code;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::Check;
+use ptxopt_engine::phase::{Check, Verify};
 use ptxopt_engine::view::FunctionView;
 
 /// The verifier of operand types.
-pub const CHECK: Check = Check { name: "operand_types", is_full: false, install: |slot| slot.add(run) };
+pub const CHECK: Check = Check { name: "operand_types", from: Verify::Fast, install: |slot| slot.add(run) };
 
 /// Verifies every function of the batch.
 pub fn run(code: Code, forms: Res<FormTable>, mut violations: ResMut<Violations>) {

@@ -26,11 +26,11 @@ use ptxopt_components::special_registers::SPECIAL_REGISTERS;
 use ptxopt_components::types::RegClass;
 use ptxopt_engine::columns::Code;
 use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::Check;
+use ptxopt_engine::phase::{Check, Verify};
 use ptxopt_engine::view::{CodeView, FunctionView};
 
 /// The verifier of rows.
-pub const CHECK: Check = Check { name: "rows", is_full: false, install: |slot| slot.add(run) };
+pub const CHECK: Check = Check { name: "rows", from: Verify::Off, install: |slot| slot.add(run) };
 
 /// Verifies every function of the batch. Where the spans of the batch are wrong, every function is.
 pub fn run(code: Code, mut seen: Local<SeenNames>, mut violations: ResMut<Violations>) {

@@ -22,11 +22,11 @@ use ptxopt_components::opcodes::Effects;
 use ptxopt_engine::columns::Code;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::Check;
+use ptxopt_engine::phase::{Check, Verify};
 use ptxopt_engine::view::FunctionView;
 
 /// The verifier of tables.
-pub const CHECK: Check = Check { name: "tables", is_full: false, install: |slot| slot.add(run) };
+pub const CHECK: Check = Check { name: "tables", from: Verify::Off, install: |slot| slot.add(run) };
 
 /// Verifies every function of the batch.
 pub fn run(code: Code, forms: Res<FormTable>, mut violations: ResMut<Violations>) {

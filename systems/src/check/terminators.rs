@@ -12,11 +12,11 @@ use ptxopt_components::ids::Id;
 use ptxopt_components::instruction::Marks;
 use ptxopt_engine::columns::Code;
 use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::Check;
+use ptxopt_engine::phase::{Check, Verify};
 use ptxopt_engine::view::FunctionView;
 
 /// The verifier of terminators.
-pub const CHECK: Check = Check { name: "terminators", is_full: false, install: |slot| slot.add(run) };
+pub const CHECK: Check = Check { name: "terminators", from: Verify::Off, install: |slot| slot.add(run) };
 
 /// Verifies every function of the batch.
 pub fn run(code: Code, mut violations: ResMut<Violations>) {

@@ -18,13 +18,13 @@ use ptxopt_engine::dataflow::uniformity::{DIVERGENT_FROM_THE_START, Uniformities
 use ptxopt_engine::facts::Fact;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::Check;
+use ptxopt_engine::phase::{Check, Verify};
 use ptxopt_engine::view::FunctionView;
 
 /// The verifier of verdicts.
 pub const CHECK: Check = Check {
     name: "uniformity",
-    is_full: false,
+    from: Verify::Fast,
     install: |slot| {
         slot.init_resource::<Uniformities>();
         slot.add(run);
