@@ -25,6 +25,8 @@ const GRID: [u32; 3] = [2, 1, 1];
 /// What the launches that are tried may cost before a kernel is given up: bytes of their buffers, and thread-instructions
 /// eight times. A second or so; a count, so that the same launch is found everywhere.
 const WORK_MAX: u64 = 200_000_000;
+/// The same for each thread-instruction that one launch may take: who asks for short launches gets a short search.
+const WORK_PER_STEP: u64 = 40;
 /// Thread-instructions of a launch that is tried.
 const STEPS_MAX: u64 = 1_000_000;
 /// Launches that look for addresses: each finds one.
@@ -79,7 +81,8 @@ pub fn launch_line(
     let declared = entry.parameters.iter().filter(|parameter| parameter.pointer.is_some());
     uses.pointers.extend(declared.map(|parameter| (parameter.name.clone(), 0)));
     let steps_max = options.steps_max.min(STEPS_MAX);
-    let mut search = Search { module, entry, width, steps_max, work: 0 };
+    let work_max = WORK_MAX.min(options.steps_max.saturating_mul(WORK_PER_STEP));
+    let mut search = Search { module, entry, width, steps_max, work_max, work: 0 };
     search.fill_in(&uses).or_else(|reason| {
         let known = uses.pointers.len();
         search.work = 0;
@@ -95,6 +98,7 @@ struct Search<'a> {
     entry: &'a Entry,
     width: Width,
     steps_max: u64,
+    work_max: u64,
     /// What was done so far, see [`WORK_MAX`].
     work: u64,
 }
@@ -112,7 +116,7 @@ impl Search<'_> {
         let mut reason = String::new();
         for (number, fill) in CONTENTS {
             let mut line = self.line(uses, &fill, |_| number);
-            while self.work < WORK_MAX {
+            while self.work < self.work_max {
                 let Some(stop) = self.stop(&line) else { return Ok(line) };
                 reason = stop.to_string();
                 match stop {
