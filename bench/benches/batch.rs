@@ -48,7 +48,7 @@ fn one_kernel(criterion: &mut Criterion<CpuTime>) {
 fn growth(criterion: &mut Criterion<CpuTime>) {
     let options = Options::default();
     let mut group = group(criterion, "growth", 3);
-    for inst_count in [1_000, 10_000, 120_000] {
+    for inst_count in [100, 1_000, 10_000, 120_000, 200_000] {
         let text = kernels::module(1, inst_count);
         group.throughput(Throughput::Elements(inst_count as u64));
         group.bench_function(BenchmarkId::from_parameter(inst_count), |bencher| {

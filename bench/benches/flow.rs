@@ -244,7 +244,7 @@ fn graphs(criterion: &mut Criterion<CpuTime>) {
 /// One made function of a size, a block for every five instructions.
 fn growth(criterion: &mut Criterion<CpuTime>) {
     let mut group = group(criterion, "growth", 2);
-    for inst_count in [1_000, 10_000, 120_000] {
+    for inst_count in [100, 1_000, 10_000, 120_000, 200_000] {
         let mut all = functions(&[ptxopt_bench::kernels::module(1, inst_count)]);
         let mut flow = ControlFlow::default();
         group.throughput(Throughput::Elements(all.inst_count));
