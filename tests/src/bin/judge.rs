@@ -5,7 +5,8 @@
 //! ```
 //!
 //! Makes the kernel of each seed, optimizes it, and runs it before and after every phase that changes it. Prints what
-//! it did; a kernel that comes out wrong is shrunk and written beside its story, and the exit status is 1.
+//! it did, portion by portion; a kernel that comes out wrong is shrunk and written beside its story, and the exit
+//! status is 1.
 
 use anyhow::{Result, bail};
 use clap::Parser;
@@ -16,6 +17,9 @@ use rayon::prelude::*;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
+
+/// Kernels after which a line tells how far the run is, so that one that is cut off has told what it did.
+const PORTION: usize = 10_000;
 
 /// Judges generated kernels.
 #[derive(Parser)]
@@ -43,18 +47,26 @@ fn main() -> Result<()> {
     for setting in &knob {
         options.set_knob(setting)?;
     }
-    let start = Instant::now();
     let bar = ProgressBar::new(kernels);
-    let wrong: Vec<(u64, String)> = (first..first + kernels)
-        .into_par_iter()
-        .progress_with(bar)
-        .filter_map(|seed| match judge(&generated(seed), &options) {
-            Ok(None) => None,
-            Ok(Some(story)) | Err(story) => Some((seed, story)),
-        })
-        .collect();
-    let seconds = start.elapsed().as_secs_f64();
-    println!("{kernels} kernels from seed {first} at -{level}: {} wrong, {seconds:.0} s", wrong.len());
+    let start = Instant::now();
+    let mut wrong = Vec::new();
+    for portion in (first..first + kernels).step_by(PORTION) {
+        let seeds = portion..(first + kernels).min(portion + PORTION as u64);
+        let last = seeds.end - 1;
+        let found: Vec<(u64, String)> = seeds
+            .into_par_iter()
+            .progress_with(bar.clone())
+            .filter_map(|seed| match judge(&generated(seed), &options) {
+                Ok(None) => None,
+                Ok(Some(story)) | Err(story) => Some((seed, story)),
+            })
+            .collect();
+        let seconds = start.elapsed().as_secs_f64();
+        bar.suspend(|| {
+            println!("seeds {portion} to {last} at -{level}: {} wrong, {seconds:.0} s", found.len())
+        });
+        wrong.extend(found);
+    }
     for (seed, story) in wrong.iter().take(10) {
         println!("seed {seed}: {story}");
         fs::create_dir_all(&out)?;
