@@ -231,8 +231,10 @@ impl Joins {
     /// Marks what branches of partly executed blocks control in turn.
     fn close_partial(&mut self, function: &FunctionView<'_>, nest: &LoopNest) {
         while let Some(block) = self.partial_waiting.pop() {
-            self.ends_apart |= leaves_function(function, block);
-            if function.succs(block).len() > 1 {
+            // A guarded end is a second way, though no edge: who goes on behind it does so by the split before, too.
+            let leaves = leaves_function(function, block);
+            self.ends_apart |= leaves;
+            if leaves || function.succs(block).len() > 1 {
                 self.walk_partial(function, nest, block, self.tree.above(Node(block.0)));
             }
         }
