@@ -523,6 +523,36 @@ E:  st.shared.u32 [8], %r1;
     }
 }
 
+/// Threads come to the latch of the outer loop in different rounds of the inner one, but with the same definition of what
+/// the outer one counts. The full verifier once took it for a merge with the definition before the loop.
+#[test]
+fn a_counter_of_an_outer_loop_is_alike_whenever_the_inner_one_is_left() {
+    let text = "\
+.version 8.0
+.target sm_80
+.address_size 64
+.entry k()
+{
+    .reg .b32 %r<3>;
+    .reg .pred %p<3>;
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, 0;
+A:  add.u32 %r2, %r2, 3;
+    st.shared.u32 [4], %r2;
+B:  add.u32 %r1, %r1, 1;
+    setp.eq.u32 %p1, %r1, 40;
+    @%p1 bra A;
+    add.u32 %r1, %r1, 2;
+    setp.lt.u32 %p2, %r1, 100;
+    @%p2 bra B;
+    st.shared.u32 [8], %r1;
+    ret;
+}
+";
+    assert_eq!(verify(text.as_bytes()), Ok(()));
+    assert!(printed(text).contains("\nuniform: %r2\n"), "{}", printed(text));
+}
+
 /// What `ptxopt analyze --print uniformity` prints of a module.
 fn printed(text: &str) -> String {
     let folder = tempfile::tempdir().expect("a folder can be made");

@@ -338,7 +338,7 @@ impl<'a> Again<'a> {
             let is_cut = (0..graph.len())
                 .filter(|&other| other != node && other != from && found >> other & 1 != 0)
                 .any(|other| reach(graph, from, 1 << other) >> node & 1 == 0);
-            if edges.count() > 1 && !is_cut {
+            if edges.count() > 1 && !is_cut && !self.has_one_latch(node) {
                 let block = self.block_of(node);
                 self.changed |= self.joins & bit(block) == 0;
                 self.joins |= bit(block);
@@ -350,6 +350,13 @@ impl<'a> Again<'a> {
             self.changed |= self.partial & partial != partial;
             self.partial |= partial;
         }
+    }
+
+    /// Whether a node is the end of the round of a loop with one latch. Threads that come to the latch in different rounds of
+    /// loops inside bring the same definitions, but for those of the loops inside, which are divergent behind them anyway.
+    fn has_one_latch(&self, node: usize) -> bool {
+        let id = node.checked_sub(self.function.blocks.len()).map(LoopId::new);
+        id.is_some_and(|id| self.nest.latches(id).len() == 1)
     }
 
     /// The block at whose start the threads of a node meet.
