@@ -29,7 +29,7 @@
 //! J:  st.global.u32 [%rd1], %r1;
 //! ```
 //! Such registers are those that would get a phi at J: J is in the iterated dominance frontier of the definitions, and the
-//! register lives there ([`places`]). The joins of a divergent branch are found by [`joins`].
+//! register lives there (`places`). The joins of a divergent branch are found by `joins`.
 //!
 //! # Temporal divergence
 //! Threads that leave a loop in different rounds take away what it held in different rounds:
@@ -62,7 +62,7 @@
 //!
 //! # Tried and dropped
 //! Marking all that lies between a divergent branch and its post-dominator, as control dependence does: every value
-//! of an arm was divergent, and post-dominators look past back edges ([`forward`]). Propagating a label from each
+//! of an arm was divergent, and post-dominators look past back edges (`forward`). Propagating a label from each
 //! divergent branch through its region, as LLVM does, is quadratic on a chain of early exits.
 
 mod forward;
