@@ -19,7 +19,7 @@
 //!
 //! # Ages
 //! A register is in flight since `k` commits. On joins the youngest use wins: it is waited for last. So an age is kept as
-//! `YOUNGEST - k`, with 0 for "not in flight", and joins are maxima. Ages beyond [`YOUNGEST`] commits stay in flight
+//! `YOUNGEST - k`, with 0 for "not in flight", and joins are maxima. Ages beyond `YOUNGEST` commits stay in flight
 //! until a wait for that many groups or fewer.
 
 use super::{Verdict, each_function, wrong_at};
