@@ -73,12 +73,10 @@ pub mod print;
 mod propagate;
 
 pub use print::{Counts, count};
-pub use propagate::DIVERGENT_FROM_THE_START;
+pub use propagate::{DIVERGENT_FROM_THE_START, solve};
 
 use crate::bits;
 use crate::cfg::nest::LoopNest;
-use crate::dataflow::liveness::LiveSet;
-use crate::forms::FormTable;
 use crate::view::FunctionView;
 use bevy_ecs::resource::Resource;
 use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, VRegId};
@@ -227,17 +225,4 @@ impl SameThreads {
 #[derive(Default)]
 pub struct Scratch {
     progress: propagate::Progress,
-}
-
-/// Works out the verdicts of a function whose control-flow facts, loops and live sets hold, and whose blocks end at
-/// control flow.
-pub fn solve(
-    function: &FunctionView<'_>,
-    forms: &FormTable,
-    nest: &LoopNest,
-    set: &LiveSet,
-    scratch: &mut Scratch,
-    out: &mut Uniformity,
-) {
-    propagate::solve(function, forms, nest, set, scratch, out);
 }

@@ -37,7 +37,7 @@ pub enum Kind {
     /// A load of a parameter.
     ReadsParameter,
     /// Everyone who takes part gets the same.
-    Votes(Steering),
+    Votes(Members),
     /// Everyone gets the name of the same thread; one gets "it is you".
     Elects,
     /// Everyone gets a value of somebody.
@@ -51,7 +51,7 @@ pub enum Kind {
 
 /// Which operands say who takes part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Steering {
+pub enum Members {
     /// All that are read but the first, the value.
     BehindFirst,
     /// All that are read but the last, the predicate.
@@ -134,9 +134,9 @@ fn kind(form: &Form, parts: &[&[u8]]) -> Kind {
     let has = |part: &[u8]| parts.contains(&part);
     let effects = form.effects;
     match parts[0] {
-        b"vote" | b"redux" => return Kind::Votes(Steering::BehindFirst),
-        b"match" if has(b"all") => return Kind::Votes(Steering::BehindFirst),
-        b"bar" | b"barrier" if has(b"red") => return Kind::Votes(Steering::BeforeLast),
+        b"vote" | b"redux" => return Kind::Votes(Members::BehindFirst),
+        b"match" if has(b"all") => return Kind::Votes(Members::BehindFirst),
+        b"bar" | b"barrier" if has(b"red") => return Kind::Votes(Members::BeforeLast),
         b"elect" => return Kind::Elects,
         b"shfl" => return Kind::Shuffles { by_index: has(b"idx") },
         _ => {}
@@ -270,8 +270,8 @@ pub fn results(
             let is_private = |operand: &Operand| matches!(operand.kind(), OperandKind::Symbol(name) if private.holds(name));
             Results::both(!private.is_entry || any_address() || operands.iter().any(is_private))
         }
-        Kind::Votes(Steering::BehindFirst) => Results::both(!meets || reads().skip(1).any(of)),
-        Kind::Votes(Steering::BeforeLast) => {
+        Kind::Votes(Members::BehindFirst) => Results::both(!meets || reads().skip(1).any(of)),
+        Kind::Votes(Members::BeforeLast) => {
             let count = reads().count();
             Results::both(!meets || reads().take(count.saturating_sub(1)).any(of))
         }

@@ -61,8 +61,9 @@ pub(crate) struct Solver<'a> {
     pub out: &'a mut Uniformity,
 }
 
-/// Solves the function; its irreducible regions are taken for the worst.
-pub(crate) fn solve(
+/// Works out the verdicts of a function whose control-flow facts, loops and live sets hold, and whose blocks end at
+/// control flow. Its irreducible regions are taken for the worst.
+pub fn solve(
     function: &FunctionView<'_>,
     forms: &FormTable,
     nest: &LoopNest,
