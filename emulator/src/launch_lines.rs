@@ -176,12 +176,7 @@ impl ArgumentLine {
     /// Its bytes, little-endian; addresses in them are 0.
     #[must_use]
     pub fn bytes(&self, seed: u64, position: usize) -> Vec<u8> {
-        let lanes = self.count * self.element.lanes;
-        let mut bytes = Vec::with_capacity(lanes * self.element.lane.size());
-        for index in 0..lanes as u64 {
-            let random = xxh3_64_with_seed(&[position as u64, index].map(u64::to_le_bytes).concat(), seed);
-            self.fill.push(self.element.lane, index, random, &mut bytes);
-        }
+        let mut bytes = self.filled(seed, position);
         for (number, (offset, part)) in self.parts.iter().enumerate() {
             let part_bytes = if part.is_buffer {
                 vec![0; size_of::<u64>()]
@@ -189,6 +184,22 @@ impl ArgumentLine {
                 part.bytes(seed, part_position(position, number))
             };
             bytes[*offset..*offset + part_bytes.len()].copy_from_slice(&part_bytes);
+        }
+        bytes
+    }
+
+    /// Its bytes without its parts.
+    fn filled(&self, seed: u64, position: usize) -> Vec<u8> {
+        let size = self.size();
+        if self.fill == Fill::Zero {
+            return vec![0; size];
+        }
+        let mut bytes = Vec::with_capacity(size);
+        let mut place = (position as u128).to_le_bytes();
+        for index in 0..(self.count * self.element.lanes) as u64 {
+            place[8..].copy_from_slice(&index.to_le_bytes());
+            let random = || xxh3_64_with_seed(&place, seed);
+            self.fill.push(self.element.lane, index, random, &mut bytes);
         }
         bytes
     }
@@ -295,8 +306,8 @@ impl Fill {
         Ok(Self::List(reals, integers))
     }
 
-    /// Appends element `index`.
-    fn push(&self, lane: Lane, index: u64, random: u64, bytes: &mut Vec<u8>) {
+    /// Appends element `index`, of which `random` makes a random value.
+    fn push(&self, lane: Lane, index: u64, random: impl FnOnce() -> u64, bytes: &mut Vec<u8>) {
         let count = |integer: u64| (integer as f64, integer);
         let (real, integer) = match self {
             Self::Zero => (0.0, 0),
@@ -306,13 +317,13 @@ impl Fill {
                 (reals.get(at).copied().unwrap_or(0.0), integers.get(at).copied().unwrap_or(0))
             }
             Self::Bits => {
-                bytes.extend_from_slice(&random.to_le_bytes()[..lane.size()]);
+                bytes.extend_from_slice(&random().to_le_bytes()[..lane.size()]);
                 return;
             }
-            Self::Below(bound) => count(random % bound),
+            Self::Below(bound) => count(random() % bound),
             // The top 24 bits: exact in single precision.
             Self::Real(is_signed) => {
-                let unit = (random >> 40) as f64 / (1u64 << 24) as f64;
+                let unit = (random() >> 40) as f64 / (1u64 << 24) as f64;
                 let real = if *is_signed { 2.0 * unit - 1.0 } else { unit };
                 (real, real as i64 as u64)
             }
