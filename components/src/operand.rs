@@ -386,6 +386,22 @@ impl std::fmt::Debug for Operand {
     }
 }
 
+/// The registers that `operands` read, in order; one that stands twice comes twice.
+#[inline]
+pub fn reads(operands: &[Operand]) -> impl Iterator<Item = VRegId> + '_ {
+    // A register's modifiers hold the bit in its definitions only.
+    let is_read =
+        |o: &&Operand| o.word & VREG != 0 && (o.word & DEFINITION == 0 || o.modifiers & ALSO_READ != 0);
+    operands.iter().filter(is_read).map(|operand| VRegId(operand.word & ID_MASK))
+}
+
+/// The registers that `operands` write, in order; one that stands twice comes twice.
+#[inline]
+pub fn writes(operands: &[Operand]) -> impl Iterator<Item = VRegId> + '_ {
+    let is_written = |o: &&Operand| o.word & (VREG | DEFINITION) == VREG | DEFINITION;
+    operands.iter().filter(is_written).map(|operand| VRegId(operand.word & ID_MASK))
+}
+
 /// A component or lane selector of up to five letters and digits, packed in base 37.
 ///
 /// Base 37 because that is enough for `[a-z0-9]` and "no character", and five of them fit the 28-bit payload.
@@ -509,6 +525,25 @@ mod tests {
         assert!(tied.is_definition() && tied.is_use() && tied.is_partial());
         let lane = Operand::register(VRegId(3)).with_selector(Selector::parse(b"x").unwrap());
         assert!(lane.as_definition(false).is_partial());
+    }
+
+    #[test]
+    fn what_is_read_and_written_is_told_apart() {
+        let vreg = |index| Operand::register(VRegId(index));
+        let operands = [
+            vreg(1).as_definition(false),
+            vreg(2).as_definition(true),
+            vreg(3).with_selector(Selector::parse(b"y").unwrap()).as_definition(false),
+            Operand::sink().as_definition(false),
+            Operand::int(-1),
+            Operand::f32_bits(u32::MAX),
+            vreg(4).with_offset(-8).unwrap(),
+            Operand::special(1),
+            Operand::predicate(VRegId(5), true),
+            vreg(4),
+        ];
+        assert_eq!(reads(&operands).map(|vreg| vreg.0).collect::<Vec<_>>(), [2, 4, 5, 4]);
+        assert_eq!(writes(&operands).map(|vreg| vreg.0).collect::<Vec<_>>(), [1, 2, 3]);
     }
 
     #[test]

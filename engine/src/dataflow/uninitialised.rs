@@ -15,7 +15,7 @@
 use super::liveness::LiveSet;
 use crate::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
-use ptxopt_components::operand::{Operand, OperandKind};
+use ptxopt_components::operand::{Operand, OperandKind, writes};
 use ptxopt_components::vreg::VRegFlags;
 
 /// A register, and the first instruction in the text that may read it without a value.
@@ -112,13 +112,12 @@ impl Accesses {
                 }
             }
             // Guards are read before anything is written: the predicate changes behind the instruction.
-            let definitions = || operands.iter().filter(|operand| operand.is_definition());
-            for operand in definitions() {
+            for operand in operands.iter().filter(|operand| operand.is_definition()) {
                 if let Some(number) = self.candidate(operand) {
                     self.write(number, guard, block);
                 }
             }
-            for vreg in definitions().filter_map(|operand| operand.vreg()) {
+            for vreg in writes(operands) {
                 self.written.retain(|(_, guard)| guard.is_none_or(|(predicate, _)| predicate != vreg));
             }
         }

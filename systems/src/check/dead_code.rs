@@ -11,9 +11,10 @@ use bevy_ecs::prelude::*;
 use ptxopt_components::block::{BlockFlags, BlockOrder};
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
+use ptxopt_components::operand::{reads, writes};
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::columns::{Code, CodeObjects};
-use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, kills, solve};
+use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, killed, solve};
 use ptxopt_engine::facts::Fact;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::log::Violations;
@@ -65,18 +66,14 @@ pub fn verify_by_sets(function: &FunctionView<'_>, set: &LiveSet) -> Verdict {
         set.live_out_vregs(block).for_each(|vreg| is_live[vreg.index()] = true);
         for inst in function.insts_of(block).rev() {
             let (head, operands) = (&function.heads[inst.index()], function.operands_of(inst));
-            let mut results =
-                operands.iter().filter(|operand| operand.is_definition()).filter_map(|o| o.vreg());
-            if !head.marks.contains(Marks::KEPT) && !results.any(|vreg| is_live[vreg.index()]) {
+            let is_read = writes(operands).any(|vreg| is_live[vreg.index()]);
+            if !head.marks.contains(Marks::KEPT) && !is_read {
                 return wrong_at(block, inst.index(), "nothing reads its results, and it stays");
             }
-            let is_guarded = head.opcode.is_guarded();
-            for vreg in operands.iter().filter(|o| kills(o, is_guarded)).filter_map(|o| o.vreg()) {
+            for vreg in killed(operands, head.opcode.is_guarded()) {
                 is_live[vreg.index()] = is_always[vreg.index()];
             }
-            for vreg in operands.iter().filter(|operand| operand.is_use()).filter_map(|o| o.vreg()) {
-                is_live[vreg.index()] = true;
-            }
+            reads(operands).for_each(|vreg| is_live[vreg.index()] = true);
         }
     }
     Ok(())
@@ -85,15 +82,9 @@ pub fn verify_by_sets(function: &FunctionView<'_>, set: &LiveSet) -> Verdict {
 /// Verifies that every instruction feeds, by register, something with an effect.
 pub fn verify_by_marks(function: &FunctionView<'_>) -> Verdict {
     let live = || (0..function.heads.len()).map(InstId::new).filter(|i| function.heads[i.index()].is_live());
-    let vregs_of = |inst: InstId, wants_definitions: bool| {
-        let operands = function.operands_of(inst).iter();
-        operands
-            .filter(move |o| if wants_definitions { o.is_definition() } else { o.is_use() })
-            .filter_map(|o| o.vreg())
-    };
     let mut definitions: Vec<Vec<InstId>> = vec![Vec::new(); function.vregs.len()];
     for inst in live() {
-        vregs_of(inst, true).for_each(|vreg| definitions[vreg.index()].push(inst));
+        writes(function.operands_of(inst)).for_each(|vreg| definitions[vreg.index()].push(inst));
     }
     let mut is_marked = vec![false; function.heads.len()];
     let always = |vreg: &VRegId| function.vregs[vreg.index()].flags.intersects(ALWAYS_READ);
@@ -102,7 +93,7 @@ pub fn verify_by_marks(function: &FunctionView<'_>) -> Verdict {
     waiting.extend(live().filter(|inst| function.heads[inst.index()].marks.contains(Marks::KEPT)));
     while let Some(inst) = waiting.pop() {
         if !std::mem::replace(&mut is_marked[inst.index()], true) {
-            for vreg in vregs_of(inst, false) {
+            for vreg in reads(function.operands_of(inst)) {
                 waiting.append(&mut definitions[vreg.index()]);
             }
         }

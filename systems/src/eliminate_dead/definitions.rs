@@ -1,11 +1,14 @@
 //! Where each register is defined: what the search for needed instructions looks up.
 //!
 //! Nearly all registers have one definition, which lies in the register's own row. The definitions of the others lie
-//! together, in program order.
+//! together, in program order. What was found about a register as a whole lies in its row too, since the search asks for
+//! both at once, and rows of eight bytes stay in the cache longest.
 
 use ptxopt_components::ids::{Id, InstId, VRegId};
+use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::dataflow::liveness::kills;
 use ptxopt_engine::view::FunctionView;
+use std::ops::Range;
 
 /// An instruction that defines a register, and whether it ends the life of the value before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,11 +37,36 @@ impl Definition {
 /// The definitions of one register.
 #[derive(Clone, Copy)]
 struct Row {
-    /// The first one, if `count` is not 0.
-    first: Definition,
-    /// Where all of them start in `several`, if `count` is above 1.
-    start: u32,
+    /// The definition, if it is the only one; else the number in it is where all of them start in `several`.
+    at: Definition,
+    /// How many there are, and the flags.
     count: u32,
+}
+
+/// The register is read, whatever its definitions.
+const DEMANDED: u32 = 1 << 31;
+/// The definitions have their place in `several`.
+const PLACED: u32 = 1 << 30;
+
+impl Row {
+    fn count(self) -> usize {
+        (self.count & !(DEMANDED | PLACED)) as usize
+    }
+
+    fn range(self) -> Range<usize> {
+        self.at.0 as usize..self.at.0 as usize + self.count()
+    }
+}
+
+/// How a register is defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Defined {
+    /// Nowhere, or it is known to be read.
+    Done,
+    /// Once.
+    Once(Definition),
+    /// More than once.
+    Often,
 }
 
 /// The definitions of a function, by register.
@@ -52,52 +80,76 @@ pub struct Definitions {
     with_several_results: Vec<InstId>,
 }
 
-const NO_START: u32 = u32::MAX;
-
 impl Definitions {
-    /// Collects the definitions by live instructions.
-    pub fn collect(&mut self, function: &FunctionView<'_>) {
-        let Self { rows, several, later, with_several_results } = self;
-        with_several_results.clear();
-        rows.clear();
-        rows.resize(function.vregs.len(), Row { first: Definition(0), start: NO_START, count: 0 });
-        later.clear();
+    /// Collects the definitions by live instructions. Registers that have `always_read` are demanded from the start.
+    pub fn collect(&mut self, function: &FunctionView<'_>, always_read: VRegFlags) {
+        self.with_several_results.clear();
+        self.rows.clear();
+        self.rows.extend(function.vregs.iter().map(|vreg| {
+            let is_read = vreg.flags.intersects(always_read);
+            Row { at: Definition(0), count: if is_read { DEMANDED } else { 0 } }
+        }));
+        self.later.clear();
         for (inst, head) in function.heads.iter().enumerate().filter(|(_, head)| head.is_live()) {
-            let inst = InstId::new(inst);
-            let guarded = head.opcode.is_guarded();
+            let (inst, guarded) = (InstId::new(inst), head.opcode.is_guarded());
             let mut result_count = 0;
-            for operand in function.operands_of(inst) {
-                let Some(vreg) = operand.vreg().filter(|_| operand.is_definition()) else { continue };
+            for operand in function.operands_of(inst).iter().filter(|operand| operand.is_definition()) {
+                let Some(vreg) = operand.vreg() else { continue };
                 result_count += 1;
                 if result_count == 2 {
-                    with_several_results.push(inst);
+                    self.with_several_results.push(inst);
                 }
-                let definition = Definition::new(inst, kills(operand, guarded));
-                let row = &mut rows[vreg.index()];
-                if row.count == 0 {
-                    (row.first, row.count) = (definition, 1);
-                } else if row.count == 1 && row.first.inst() == inst {
-                    row.first = row.first.with_kill(definition.kills());
-                } else if let Some((last, of_last)) = later.last_mut()
-                    && (*last, of_last.inst()) == (vreg, inst)
-                {
-                    *of_last = of_last.with_kill(definition.kills());
-                } else {
-                    row.count += 1;
-                    later.push((vreg, definition));
-                }
+                self.add(vreg, Definition::new(inst, kills(operand, guarded)));
             }
         }
+        self.place();
+    }
+
+    fn add(&mut self, vreg: VRegId, definition: Definition) {
+        let row = &mut self.rows[vreg.index()];
+        if row.count() == 0 {
+            row.at = definition;
+            row.count += 1;
+        } else if row.count() == 1 && row.at.inst() == definition.inst() {
+            row.at = row.at.with_kill(definition.kills());
+        } else if let Some((last, of_last)) = self.later.last_mut()
+            && (*last, of_last.inst()) == (vreg, definition.inst())
+        {
+            *of_last = of_last.with_kill(definition.kills());
+        } else {
+            row.count += 1;
+            self.later.push((vreg, definition));
+        }
+    }
+
+    /// Brings the definitions of each register together. The last place of a register holds the next free one until it is
+    /// filled itself.
+    fn place(&mut self) {
+        let Self { rows, several, later, .. } = self;
         several.clear();
         for &(vreg, definition) in later.iter() {
             let row = &mut rows[vreg.index()];
-            if row.start == NO_START {
-                row.start = several.len() as u32;
-                several.resize(several.len() + row.count as usize, row.first);
-                row.count = 1;
+            if row.count & PLACED == 0 {
+                let (first, start) = (row.at, several.len());
+                *row = Row { at: Definition(start as u32), count: row.count | PLACED };
+                several.resize(start + row.count(), Definition(start as u32 + 1));
+                several[start] = first;
             }
-            several[(row.start + row.count) as usize] = definition;
-            row.count += 1;
+            let last = row.range().end - 1;
+            let free = several[last].0;
+            several[last].0 = free + 1;
+            several[free as usize] = definition;
+        }
+    }
+
+    /// How `vreg` is defined, for one who reads it.
+    #[inline]
+    pub fn defined(&self, vreg: VRegId) -> Defined {
+        let row = self.rows[vreg.index()];
+        match row.count {
+            1 => Defined::Once(row.at),
+            count if count & DEMANDED != 0 || count == 0 => Defined::Done,
+            _ => Defined::Often,
         }
     }
 
@@ -105,22 +157,33 @@ impl Definitions {
     #[inline]
     pub fn only(&self, vreg: VRegId) -> Option<Definition> {
         let row = self.rows[vreg.index()];
-        (row.count == 1).then_some(row.first)
+        (row.count() == 1).then_some(row.at)
+    }
+
+    /// Notes that `vreg` is read, whatever its definitions.
+    #[inline]
+    pub fn demand(&mut self, vreg: VRegId) {
+        self.rows[vreg.index()].count |= DEMANDED;
+    }
+
+    /// Whether `vreg` is read, whatever its definitions.
+    pub fn is_demanded(&self, vreg: VRegId) -> bool {
+        self.rows[vreg.index()].count & DEMANDED != 0
     }
 
     /// The definitions of `vreg` in program order.
     pub fn of(&self, vreg: VRegId) -> &[Definition] {
         let row = &self.rows[vreg.index()];
-        match row.count {
+        match row.count() {
             0 => &[],
-            1 => std::slice::from_ref(&row.first),
-            count => &self.several[row.start as usize..(row.start + count) as usize],
+            1 => std::slice::from_ref(&row.at),
+            _ => &self.several[row.range()],
         }
     }
 
     /// Number of the first definition of a register with several, among all such definitions.
     pub fn number_of_first(&self, vreg: VRegId) -> usize {
-        self.rows[vreg.index()].start as usize
+        self.rows[vreg.index()].at.0 as usize
     }
 
     /// The live instructions that write more than one operand, in program order.

@@ -23,10 +23,11 @@
 //! order of a depth-first search, which no cache likes.
 
 use super::ALWAYS_LIVE;
-use super::definitions::Definitions;
+use super::definitions::{Defined, Definitions};
 use super::sites::Sites;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
+use ptxopt_components::operand::reads;
 use ptxopt_engine::dataflow::dominance::DominatorTree;
 use ptxopt_engine::view::FunctionView;
 
@@ -38,8 +39,6 @@ pub struct Needs {
     sites: Sites,
     /// By instruction.
     is_needed: Vec<bool>,
-    /// By register: its only definition, or all of them, are read.
-    is_demanded: Vec<bool>,
     /// By number of a definition of a register with several: it is read.
     is_one_demanded: Vec<bool>,
     /// The sweep has passed this instruction and all behind it.
@@ -53,23 +52,20 @@ pub struct Needs {
 impl Needs {
     /// Finds what is needed in a function whose control-flow facts hold.
     pub fn find(&mut self, function: &FunctionView<'_>) {
-        self.definitions.collect(function);
+        self.definitions.collect(function, ALWAYS_LIVE);
         self.tree.compute(function);
         self.sites.start(function);
-        let always_live = |vreg: VRegId| function.vregs[vreg.index()].flags.intersects(ALWAYS_LIVE);
-        self.is_demanded.clear();
-        self.is_demanded.extend(function.vreg_ids().map(always_live));
         self.is_one_demanded.clear();
         self.is_one_demanded.resize(self.definitions.several_count(), false);
         self.is_needed.clear();
         self.is_needed.resize(function.heads.len(), false);
-        for vreg in function.vreg_ids().filter(|&vreg| always_live(vreg)) {
+        for vreg in function.vreg_ids().filter(|&vreg| self.definitions.is_demanded(vreg)) {
             for definition in self.definitions.of(vreg) {
                 self.is_needed[definition.inst().index()] = true;
             }
         }
         for (inst, head) in function.heads.iter().enumerate().rev() {
-            self.is_needed[inst] |= head.is_live() && head.marks.contains(Marks::KEPT);
+            self.is_needed[inst] |= head.marks & (Marks::KEPT | Marks::TOMBSTONE) == Marks::KEPT;
             if self.is_needed[inst] {
                 self.passed = InstId::new(inst);
                 self.demand_uses(function, self.passed);
@@ -87,7 +83,7 @@ impl Needs {
     /// Whether what `inst` writes into `vreg` may be read.
     #[must_use]
     pub fn reads_result(&self, inst: InstId, vreg: VRegId) -> bool {
-        if self.is_demanded[vreg.index()] {
+        if self.definitions.is_demanded(vreg) {
             return true;
         }
         let definitions = self.definitions.of(vreg);
@@ -115,9 +111,25 @@ impl Needs {
 
     /// `inst` is needed, and so is whatever it reads.
     fn demand_uses(&mut self, function: &FunctionView<'_>, inst: InstId) {
-        for operand in function.operands_of(inst).iter().filter(|operand| operand.is_use()) {
-            if let Some(vreg) = operand.vreg() {
-                self.demand_before(function, vreg, inst);
+        let block = function.heads[inst.index()].block;
+        let first = InstId(function.blocks[block.index()].insts.first);
+        for vreg in reads(function.operands_of(inst)) {
+            match self.definitions.defined(vreg) {
+                Defined::Done => {}
+                Defined::Once(definition) => {
+                    let from = definition.inst();
+                    let dominates = || {
+                        let from_block = function.heads[from.index()].block;
+                        from_block != block && self.tree.dominates(from_block, block)
+                    };
+                    if (first..inst).contains(&from) || dominates() {
+                        self.definitions.demand(vreg);
+                        self.need(from);
+                    } else {
+                        self.demand_at_start(function, vreg, block);
+                    }
+                }
+                Defined::Often => self.demand_in_block(function, vreg, block, inst),
             }
         }
     }
@@ -130,42 +142,7 @@ impl Needs {
         }
     }
 
-    /// `inst` reads `vreg`.
-    #[inline]
-    fn demand_before(&mut self, function: &FunctionView<'_>, vreg: VRegId, inst: InstId) {
-        if self.is_demanded[vreg.index()] {
-            return;
-        }
-        match self.definitions.only(vreg) {
-            Some(definition) => {
-                let (from, to_block) = (definition.inst(), function.heads[inst.index()].block);
-                if self.definition_dominates(function, from, inst, to_block) {
-                    self.is_demanded[vreg.index()] = true;
-                    self.need(from);
-                } else {
-                    self.demand_at_start(function, vreg, to_block);
-                }
-            }
-            None => self.demand_in_block(function, vreg, function.heads[inst.index()].block, inst),
-        }
-    }
-
-    /// Whether what `from` writes is there when `to`, of `to_block`, runs.
-    #[inline]
-    fn definition_dominates(
-        &self,
-        function: &FunctionView<'_>,
-        from: InstId,
-        to: InstId,
-        to_block: BlockId,
-    ) -> bool {
-        if function.blocks[to_block.index()].insts.range().contains(&from.index()) {
-            return from < to;
-        }
-        self.tree.dominates(function.heads[from.index()].block, to_block)
-    }
-
-    /// The value of `vreg`, which has several definitions or none, is read in `block` before `before`.
+    /// The value of `vreg`, which has several definitions, is read in `block` before `before`.
     fn demand_in_block(
         &mut self,
         function: &FunctionView<'_>,
@@ -219,7 +196,7 @@ impl Needs {
             self.demand_join(function, vreg, number);
         } else if let Some(definition) = self.definitions.only(vreg) {
             // What a guarded one lets through comes from the same definition, or from nowhere.
-            self.is_demanded[vreg.index()] = true;
+            self.definitions.demand(vreg);
             self.need(definition.inst());
         } else {
             let end = InstId::new(function.blocks[site.block.index()].insts.end());

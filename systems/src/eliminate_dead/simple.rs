@@ -3,69 +3,67 @@
 use super::ALWAYS_LIVE;
 use ptxopt_components::ids::{Id, InstId};
 use ptxopt_components::instruction::Marks;
-use ptxopt_engine::dataflow::liveness::kills;
+use ptxopt_components::operand::{reads, writes};
+use ptxopt_engine::dataflow::liveness::killed;
 use ptxopt_engine::view::FunctionView;
 
 /// Memory of the simple form.
 #[derive(Default)]
 pub struct SimpleScratch {
-    /// By register: reads in the function by instructions that are not dead.
-    use_count: Vec<u32>,
-    /// By register: one more than the block in whose rest the next event is an unguarded definition.
-    overwritten_in: Vec<u32>,
+    /// By register.
+    vregs: Vec<VReg>,
     /// What was found.
     pub dead: Vec<InstId>,
 }
 
+/// What the walk knows of a register.
+#[derive(Clone, Copy)]
+struct VReg {
+    /// Reads in the function by instructions that are not dead; [`NEVER_DEAD`] more where something else reads it.
+    use_count: u32,
+    /// One more than the block in whose rest the next event is an unguarded definition.
+    overwritten_in: u32,
+}
+
+/// More reads than a function has operands.
+const NEVER_DEAD: u32 = 1 << 31;
+
+impl VReg {
+    fn is_dead_in(self, stamp: u32) -> bool {
+        self.use_count == 0 || (self.overwritten_in == stamp && self.use_count < NEVER_DEAD)
+    }
+}
+
 /// One walk against program order: removes what is overwritten in its block before any read, or read nowhere.
 pub fn find_dead_simply(function: &FunctionView<'_>, scratch: &mut SimpleScratch) {
-    let SimpleScratch { use_count, overwritten_in, dead } = scratch;
+    let SimpleScratch { vregs, dead } = scratch;
     dead.clear();
-    overwritten_in.clear();
-    overwritten_in.resize(function.vregs.len(), 0);
-    count_uses(function, use_count);
+    count_uses(function, vregs);
     for block in function.block_ids().rev() {
         let stamp = block.0 + 1;
         for inst in function.insts_of(block).rev() {
             let head = &function.heads[inst.index()];
             let operands = function.operands_of(inst);
-            let is_dead = !head.marks.contains(Marks::KEPT)
-                && operands.iter().filter(|operand| operand.is_definition()).all(|operand| {
-                    operand.vreg().is_none_or(|vreg| {
-                        !function.vregs[vreg.index()].flags.intersects(ALWAYS_LIVE)
-                            && (use_count[vreg.index()] == 0 || overwritten_in[vreg.index()] == stamp)
-                    })
-                });
-            if is_dead {
-                for vreg in operands.iter().filter(|operand| operand.is_use()).filter_map(|o| o.vreg()) {
-                    use_count[vreg.index()] -= 1;
-                }
+            let is_kept = head.marks.contains(Marks::KEPT);
+            if !is_kept && writes(operands).all(|vreg| vregs[vreg.index()].is_dead_in(stamp)) {
+                reads(operands).for_each(|vreg| vregs[vreg.index()].use_count -= 1);
                 dead.push(inst);
                 continue;
             }
-            let guarded = head.opcode.is_guarded();
-            for operand in operands.iter().filter(|operand| kills(operand, guarded)) {
-                if let Some(vreg) = operand.vreg() {
-                    overwritten_in[vreg.index()] = stamp;
-                }
-            }
-            for vreg in operands.iter().filter(|operand| operand.is_use()).filter_map(|o| o.vreg()) {
-                overwritten_in[vreg.index()] = 0;
-            }
+            killed(operands, head.opcode.is_guarded())
+                .for_each(|vreg| vregs[vreg.index()].overwritten_in = stamp);
+            reads(operands).for_each(|vreg| vregs[vreg.index()].overwritten_in = 0);
         }
     }
 }
 
-fn count_uses(function: &FunctionView<'_>, use_count: &mut Vec<u32>) {
-    use_count.clear();
-    use_count.resize(function.vregs.len(), 0);
-    for block in function.block_ids() {
-        for inst in function.insts_of(block) {
-            for operand in function.operands_of(inst).iter().filter(|operand| operand.is_use()) {
-                if let Some(vreg) = operand.vreg() {
-                    use_count[vreg.index()] += 1;
-                }
-            }
-        }
+fn count_uses(function: &FunctionView<'_>, vregs: &mut Vec<VReg>) {
+    vregs.clear();
+    vregs.extend(function.vregs.iter().map(|vreg| {
+        let use_count = if vreg.flags.intersects(ALWAYS_LIVE) { NEVER_DEAD } else { 0 };
+        VReg { use_count, overwritten_in: 0 }
+    }));
+    for (inst, _) in function.heads.iter().enumerate().filter(|(_, head)| head.is_live()) {
+        reads(function.operands_of(InstId::new(inst))).for_each(|vreg| vregs[vreg.index()].use_count += 1);
     }
 }

@@ -7,22 +7,29 @@ use crate::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, VRegId};
 use ptxopt_components::instruction::{InstHead, Marks};
 use ptxopt_components::opcodes::Effects;
-use ptxopt_components::operand::Operand;
+use ptxopt_components::operand::{Operand, reads};
 use ptxopt_components::vreg::VRegFlags;
 
 /// Memory that the solver uses again.
 #[derive(Default)]
 pub struct LivenessScratch {
-    /// By register: one more than the last block that defined it unguarded.
-    defined_in: Vec<u32>,
-    /// By register: one more than the last block that has it among its gens.
-    exposed_in: Vec<u32>,
+    /// By register.
+    seen: Vec<Seen>,
     /// Blocks and the registers that they read before they define them, by block.
     pub(super) gens: Vec<(BlockId, VRegId)>,
     /// Blocks and the registers that they define for certain, by block.
     pub(super) kills: Vec<(BlockId, VRegId)>,
     pub(super) dense: DenseScratch,
     pub(super) walks: WalkScratch,
+}
+
+/// Where a register was last seen: one more than the block.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    /// Defined unguarded.
+    defined: u32,
+    /// Among the gens.
+    exposed: u32,
 }
 
 /// Registers that something outside the function reads when it is left.
@@ -73,49 +80,48 @@ pub fn kills(operand: &Operand, guarded: bool) -> bool {
     operand.is_definition() && !guarded && !operand.is_partial()
 }
 
+/// The registers whose values before end with an instruction that has `operands`, under `guarded`.
+#[inline]
+pub fn killed(operands: &[Operand], guarded: bool) -> impl Iterator<Item = VRegId> + '_ {
+    let operands = if guarded { &[] } else { operands };
+    operands.iter().filter(|operand| kills(operand, false)).filter_map(|operand| operand.vreg())
+}
+
 impl LivenessScratch {
     /// Collects gens and kills of every block in one forward sweep.
     pub(super) fn collect(&mut self, function: &FunctionView<'_>, forms: &FormTable) {
-        let Self { defined_in, exposed_in, gens, kills: killed, .. } = self;
-        for stamps in [&mut *defined_in, &mut *exposed_in] {
-            stamps.clear();
-            stamps.resize(function.vregs.len(), 0);
-        }
+        let Self { seen, gens, kills, .. } = self;
+        seen.clear();
+        seen.resize(function.vregs.len(), Seen::default());
         gens.clear();
-        killed.clear();
+        kills.clear();
         let boundary = Boundary::of(function);
         for block in function.block_ids() {
             let stamp = block.0 + 1;
-            let mut expose = |vreg: VRegId, defined_in: &[u32]| {
-                let at = vreg.index();
-                if defined_in[at] != stamp && exposed_in[at] != stamp {
-                    exposed_in[at] = stamp;
+            let mut expose = |vreg: VRegId, seen: &mut [Seen]| {
+                let seen = &mut seen[vreg.index()];
+                if seen.defined != stamp && seen.exposed != stamp {
+                    seen.exposed = stamp;
                     gens.push((block, vreg));
                 }
             };
             for inst in function.insts_of(block) {
                 let head = &function.heads[inst.index()];
                 let operands = function.operands_of(inst);
-                for operand in operands.iter().filter(|operand| operand.is_use()) {
-                    if let Some(vreg) = operand.vreg() {
-                        expose(vreg, defined_in);
-                    }
+                for vreg in reads(operands) {
+                    expose(vreg, seen);
                 }
                 let read = boundary.read_by(head, forms);
                 if !read.is_empty() {
                     for vreg in function.vreg_ids() {
                         if function.vregs[vreg.index()].flags.intersects(read) {
-                            expose(vreg, defined_in);
+                            expose(vreg, seen);
                         }
                     }
                 }
-                let guarded = head.opcode.is_guarded();
-                for operand in operands.iter().filter(|operand| kills(operand, guarded)) {
-                    if let Some(vreg) = operand.vreg()
-                        && defined_in[vreg.index()] != stamp
-                    {
-                        defined_in[vreg.index()] = stamp;
-                        killed.push((block, vreg));
+                for vreg in killed(operands, head.opcode.is_guarded()) {
+                    if std::mem::replace(&mut seen[vreg.index()].defined, stamp) != stamp {
+                        kills.push((block, vreg));
                     }
                 }
             }
@@ -124,7 +130,7 @@ impl LivenessScratch {
             if falls_off {
                 for vreg in function.vreg_ids() {
                     if function.vregs[vreg.index()].flags.intersects(VRegFlags::OUTPUT | VRegFlags::MODULE) {
-                        expose(vreg, defined_in);
+                        expose(vreg, seen);
                     }
                 }
             }

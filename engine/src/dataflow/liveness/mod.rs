@@ -24,7 +24,7 @@ mod collect;
 mod dense;
 mod walks;
 
-pub use collect::{Boundary, LivenessScratch, kills};
+pub use collect::{Boundary, LivenessScratch, killed, kills};
 
 use crate::bits::{self, BitMatrix, Ones};
 use crate::forms::FormTable;

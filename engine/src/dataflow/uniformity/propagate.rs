@@ -17,7 +17,7 @@ use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, LoopId, VRegId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::opcodes::Effects;
-use ptxopt_components::operand::Operand;
+use ptxopt_components::operand::{Operand, writes};
 use ptxopt_components::vreg::VRegFlags;
 
 /// Registers that others write, or that hold something before the function has written it.
@@ -179,10 +179,7 @@ impl Solver<'_> {
         if guard_diverges && (nature.is_meeting || nature.is_call) {
             self.lose_meetings();
         }
-        if operands
-            .iter()
-            .all(|operand| !operand.is_definition() || operand.vreg().is_none_or(|vreg| self.diverges(vreg)))
-        {
+        if writes(operands).all(|vreg| self.diverges(vreg)) {
             return;
         }
         let found = results(
@@ -347,11 +344,7 @@ impl Solver<'_> {
         all.into_iter().for_each(|vreg| self.diverge(vreg));
         let nest = self.nest;
         for inst in nest.irreducible_regions().flatten().flat_map(|&block| function.insts_of(block)) {
-            for operand in function.operands_of(inst).iter().filter(|operand| operand.is_definition()) {
-                if let Some(vreg) = operand.vreg() {
-                    self.diverge(vreg);
-                }
-            }
+            writes(function.operands_of(inst)).for_each(|vreg| self.diverge(vreg));
             let head = function.heads[inst.index()];
             if head.marks.contains(Marks::CONTROL) && function.succs(head.block).len() > 1 {
                 self.split(inst);
