@@ -1,7 +1,8 @@
 //! Register pressure: how many registers of each class live at each point, which uses are the last, and what it would
 //! cost to keep a register in memory.
 //!
-//! One backward walk a block with a running set, which counts all classes together. A register counts as one, and
+//! One backward walk over the blocks, the last first, with a running set that counts all classes together; from one block
+//! to the next in the walk only what [changes](Changes) is touched. A register counts as one, and
 //! as so many 32-bit slots of the machine: two for 64 bits, four for 128, one for anything smaller and for a predicate.
 //! The carry register is none. Registers that an asynchronous instruction goes on writing are counted where the text
 //! says they live.
@@ -9,10 +10,9 @@
 //! Costs of spilling are those of Chaitin et al. 1981 and Briggs 1992: accesses, each weighted with ten to the depth of
 //! its loops, over the length of the range.
 
-use super::liveness::{Boundary, LiveSet, kills};
+use super::liveness::{Boundary, Changes, LiveSet, kills};
 use crate::forms::FormTable;
 use crate::view::FunctionView;
-use ptxopt_components::block::BlockFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::types::RegClass;
 use ptxopt_components::vreg::{VRegFlags, VRegHead};
@@ -90,13 +90,13 @@ impl Pressure {
 /// The manager: the registers that live at the place of a walk, counted by class.
 #[derive(Default)]
 pub struct LiveRegisters {
-    /// By register: one more than the block in which it is live at this place.
-    live_in_block: Vec<u32>,
-    /// By register: the place from which on, going backward, it is live.
+    /// By register: the place from which on, going backward, it is live; [`NOT_LIVE`] where it is not.
     live_from: Vec<u32>,
-    stamp: u32,
     counts: Counts,
+    changes: Changes,
 }
+
+const NOT_LIVE: u32 = u32::MAX;
 
 /// What a register counts for: its class and its slots, or nothing.
 fn weight_of(vreg: &VRegHead) -> Option<(usize, u32)> {
@@ -115,45 +115,38 @@ fn count(counts: &mut Counts, vreg: &VRegHead) {
 }
 
 impl LiveRegisters {
-    fn start(&mut self, function: &FunctionView<'_>) {
-        for rows in [&mut self.live_in_block, &mut self.live_from] {
-            rows.clear();
-            rows.resize(function.vregs.len(), 0);
-        }
-    }
-
-    /// Goes to the end of `block`, with nothing live.
-    fn enter(&mut self, block: BlockId) {
-        self.stamp = block.0 + 1;
+    /// Goes behind the last block, where nothing is live.
+    fn start(&mut self, function: &FunctionView<'_>, set: &LiveSet) {
+        self.live_from.clear();
+        self.live_from.resize(function.vregs.len(), NOT_LIVE);
         self.counts = Counts::default();
+        self.changes.collect(set);
     }
 
     fn is_live(&self, vreg: VRegId) -> bool {
-        self.live_in_block[vreg.index()] == self.stamp
+        self.live_from[vreg.index()] != NOT_LIVE
     }
 
     /// Makes `vreg` live from `place` backward; says whether it was not.
     fn add(&mut self, function: &FunctionView<'_>, vreg: VRegId, place: u32) -> bool {
         let is_new = !self.is_live(vreg);
         if is_new {
-            self.live_in_block[vreg.index()] = self.stamp;
             self.live_from[vreg.index()] = place;
             count(&mut self.counts, &function.vregs[vreg.index()]);
         }
         is_new
     }
 
-    /// Ends the life of `vreg` at `place`; gives its length in the block.
+    /// Ends the life of `vreg` at `place`; gives its length.
     fn remove(&mut self, function: &FunctionView<'_>, vreg: VRegId, place: u32) -> u32 {
         if !self.is_live(vreg) {
             return 0;
         }
-        self.live_in_block[vreg.index()] = 0;
         if let Some((class, slots)) = weight_of(&function.vregs[vreg.index()]) {
             self.counts[class].registers -= 1;
             self.counts[class].slots -= slots;
         }
-        self.live_from[vreg.index()] - place
+        std::mem::replace(&mut self.live_from[vreg.index()], NOT_LIVE) - place
     }
 }
 
@@ -176,16 +169,24 @@ pub fn measure(
     lengths.resize(function.vregs.len(), 0);
     weights.clear();
     weights.resize(function.vregs.len(), 0);
-    live.start(function);
+    live.start(function, set);
     let outside = Outside::of(function);
-    for block in function.block_ids() {
-        if !function.blocks[block.index()].flags.contains(BlockFlags::DEAD) {
-            measure_block(function, forms, set, &outside, live, pressure, block);
+    for block in function.block_ids().rev() {
+        go_behind(function, set, &outside, live, pressure, block);
+        measure_block(function, forms, &outside, live, pressure, block);
+        if !function.orders[block.index()].is_reachable() {
+            leave_unreachable(function, &outside, live, pressure, block);
         }
+    }
+    for vreg in set.live_in_vregs(BlockId(0)) {
+        pressure.lengths[vreg.index()] += live.remove(function, vreg, 0);
     }
     pressure.last_uses.sort_unstable();
     pressure.find_peaks(function);
 }
+
+/// Registers that may be read where control leaves the function.
+const AT_LEAVING: VRegFlags = VRegFlags::OUTPUT.union(VRegFlags::MODULE);
 
 /// Registers that are read where control leaves the function.
 struct Outside {
@@ -195,10 +196,18 @@ struct Outside {
 
 impl Outside {
     fn of(function: &FunctionView<'_>) -> Self {
-        let is_outside = |vreg: &VRegId| {
-            function.vregs[vreg.index()].flags.intersects(VRegFlags::OUTPUT | VRegFlags::MODULE)
-        };
+        let is_outside = |vreg: &VRegId| function.vregs[vreg.index()].flags.intersects(AT_LEAVING);
         Self { boundary: Boundary::of(function), vregs: function.vreg_ids().filter(is_outside).collect() }
+    }
+
+    /// These registers and those that `block` names.
+    fn or_named_in<'a>(
+        &'a self,
+        function: &'a FunctionView<'_>,
+        block: BlockId,
+    ) -> impl Iterator<Item = VRegId> + 'a {
+        let operands = function.insts_of(block).flat_map(|inst| function.operands_of(inst));
+        operands.filter_map(|operand| operand.vreg()).chain(self.vregs.iter().copied())
     }
 
     fn read_by<'a>(
@@ -210,26 +219,58 @@ impl Outside {
     }
 }
 
-fn measure_block(
+/// Goes from the start of the next block, with what is live into it, to the end of `block`.
+///
+/// A register that `block` does not name lives through it or not at all. So what is live behind `block` and what is live
+/// into the next one differ in registers that it names, or whose life changes from one block to the other.
+fn go_behind(
     function: &FunctionView<'_>,
-    forms: &FormTable,
     set: &LiveSet,
     outside: &Outside,
     live: &mut LiveRegisters,
     pressure: &mut Pressure,
     block: BlockId,
 ) {
-    let insts = function.blocks[block.index()].insts;
-    let depth = function.orders[block.index()].depth.min(DEPTH_MAX);
-    live.enter(block);
-    for vreg in set.live_out_vregs(block) {
-        live.add(function, vreg, insts.end() as u32);
-    }
-    if function.succs(block).is_empty() {
-        for vreg in outside.read_by(function, VRegFlags::OUTPUT | VRegFlags::MODULE) {
-            live.add(function, vreg, insts.end() as u32);
+    let end = function.blocks[block.index()].insts.end() as u32;
+    let leaves = function.succs(block).is_empty();
+    let is_outside = |vreg: VRegId| function.vregs[vreg.index()].flags.intersects(AT_LEAVING);
+    let mut go = |live: &mut LiveRegisters, vreg: VRegId| {
+        if set.is_live_out(block, vreg) || (leaves && is_outside(vreg)) {
+            live.add(function, vreg, end);
+        } else {
+            pressure.lengths[vreg.index()] += live.remove(function, vreg, end);
         }
+    };
+    for at in 0..live.changes.behind(block).len() {
+        let vreg = live.changes.behind(block)[at];
+        go(live, vreg);
     }
+    outside.or_named_in(function, block).for_each(|vreg| go(live, vreg));
+}
+
+/// Ends what an unreachable block reads: its live-in set is empty whatever that is.
+fn leave_unreachable(
+    function: &FunctionView<'_>,
+    outside: &Outside,
+    live: &mut LiveRegisters,
+    pressure: &mut Pressure,
+    block: BlockId,
+) {
+    let first = function.blocks[block.index()].insts.first;
+    for vreg in outside.or_named_in(function, block) {
+        pressure.lengths[vreg.index()] += live.remove(function, vreg, first);
+    }
+}
+
+fn measure_block(
+    function: &FunctionView<'_>,
+    forms: &FormTable,
+    outside: &Outside,
+    live: &mut LiveRegisters,
+    pressure: &mut Pressure,
+    block: BlockId,
+) {
+    let depth = function.orders[block.index()].depth.min(DEPTH_MAX);
     for inst in function.insts_of(block).rev() {
         let (head, operands) = (&function.heads[inst.index()], function.operands_of(inst));
         let mut behind = live.counts;
@@ -256,9 +297,6 @@ fn measure_block(
             live.add(function, vreg, inst.0);
         }
         pressure.before[inst.index()] = live.counts;
-    }
-    for vreg in set.live_in_vregs(block) {
-        pressure.lengths[vreg.index()] += live.remove(function, vreg, insts.first);
     }
 }
 

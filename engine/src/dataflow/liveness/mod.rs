@@ -20,10 +20,12 @@
 //! ```
 //! Neither do writes of one component of a vector register, nor definitions that read the old value.
 
+mod changes;
 mod collect;
 mod dense;
 mod walks;
 
+pub use changes::Changes;
 pub use collect::{Boundary, LivenessScratch, killed, kills};
 
 use crate::bits::{self, BitMatrix, Ones};

@@ -24,10 +24,10 @@ const GROUP: usize = u64::BITS as usize;
 
 /// Consecutive blocks, both ends included, in which a register lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Run {
-    first: u32,
-    last: u32,
-    bit: u32,
+pub(super) struct Run {
+    pub first: u32,
+    pub last: u32,
+    pub bit: u32,
 }
 
 /// Where registers live, on one side of the blocks.
@@ -47,6 +47,11 @@ impl Ranges {
     fn clear(&mut self) {
         self.starts.clear();
         self.runs.clear();
+    }
+
+    /// The runs, by bit and block.
+    pub(super) fn runs(&self) -> &[Run] {
+        &self.runs
     }
 
     /// Whether the register with `bit` lives at `block`.
@@ -112,7 +117,7 @@ impl Ranges {
 }
 
 /// Turns counts into ends, and gives the last of them.
-fn counts_to_ends(counts: &mut [u32]) -> usize {
+pub(super) fn counts_to_ends(counts: &mut [u32]) -> usize {
     let mut end = 0;
     for slot in counts.iter_mut() {
         end += *slot;
