@@ -4,7 +4,7 @@
 //! together, in program order. What was found about a register as a whole lies in its row too, since the search asks for
 //! both at once, and rows of eight bytes stay in the cache longest.
 
-use ptxopt_components::ids::{Id, InstId, VRegId};
+use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::dataflow::liveness::kills;
 use ptxopt_engine::view::FunctionView;
@@ -39,18 +39,21 @@ impl Definition {
 struct Row {
     /// The definition, if it is the only one; else the number in it is where all of them start in `several`.
     at: Definition,
-    /// How many there are, and the flags.
-    count: u32,
+    /// The block of the only definition, else how many there are; and the flags.
+    rest: u32,
 }
 
 /// The register is read, whatever its definitions.
 const DEMANDED: u32 = 1 << 31;
 /// The definitions have their place in `several`.
 const PLACED: u32 = 1 << 30;
+/// There is one definition. Blocks have fewer bits than are left: an operand names them.
+const ONCE: u32 = 1 << 29;
+const FLAGS: u32 = DEMANDED | PLACED | ONCE;
 
 impl Row {
     fn count(self) -> usize {
-        (self.count & !(DEMANDED | PLACED)) as usize
+        if self.rest & ONCE != 0 { 1 } else { (self.rest & !FLAGS) as usize }
     }
 
     fn range(self) -> Range<usize> {
@@ -63,8 +66,8 @@ impl Row {
 pub enum Defined {
     /// Nowhere, or it is known to be read.
     Done,
-    /// Once.
-    Once(Definition),
+    /// By this instruction of this block.
+    Once(InstId, BlockId),
     /// More than once.
     Often,
 }
@@ -87,7 +90,7 @@ impl Definitions {
         self.rows.clear();
         self.rows.extend(function.vregs.iter().map(|vreg| {
             let is_read = vreg.flags.intersects(always_read);
-            Row { at: Definition(0), count: if is_read { DEMANDED } else { 0 } }
+            Row { at: Definition(0), rest: if is_read { DEMANDED } else { 0 } }
         }));
         self.later.clear();
         for (inst, head) in function.heads.iter().enumerate().filter(|(_, head)| head.is_live()) {
@@ -99,17 +102,17 @@ impl Definitions {
                 if result_count == 2 {
                     self.with_several_results.push(inst);
                 }
-                self.add(vreg, Definition::new(inst, kills(operand, guarded)));
+                self.add(vreg, Definition::new(inst, kills(operand, guarded)), head.block);
             }
         }
         self.place();
     }
 
-    fn add(&mut self, vreg: VRegId, definition: Definition) {
+    fn add(&mut self, vreg: VRegId, definition: Definition, block: BlockId) {
         let row = &mut self.rows[vreg.index()];
         if row.count() == 0 {
             row.at = definition;
-            row.count += 1;
+            row.rest |= ONCE | block.0;
         } else if row.count() == 1 && row.at.inst() == definition.inst() {
             row.at = row.at.with_kill(definition.kills());
         } else if let Some((last, of_last)) = self.later.last_mut()
@@ -117,7 +120,7 @@ impl Definitions {
         {
             *of_last = of_last.with_kill(definition.kills());
         } else {
-            row.count += 1;
+            row.rest = row.rest & DEMANDED | (row.count() as u32 + 1);
             self.later.push((vreg, definition));
         }
     }
@@ -129,9 +132,9 @@ impl Definitions {
         several.clear();
         for &(vreg, definition) in later.iter() {
             let row = &mut rows[vreg.index()];
-            if row.count & PLACED == 0 {
+            if row.rest & PLACED == 0 {
                 let (first, start) = (row.at, several.len());
-                *row = Row { at: Definition(start as u32), count: row.count | PLACED };
+                *row = Row { at: Definition(start as u32), rest: row.rest | PLACED };
                 several.resize(start + row.count(), Definition(start as u32 + 1));
                 several[start] = first;
             }
@@ -146,10 +149,12 @@ impl Definitions {
     #[inline]
     pub fn defined(&self, vreg: VRegId) -> Defined {
         let row = self.rows[vreg.index()];
-        match row.count {
-            1 => Defined::Once(row.at),
-            count if count & DEMANDED != 0 || count == 0 => Defined::Done,
-            _ => Defined::Often,
+        if row.rest & DEMANDED != 0 || row.rest == 0 {
+            Defined::Done
+        } else if row.rest & ONCE != 0 {
+            Defined::Once(row.at.inst(), BlockId(row.rest & !FLAGS))
+        } else {
+            Defined::Often
         }
     }
 
@@ -163,12 +168,12 @@ impl Definitions {
     /// Notes that `vreg` is read, whatever its definitions.
     #[inline]
     pub fn demand(&mut self, vreg: VRegId) {
-        self.rows[vreg.index()].count |= DEMANDED;
+        self.rows[vreg.index()].rest |= DEMANDED;
     }
 
     /// Whether `vreg` is read, whatever its definitions.
     pub fn is_demanded(&self, vreg: VRegId) -> bool {
-        self.rows[vreg.index()].count & DEMANDED != 0
+        self.rows[vreg.index()].rest & DEMANDED != 0
     }
 
     /// The definitions of `vreg` in program order.

@@ -112,17 +112,16 @@ impl Needs {
     /// `inst` is needed, and so is whatever it reads.
     fn demand_uses(&mut self, function: &FunctionView<'_>, inst: InstId) {
         let block = function.heads[inst.index()].block;
-        let first = InstId(function.blocks[block.index()].insts.first);
         for vreg in reads(function.operands_of(inst)) {
             match self.definitions.defined(vreg) {
                 Defined::Done => {}
-                Defined::Once(definition) => {
-                    let from = definition.inst();
-                    let dominates = || {
-                        let from_block = function.heads[from.index()].block;
-                        from_block != block && self.tree.dominates(from_block, block)
+                Defined::Once(from, from_block) => {
+                    let is_before = if from_block == block {
+                        from < inst
+                    } else {
+                        self.tree.dominates(from_block, block)
                     };
-                    if (first..inst).contains(&from) || dominates() {
+                    if is_before {
                         self.definitions.demand(vreg);
                         self.need(from);
                     } else {
