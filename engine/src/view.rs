@@ -8,6 +8,7 @@ use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, Span, VRegId};
 use ptxopt_components::instruction::{InstHead, InstOperands, InstPlace};
 use ptxopt_components::operand::Operand;
 use ptxopt_components::vreg::{VRegHead, VRegName};
+use std::ops::Range;
 
 /// Every column of a batch.
 #[derive(Clone, Copy)]
@@ -155,6 +156,31 @@ impl<'a> FunctionView<'a> {
     pub fn insts_of(&self, block: BlockId) -> impl DoubleEndedIterator<Item = InstId> + use<'a> {
         let heads = self.heads;
         live_insts(heads, self.blocks[block.index()].insts)
+    }
+
+    /// The live instructions of a block with their rows, in order: what walks over all of a function take.
+    #[inline]
+    pub fn rows_of(
+        &self,
+        block: BlockId,
+    ) -> impl DoubleEndedIterator<Item = (InstId, &'a InstHead, &'a [Operand])> + use<'a> {
+        self.rows_in(self.blocks[block.index()].insts.range())
+    }
+
+    /// The live instructions of the function with their rows, in order.
+    #[inline]
+    pub fn rows(&self) -> impl DoubleEndedIterator<Item = (InstId, &'a InstHead, &'a [Operand])> + use<'a> {
+        self.rows_in(0..self.heads.len())
+    }
+
+    fn rows_in(
+        &self,
+        range: Range<usize>,
+    ) -> impl DoubleEndedIterator<Item = (InstId, &'a InstHead, &'a [Operand])> + use<'a> {
+        let pool = &self.pools.operands[..];
+        let columns = self.heads[range.clone()].iter().zip(&self.operands[range.clone()]);
+        let rows = range.zip(columns).filter(|(_, (head, _))| head.is_live());
+        rows.map(|(inst, (head, operands))| (InstId::new(inst), head, operands.get(head.operand_count, pool)))
     }
 
     /// Successors of a block; the fall-through last.

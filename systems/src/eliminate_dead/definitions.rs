@@ -93,10 +93,10 @@ impl Definitions {
             Row { at: Definition(0), rest: if is_read { DEMANDED } else { 0 } }
         }));
         self.later.clear();
-        for (inst, head) in function.heads.iter().enumerate().filter(|(_, head)| head.is_live()) {
-            let (inst, guarded) = (InstId::new(inst), head.opcode.is_guarded());
+        for (inst, head, operands) in function.rows() {
+            let guarded = head.opcode.is_guarded();
             let mut result_count = 0;
-            for operand in function.operands_of(inst).iter().filter(|operand| operand.is_definition()) {
+            for operand in operands.iter().filter(|operand| operand.is_definition()) {
                 let Some(vreg) = operand.vreg() else { continue };
                 result_count += 1;
                 if result_count == 2 {

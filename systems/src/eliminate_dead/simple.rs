@@ -41,9 +41,7 @@ pub fn find_dead_simply(function: &FunctionView<'_>, scratch: &mut SimpleScratch
     count_uses(function, vregs);
     for block in function.block_ids().rev() {
         let stamp = block.0 + 1;
-        for inst in function.insts_of(block).rev() {
-            let head = &function.heads[inst.index()];
-            let operands = function.operands_of(inst);
+        for (inst, head, operands) in function.rows_of(block).rev() {
             let is_kept = head.marks.contains(Marks::KEPT);
             if !is_kept && writes(operands).all(|vreg| vregs[vreg.index()].is_dead_in(stamp)) {
                 reads(operands).for_each(|vreg| vregs[vreg.index()].use_count -= 1);
@@ -63,7 +61,7 @@ fn count_uses(function: &FunctionView<'_>, vregs: &mut Vec<VReg>) {
         let use_count = if vreg.flags.intersects(ALWAYS_LIVE) { NEVER_DEAD } else { 0 };
         VReg { use_count, overwritten_in: 0 }
     }));
-    for (inst, _) in function.heads.iter().enumerate().filter(|(_, head)| head.is_live()) {
-        reads(function.operands_of(InstId::new(inst))).for_each(|vreg| vregs[vreg.index()].use_count += 1);
+    for (.., operands) in function.rows() {
+        reads(operands).for_each(|vreg| vregs[vreg.index()].use_count += 1);
     }
 }

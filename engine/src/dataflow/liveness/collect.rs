@@ -105,9 +105,7 @@ impl LivenessScratch {
                     gens.push((block, vreg));
                 }
             };
-            for inst in function.insts_of(block) {
-                let head = &function.heads[inst.index()];
-                let operands = function.operands_of(inst);
+            for (_, head, operands) in function.rows_of(block) {
                 for vreg in reads(operands) {
                     expose(vreg, seen);
                 }
