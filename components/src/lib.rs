@@ -11,6 +11,7 @@ pub mod ids;
 pub mod instruction;
 pub mod opcodes;
 pub mod operand;
+pub mod qualifiers;
 pub mod special_registers;
 pub mod types;
 pub mod vreg;

@@ -84,6 +84,9 @@ pub enum Fill {
     Real(bool),
 }
 
+/// Bytes that an argument may have: what the memory of a run holds at most.
+const ARGUMENT_BYTES_MAX: usize = 1 << 32;
+
 /// What is wrong with a launch line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadLine(String);
@@ -165,6 +168,10 @@ impl ArgumentLine {
             let is_buffer = ty != "value";
             let element = Element::parse(if is_buffer { ty } else { "u8" }).ok_or_else(wrong)?;
             let (count, fill) = (number(count)? as usize, Fill::parse(fill)?);
+            let size = count.checked_mul(element.lanes * element.lane.size());
+            if size.is_none_or(|size| size > ARGUMENT_BYTES_MAX) {
+                return Err(BadLine(format!("`{word}` is larger than 4 GiB")));
+            }
             Ok(Self { element, count, fill, is_buffer, parts: Vec::new() })
         } else {
             let (ty, value) = word.split_once(':').ok_or_else(wrong)?;
@@ -433,6 +440,8 @@ mod tests {
             ("k grid 1,2,3,4 block 1 args", "4"),
             ("k grid 1 block 1 args f33:2", "f33:2"),
             ("k grid 1 block 1 args u32[2]=down", "down"),
+            ("k grid 1 block 1 args u32[1000000000000000]=zero", "larger than 4 GiB"),
+            ("k grid 1 block 1 args u64x2[0x1000000000000000]=zero", "larger than 4 GiB"),
             ("k grid 1 block", "block"),
         ] {
             assert!(LaunchLine::parse(line).unwrap_err().to_string().contains(word), "{line}");

@@ -30,6 +30,15 @@ pub enum LoadError {
 }
 
 impl LoadError {
+    /// One line: file, line, where it is known the column, and what is wrong with the module `text`.
+    #[must_use]
+    pub fn summary(&self, file: &str, text: &[u8]) -> String {
+        match self {
+            Self::Text(diagnostics) => diagnostics.summary(file, text),
+            Self::Declaration { line, reason } => format!("{file}:{line}: {reason}"),
+        }
+    }
+
     /// The error `reason` at byte `offset` of `text`.
     pub(crate) fn declaration(text: &[u8], offset: usize, reason: String) -> Self {
         let before = &text[..offset.min(text.len())];

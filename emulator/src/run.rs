@@ -167,6 +167,14 @@ impl<'m> Machine<'m> {
 
     fn check_shape(&self, launch: &Launch) -> Result<(), Stop> {
         const THREADS_MAX: u64 = 1024;
+        // Of every device, by the CUDA programming guide's table of technical specifications.
+        const GRID_MAX: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
+        const BLOCK_MAX: [u32; 3] = [1024, 1024, 64];
+        let exceeds =
+            |extent: [u32; 3], most: [u32; 3]| extent.iter().zip(most).any(|(&dim, most)| dim > most);
+        if exceeds(launch.grid, GRID_MAX) || exceeds(launch.block, BLOCK_MAX) {
+            return Err(bad("grid or block of an impossible size"));
+        }
         let threads: u64 = launch.block.iter().map(|&dim| u64::from(dim)).product();
         let header = &self.world.module.program.functions[self.function as usize].header;
         if launch.grid.contains(&0) || threads == 0 || threads > THREADS_MAX {

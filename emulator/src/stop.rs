@@ -68,6 +68,13 @@ pub enum Stop {
         /// Line of the PTX text, from 1.
         line: u32,
     },
+    /// A barrier whose number is none of the 16 that a CTA has.
+    BadBarrier {
+        /// Where.
+        place: Place,
+        /// Its number.
+        id: u64,
+    },
     /// A call or indexed branch to what is no function or no entry of the table.
     BadTarget {
         /// Where.
@@ -118,6 +125,7 @@ impl fmt::Display for Stop {
             Self::OutOfBounds { place, access } => write!(f, "access out of bounds: {access}: {place}"),
             Self::Misaligned { place, access } => write!(f, "misaligned access: {access}: {place}"),
             Self::NotSupported { mnemonic, line } => write!(f, "not supported: {mnemonic}, line {line}"),
+            Self::BadBarrier { place, id } => write!(f, "barrier {id}, and a CTA has 0 to 15: {place}"),
             Self::BadTarget { place, value } => {
                 write!(f, "call or branch to {value:#x}, which is no target: {place}")
             }

@@ -9,6 +9,7 @@ use hashbrown::HashTable;
 use ptxopt_components::form::{Accepts, Form, FormFlags, Role, Slot, shape};
 use ptxopt_components::ids::{FormId, Id, Maybe, Span};
 use ptxopt_components::opcodes::{Effects, InFlight, Opcodes, Row};
+use ptxopt_components::qualifiers;
 use ptxopt_components::types::{PtxType, StateSpace};
 
 /// What a module's `.version` and `.target` change about the meaning of instructions.
@@ -39,6 +40,7 @@ pub struct MnemonicId(u32);
 struct Mnemonic {
     text: Span,
     dialect: Dialect,
+    /// None too where a qualifier is not known: it may say anything about the operands.
     row: Option<&'static Row>,
     operands: Operands,
     /// The form that its qualifiers make; shape and slots are filled in for each shape.
@@ -216,15 +218,15 @@ impl Mnemonic {
     fn resolve(text: &[u8], span: Span, dialect: Dialect) -> Self {
         let mut parts = text.split(|&byte| byte == b'.').map(<[u8]>::trim_ascii);
         let root = parts.next().unwrap_or_default();
-        let qualifiers: Vec<&[u8]> = parts.collect();
-        let found = Opcodes::get().find(root, &qualifiers);
+        let words: Vec<&[u8]> = parts.collect();
+        let found = Opcodes::get().find(root, &words);
         let mut effects = found.map_or(Effects::UNKNOWN | Effects::PINNED, |(_, row)| row.effects);
         let mut types = [None; 4];
         let mut type_count = 0;
         let mut flags = FormFlags::empty();
         let mut space = StateSpace::Generic;
         let mut lanes = 1;
-        for &qualifier in &qualifiers {
+        for &qualifier in &words {
             match qualifier {
                 b"volatile" | b"relaxed" | b"acquire" | b"release" | b"acq_rel" | b"mmio"
                     if effects.intersects(Effects::READ | Effects::WRITE) =>
@@ -273,7 +275,7 @@ impl Mnemonic {
         Self {
             text: span,
             dialect,
-            row: found.map(|(_, row)| row),
+            row: found.map(|(_, row)| row).filter(|_| words.iter().all(|word| qualifiers::is_known(word))),
             operands,
             pattern,
             first_form: Maybe::NONE,

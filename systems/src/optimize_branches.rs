@@ -12,7 +12,8 @@
 //! # The rewrites
 //! ```text
 //! thread        @p bra A; ... A: bra B;             @p bra B; ...          // A may be left without a predecessor
-//! fall through  bra A; A: ...                       A: ...                 // a guarded branch goes as well
+//! fall through  bra A; A: ...                       A: ...                 // a guarded branch goes as well; so does
+//!                                                                          // one past empty blocks that fall through
 //! invert        @p bra A; bra B; A: ...             @!p bra B; A: ...
 //! merge         add ...; A: mul ...                 add ...; mul ...       // nothing else leads to A
 //! ```
@@ -254,6 +255,7 @@ struct Rewriter<'a, 'w, 's> {
 
 impl Rewriter<'_, '_, '_> {
     fn run(&mut self) -> Outcome {
+        self.bury_unreachable()?;
         for _ in 0..ROUNDS_MAX {
             let has_threaded = self.thread()?;
             let has_inverted = self.invert()?;
@@ -300,6 +302,23 @@ impl Rewriter<'_, '_, '_> {
         Ok(has_changed)
     }
 
+    /// Deletes the blocks that nothing reaches: their edges would keep others from being merged.
+    fn bury_unreachable(&mut self) -> Outcome {
+        let is_unreachable = |block: &BlockId| {
+            !self.model.of(*block).is_dead && !self.model.orders[block.index()].is_reachable()
+        };
+        let dead: Vec<BlockId> = self.block_ids().filter(is_unreachable).collect();
+        if dead.is_empty() {
+            return Ok(());
+        }
+        if !self.editor.delete_blocks(self.code, &dead, "unreachable block") {
+            return Err(OutOfFuel);
+        }
+        self.editor.edits.sweep = true;
+        self.model.forget(&dead);
+        Ok(())
+    }
+
     /// Deletes the blocks that threading has left without a predecessor, and those that only they led to.
     fn bury(&mut self) -> Outcome {
         let dead = self.model.bury();
@@ -339,14 +358,16 @@ impl Rewriter<'_, '_, '_> {
         for block in self.block_ids() {
             let end = self.model.ends[block.index()];
             let (End::Jumps { inst, target } | End::Branches { inst, target }) = end else { continue };
-            if self.model.of(block).is_dead || self.model.next(block) != Some(target) {
+            if self.model.of(block).is_dead || !self.model.falls_to(block, target) {
                 continue;
             }
             self.change(block, "branch to the block behind it")?.delete_branch(inst);
-            // What lies between is dead.
+            // What lies between is dead, or empty.
             self.editor.edits.sweep = true;
-            if matches!(end, End::Branches { .. }) {
-                self.model.pred_count[target.index()] -= 1;
+            self.model.pred_count[target.index()] -= 1;
+            if matches!(end, End::Jumps { .. }) {
+                let next = self.model.next(block).expect("it falls to the target");
+                self.model.pred_count[next.index()] += 1;
             }
             self.model.ends[block.index()] = End::Falls;
             has_changed = true;
@@ -382,6 +403,35 @@ impl Model {
         self.lose(before);
     }
 
+    /// Whether the end of `block` leads to `target` without a branch: nothing but empty blocks stands between.
+    fn falls_to(&self, block: BlockId, target: BlockId) -> bool {
+        let mut at = self.next(block);
+        for _ in 0..HOPS_MAX {
+            match at {
+                Some(next) if next == target => return true,
+                Some(next) if self.is_nothing(next) => at = self.next(next),
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    /// Whether a block does nothing but lead to the next one.
+    fn is_nothing(&self, block: BlockId) -> bool {
+        let traits = self.of(block);
+        self.ends[block.index()] == End::Falls && traits.is_empty && !traits.is_pinned && traits.is_passed_by
+    }
+
+    /// Takes unreachable blocks out, with their edges.
+    fn forget(&mut self, blocks: &[BlockId]) {
+        for &block in blocks {
+            self.traits[block.index()].is_dead = true;
+            self.lose_edges_of(block);
+        }
+        self.doomed.clear();
+        self.link();
+    }
+
     /// Takes an edge to `block` away.
     fn lose(&mut self, block: BlockId) {
         self.pred_count[block.index()] -= 1;
@@ -399,25 +449,30 @@ impl Model {
             }
             self.traits[block.index()].is_dead = true;
             dead.push(block);
-            let end = self.ends[block.index()];
-            if let End::Jumps { target, .. } | End::Branches { target, .. } = end {
-                self.lose(target);
-            }
-            if let (End::Falls | End::Branches { .. }, Some(next)) = (end, self.next(block)) {
-                self.lose(next);
-            }
-            if end == End::Other {
-                let first = self.other_succs.partition_point(|&(source, _)| source < block);
-                let end = self.other_succs.partition_point(|&(source, _)| source <= block);
-                for at in first..end {
-                    self.lose(self.other_succs[at].1);
-                }
-            }
+            self.lose_edges_of(block);
         }
         if !dead.is_empty() {
             self.link();
         }
         dead
+    }
+
+    /// Takes the edges that leave `block` away. It falls to the next block of the last [`Self::link`].
+    fn lose_edges_of(&mut self, block: BlockId) {
+        let end = self.ends[block.index()];
+        if let End::Jumps { target, .. } | End::Branches { target, .. } = end {
+            self.lose(target);
+        }
+        if let (End::Falls | End::Branches { .. }, Some(next)) = (end, self.next(block)) {
+            self.lose(next);
+        }
+        if end == End::Other {
+            let first = self.other_succs.partition_point(|&(source, _)| source < block);
+            let end = self.other_succs.partition_point(|&(source, _)| source <= block);
+            for at in first..end {
+                self.lose(self.other_succs[at].1);
+            }
+        }
     }
 
     /// The guarded branch of `block`, the jump behind it around which it leads, and where that jumps.

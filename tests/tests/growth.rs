@@ -1,9 +1,10 @@
-//! Reading and writing cost what the text is long, whatever the text.
+//! Reading, writing and the phases cost what the text is long, whatever the text.
 //!
 //! Each test makes a text that once took time like the square of its length, or would with a simpler algorithm. It is read
-//! and written at one length and at eight times that, and what is compared is CPU time, as a ratio: a linear algorithm
-//! takes 8 times as long, a quadratic one 64 times.
+//! and written, or optimized, at one length and at eight times that, and what is compared is CPU time, as a ratio: a
+//! linear algorithm takes 8 times as long, a quadratic one 64 times.
 
+use ptxopt::{Options, optimize};
 use ptxopt_tests::clock::cpu_time;
 use ptxopt_tests::rewrite::Rewriter;
 use std::fmt::Write;
@@ -21,23 +22,38 @@ const NOISE: Duration = Duration::from_millis(1);
 const HEAD: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
 
 /// The least of three runs.
-fn time_of(text: &str) -> Duration {
+fn time_of(work: impl Fn()) -> Duration {
     let run = || {
         let start = cpu_time();
-        if let Err(diagnostic) = Rewriter::default().rewrite(text.as_bytes()) {
-            panic!("refused: {diagnostic:?}");
-        }
+        work();
         cpu_time() - start
     };
     (0..3).map(|_| run()).min().unwrap_or_default()
 }
 
-/// Checks that the text for `size` things costs what it is long.
+fn rewrite(text: &str) {
+    if let Err(diagnostic) = Rewriter::default().rewrite(text.as_bytes()) {
+        panic!("refused: {diagnostic:?}");
+    }
+}
+
+fn optimize_all(text: &str) {
+    let options = Options { threads: 1, remarks: true, ..Options::default() };
+    let report = optimize(text.as_bytes(), &options).unwrap_or_else(|error| panic!("{error}")).report;
+    assert_eq!(report.left.len(), 0, "a function was left");
+}
+
+/// Checks that reading and writing the text for `size` things costs what it is long.
 #[track_caller]
 fn grows_like_its_text(size: usize, text: impl Fn(usize) -> String) {
+    work_grows_like_its_text(rewrite, size, text);
+}
+
+#[track_caller]
+fn work_grows_like_its_text(work: impl Fn(&str), size: usize, text: impl Fn(usize) -> String) {
     let (short, long) = (text(size), text(size * FACTOR));
     assert!(long.len() < short.len() * FACTOR * 2, "the long text is longer than meant");
-    assert_linear(time_of(&short), time_of(&long));
+    assert_linear(time_of(|| work(&short)), time_of(|| work(&long)));
 }
 
 #[track_caller]
@@ -157,6 +173,44 @@ fn families_of_variables_in_many_functions() {
 }
 
 /// The check can fail.
+/// One register that every rung of a ladder changes: all later rungs are in the dominance frontier of each.
+#[test]
+fn cases_that_fall_through() {
+    work_grows_like_its_text(optimize_all, 500, |size| {
+        let tests = each(size, |text, n| writeln!(text, "setp.eq.u32 %p1, %r1, {n}; @%p1 bra X{n};"));
+        let cases = each(size, |text, n| writeln!(text, "X{n}: add.u32 %r2, %r2, {n};"));
+        tangle(&format!("{tests} ret; {cases}"))
+    });
+}
+
+#[test]
+fn loops_inside_loops() {
+    work_grows_like_its_text(optimize_all, 500, |size| {
+        let heads = each(size, |text, n| writeln!(text, "L{n}: add.u32 %r2, %r2, 1;"));
+        let latches = each(size, |text, n| {
+            let outer = size - 1 - n;
+            writeln!(text, "setp.lt.u32 %p1, %r2, {outer}; @%p1 bra L{outer};")
+        });
+        tangle(&(heads + &latches))
+    });
+}
+
+#[test]
+fn exits_of_one_loop() {
+    work_grows_like_its_text(optimize_all, 500, |size| {
+        let exits = each(size, |text, n| writeln!(text, "setp.eq.u32 %p1, %r2, {n}; @%p1 bra X{n};"));
+        let behind = each(size, |text, n| writeln!(text, "X{n}: add.u32 %r2, %r2, {n};"));
+        tangle(&format!("H: add.u32 %r2, %r2, 1; {exits} bra H; {behind}"))
+    });
+}
+
+/// A kernel around code that changes `%r2` as the thread's number `%r1` says.
+fn tangle(body: &str) -> String {
+    let head = ".reg .pred %p<2>; .reg .b32 %r<3>; .reg .b64 %d<2>; ld.param.u64 %d1, [out]; mov.u32 %r1, %tid.x; \
+                mov.u32 %r2, 0;";
+    format!("{HEAD}.entry k(.param .u64 out)\n{{\n{head}\n{body}\nst.global.u32 [%d1], %r2; ret;\n}}\n")
+}
+
 #[test]
 #[should_panic(expected = "for 8 times what takes")]
 fn a_square_is_seen() {

@@ -12,7 +12,9 @@ use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::columns::Code;
+use ptxopt_engine::dataflow::dominance::{DominatorTree, Frontiers};
 use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, Road, solve_on};
+use ptxopt_engine::dataflow::meets::Meets;
 use ptxopt_engine::dataflow::pressure::{CLASSES, LiveRegisters, Pressure, measure};
 use ptxopt_engine::facts::Fact;
 use ptxopt_engine::forms::FormTable;
@@ -23,6 +25,7 @@ use ptxopt_systems::eliminate_dead::{Needs, find_unneeded, find_unread_results};
 use ptxopt_tests::modules::{expect_none, in_parallel};
 use ptxopt_tests::random_code;
 use ptxopt_tests::say::say;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Functions that went through the oracle.
@@ -60,6 +63,9 @@ struct Scratch {
     live: LiveRegisters,
     pressure: Pressure,
     needs: Needs,
+    tree: DominatorTree,
+    frontiers: Frontiers,
+    meets: Meets,
 }
 
 fn compare(function: &FunctionView<'_>, forms: &FormTable, scratch: &mut Scratch) {
@@ -77,6 +83,7 @@ fn compare(function: &FunctionView<'_>, forms: &FormTable, scratch: &mut Scratch
             }
         }
     }
+    compare_meets(function, scratch);
     let strong = Naive::solve(function, forms, Strength::Strong);
     scratch.needs.find(function);
     for (at, head) in function.heads.iter().enumerate().filter(|(_, head)| head.is_live()) {
@@ -86,6 +93,26 @@ fn compare(function: &FunctionView<'_>, forms: &FormTable, scratch: &mut Scratch
             let is_read = strong.results_read.contains(&(inst, vreg));
             assert_eq!(scratch.needs.reads_result(inst, vreg), is_read, "{inst:?} writes {vreg:?}");
         }
+    }
+}
+
+/// The iterated frontier of every third block, by one walk and by listed frontiers.
+fn compare_meets(function: &FunctionView<'_>, scratch: &mut Scratch) {
+    let Scratch { tree, frontiers, meets, .. } = scratch;
+    tree.compute(function);
+    assert!(frontiers.compute(function, tree), "functions of this size have small frontiers");
+    meets.start(function, tree);
+    for first in 0..3 {
+        let from = || function.block_ids().skip(first).step_by(3).filter(|&block| tree.is_reachable(block));
+        let mut wanted = BTreeSet::new();
+        let mut waiting: Vec<BlockId> = from().collect();
+        while let Some(block) = waiting.pop() {
+            waiting.extend(frontiers.of(block).iter().filter(|&&join| wanted.insert(join)));
+        }
+        let mut found = Vec::new();
+        meets.find(function, tree, from(), |join| found.push(join));
+        assert_eq!(found.len(), wanted.len(), "a join came twice, or was missed");
+        assert_eq!(BTreeSet::from_iter(found), wanted);
     }
 }
 

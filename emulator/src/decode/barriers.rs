@@ -5,7 +5,7 @@ use super::{Decoder, Instruction, NotModelled};
 use crate::program::{BarrierMode, BarrierOp, Kind, MBarrierAction, MBarrierOp, Target};
 
 /// The barrier of the cluster, behind the sixteen that programs can name.
-pub const CLUSTER_BARRIER: u64 = 16;
+pub const CLUSTER_BARRIER: u64 = 1 << 32;
 
 impl Decoder<'_> {
     /// `bar`, `barrier`.

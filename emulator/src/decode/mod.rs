@@ -2,7 +2,7 @@
 
 mod arithmetic;
 mod asynchronous;
-mod barriers;
+pub(crate) mod barriers;
 mod calls;
 mod copies;
 mod frames;

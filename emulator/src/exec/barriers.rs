@@ -2,6 +2,7 @@
 
 use super::{Exec, Next};
 use crate::checks::Finding;
+use crate::decode::barriers::CLUSTER_BARRIER;
 use crate::lanes::WARP_SIZE;
 use crate::program::{BarrierMode, BarrierOp, Kind};
 use crate::stop::Stop;
@@ -66,9 +67,11 @@ impl Exec<'_, '_> {
             self.warp.groups.push(Group { mask: mask & !same, ..self.group });
             self.group.mask = same;
         }
-        if id >= BARRIERS as u64 {
-            return Err(Stop::BadTarget { place: self.place(lane as u32), value: id });
-        }
+        let id = match id {
+            CLUSTER_BARRIER => BARRIERS - 1,
+            id if id < BARRIERS as u64 - 1 => id as usize,
+            _ => return Err(Stop::BadBarrier { place: self.place(lane as u32), id }),
+        };
         if op.is_aligned && self.world.options.checks.barrier_divergence {
             self.note_arrival(id as u8, same);
         }

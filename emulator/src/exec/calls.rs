@@ -148,7 +148,7 @@ impl Exec<'_, '_> {
         let function = &self.program.functions[group.function as usize];
         let slots = group.base as usize..(group.base + function.slots) as usize;
         let top = group.local + function.local_size;
-        if top > ALLOCA_FIRST {
+        if top > ALLOCA_FIRST || self.warp.calls.site(group.call).depth > CallTree::DEPTH_MAX {
             return Err(Stop::MemoryLimit);
         }
         let checks = self.world.options.checks.uninitialised;

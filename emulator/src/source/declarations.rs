@@ -238,9 +238,13 @@ impl Initialiser<'_> {
 
     /// One brace level, or one value; `at` is its first byte. Gives the byte behind what it wrote.
     fn level(&mut self, tokens: &mut Tokens<'_>, extents: &[u64], at: u64) -> Result<u64, LoadError> {
-        if !tokens.eat(b'{')? {
+        if tokens.peek()? != Token::Mark(b'{') {
             return self.scalar(tokens, at);
         }
+        if extents.is_empty() {
+            return Err(tokens.error("more braces than the variable has dimensions"));
+        }
+        tokens.next()?;
         let inner = extents.get(1..).unwrap_or_default();
         let stride = inner.iter().product::<u64>() * bytes_of(self.variable.element);
         let mut next = at;

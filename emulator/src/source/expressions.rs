@@ -40,7 +40,7 @@ pub fn expression(tokens: &mut Tokens<'_>) -> Result<Value, LoadError> {
     Ok(choice(tokens, 0)?.value)
 }
 
-/// A value, and whether it is an integer without sign: by a cast, or because it has no signed 64-bit form.
+/// A value, and whether it is an integer without sign: by a cast, by its suffix, or because it has no signed 64-bit form.
 struct Typed {
     value: Value,
     is_unsigned: bool,
@@ -68,7 +68,8 @@ fn choice(tokens: &mut Tokens<'_>, depth: u32) -> Result<Typed, LoadError> {
     let chosen = choice(tokens, depth + 1)?;
     tokens.expect(b':')?;
     let other = choice(tokens, depth + 1)?;
-    Ok(if condition == 0 { other } else { chosen })
+    let is_unsigned = chosen.is_unsigned || other.is_unsigned;
+    Ok(Typed { is_unsigned, ..if condition == 0 { other } else { chosen } })
 }
 
 /// The integer that starts here.
@@ -136,7 +137,7 @@ fn unary(tokens: &mut Tokens<'_>, depth: u32) -> Result<Typed, LoadError> {
         return Err(tokens.error("expression too deep"));
     }
     match tokens.next()? {
-        Token::Integer(mask) if tokens.peek()? == Token::Mark(b'(') => {
+        Token::Integer(mask) | Token::Unsigned(mask) if tokens.peek()? == Token::Mark(b'(') => {
             tokens.expect(b'(')?;
             let inner = choice(tokens, depth + 1)?;
             tokens.expect(b')')?;
@@ -146,6 +147,7 @@ fn unary(tokens: &mut Tokens<'_>, depth: u32) -> Result<Typed, LoadError> {
             }
         }
         Token::Integer(value) => Ok(Typed::new(Value::Integer(value))),
+        Token::Unsigned(value) => Ok(Typed { value: Value::Integer(value), is_unsigned: true }),
         Token::Single(bits) => Ok(Typed::new(Value::Single(bits))),
         Token::Double(value) => Ok(Typed::new(Value::Double(value))),
         Token::Word(b"generic") if tokens.peek()? == Token::Mark(b'(') => {
@@ -188,7 +190,7 @@ fn unary(tokens: &mut Tokens<'_>, depth: u32) -> Result<Typed, LoadError> {
                 (b'~', Value::Integer(value)) => Value::Integer(!value),
                 _ => return Err(tokens.error("a sign before what has none")),
             };
-            Ok(Typed { value, is_unsigned })
+            Ok(Typed { value, is_unsigned: is_unsigned && sign != b'!' })
         }
         found => Err(tokens.error(format!("found {found:?}, expected a constant"))),
     }
@@ -271,6 +273,19 @@ mod tests {
             ("-1 >> 60", u64::MAX),
             ("(.u64)-1 < 0", 0),
             ("- -3 + +4", 7),
+            // As `ptxas` has them in the variables of its output.
+            ("-1/2U", u64::MAX / 2),
+            ("5U-6 >> 60", 15),
+            ("1-2<0U", 0),
+            ("-1 > 1U", 1),
+            ("(5U-6)/2", u64::MAX / 2),
+            ("(0?-1:2U)-3 < 0", 0),
+            ("-1*1U<0", 0),
+            ("~0U>>60", 15),
+            ("-1U/2", u64::MAX / 2),
+            ("(2U)-3<0", 0),
+            ("((2U-3))>>1", u64::MAX / 2),
+            ("!(.u64)0 - 2 < 0", 1),
         ] {
             assert_eq!(value(text), expected, "{text}");
         }

@@ -11,6 +11,8 @@ pub enum Token<'t> {
     Word(&'t [u8]),
     /// An integer.
     Integer(u64),
+    /// An integer with the suffix `U`.
+    Unsigned(u64),
     /// `0f3F800000`: the bits of a single.
     Single(u32),
     /// A double, written as such or by its bits.
@@ -213,13 +215,16 @@ impl<'t> Tokens<'t> {
             let digits = digits.trim_end_matches('U');
             u64::from_str_radix(digits, radix).map_err(|_| self.error("malformed number"))
         };
+        let integer = |value: u64| {
+            if spelled.ends_with('U') { Token::Unsigned(value) } else { Token::Integer(value) }
+        };
         Ok(match spelled.get(..2) {
             Some("0f" | "0F") => Token::Single(bits(&spelled[2..], 16)? as u32),
             Some("0d" | "0D") => Token::Double(f64::from_bits(bits(&spelled[2..], 16)?)),
-            Some("0x" | "0X") => Token::Integer(bits(&spelled[2..], 16)?),
-            Some("0b" | "0B") => Token::Integer(bits(&spelled[2..], 2)?),
-            Some(octal) if octal.starts_with('0') && octal != "0U" => Token::Integer(bits(&spelled[1..], 8)?),
-            _ => Token::Integer(bits(spelled, 10)?),
+            Some("0x" | "0X") => integer(bits(&spelled[2..], 16)?),
+            Some("0b" | "0B") => integer(bits(&spelled[2..], 2)?),
+            Some(octal) if octal.starts_with('0') && octal != "0U" => integer(bits(&spelled[1..], 8)?),
+            _ => integer(bits(spelled, 10)?),
         })
     }
 

@@ -28,6 +28,9 @@ pub struct CallTree {
 }
 
 impl CallTree {
+    /// Deepest call that a thread's stack has room for: it has 512 KiB at most, and a call takes 8 bytes at least.
+    pub const DEPTH_MAX: u32 = 1 << 16;
+
     /// The number of the outermost frame, which nobody called.
     pub const ROOT: u32 = 0;
 

@@ -93,6 +93,55 @@ fn an_assertion_says_what_failed() {
     assert_eq!(message, "x > 0");
 }
 
+/// Its frames hold no register, so that only their number ends it.
+#[test]
+fn a_recursion_without_end_overflows_the_stack() {
+    let stop =
+        run_plain(&(".func f() { call f, (); ret; }\n".to_owned() + &kernel("call f, (); ret;")), 32, 1).stop;
+    assert_eq!(stop, Some(Stop::MemoryLimit));
+}
+
+#[test]
+fn a_cta_has_sixteen_barriers() {
+    let wait_at =
+        |number: u32| run_plain(&kernel(&format!("mov.u32 %r1, {number}; barrier.sync %r1; ret;")), 32, 1);
+    assert_eq!(wait_at(15).stop, None);
+    for number in [16, 17, u32::MAX] {
+        let stop = wait_at(number).stop;
+        assert!(matches!(stop, Some(Stop::BadBarrier { id, .. }) if id == u64::from(number)), "{stop:?}");
+    }
+}
+
+#[test]
+fn no_device_takes_an_impossible_extent() {
+    let module = load(".visible .entry k() { ret; }");
+    let stop = |grid, block| {
+        let launch = Launch { entry: "k".to_owned(), grid, block, shared_bytes: 0, args: Vec::new() };
+        run(&module, &launch, &Options::default()).stop
+    };
+    assert_eq!(stop([1, 2, 3], [4, 4, 64]), None);
+    // The product of the third block is 1,024 in 64 bits.
+    for (grid, block) in [
+        ([1, 65_536, 1], [1; 3]),
+        ([1; 3], [1, 1, 65]),
+        ([1; 3], [1_024, 134_201_345, 134_234_113]),
+        ([1 << 31, 1, 1], [1; 3]),
+    ] {
+        assert!(matches!(stop(grid, block), Some(Stop::BadLaunch(_))), "{grid:?} {block:?}");
+    }
+}
+
+#[test]
+fn braces_without_end_are_refused() {
+    let nested = |depth: usize| {
+        let text =
+            format!(".global .u32 g[1] = {}1{};\n{}", "{".repeat(depth), "}".repeat(depth), kernel("ret;"));
+        Module::load(format!(".version 8.0\n.target sm_80\n.address_size 64\n{text}").as_bytes())
+    };
+    assert!(nested(1).is_ok());
+    assert!(nested(2).is_err() && nested(100_000).is_err());
+}
+
 #[test]
 fn an_index_past_the_table_is_no_target() {
     let body = "table: .branchtargets a, a; brx.idx %t, table; a: ret;";

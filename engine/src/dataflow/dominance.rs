@@ -106,6 +106,9 @@ impl DominatorTree {
     }
 }
 
+/// Joins in all frontiers together, a block. Real functions have two or three.
+const FRONTIER_MAX: usize = 32;
+
 /// The dominance frontier of each block: the joins that it reaches and does not dominate strictly.
 #[derive(Default)]
 pub struct Frontiers {
@@ -122,13 +125,16 @@ impl Frontiers {
     /// Works out the frontiers of a function whose dominators hold.
     ///
     /// From each predecessor of a join the walk goes up the tree to the join's immediate dominator. It stops where
-    /// an earlier walk from the same join has been, so the cost is the size of the result.
-    pub fn compute(&mut self, function: &FunctionView<'_>, tree: &DominatorTree) {
+    /// an earlier walk from the same join has been, so the cost is the size of the result. That can be quadratic: where
+    /// it would be more than [`FRONTIER_MAX`] joins a block, none is listed and the answer is false.
+    #[must_use]
+    pub fn compute(&mut self, function: &FunctionView<'_>, tree: &DominatorTree) -> bool {
         let Self { starts, joins, pairs, noted } = self;
         let block_count = function.blocks.len();
         pairs.clear();
         noted.clear();
         noted.resize(block_count, 0);
+        let most = FRONTIER_MAX * block_count.max(64);
         for &join in tree.reverse_postorder() {
             let stop = function.orders[join.index()].idom;
             for &pred in function.preds(join).iter().filter(|&&pred| tree.is_reachable(pred)) {
@@ -141,6 +147,10 @@ impl Frontiers {
                     pairs.push((block, join));
                     runner = function.orders[block.index()].idom.get();
                 }
+            }
+            if pairs.len() > most {
+                pairs.clear();
+                return false;
             }
         }
         starts.clear();
@@ -161,6 +171,7 @@ impl Frontiers {
             *slot -= 1;
             joins[*slot as usize] = join;
         }
+        true
     }
 
     /// The frontier of `block`.

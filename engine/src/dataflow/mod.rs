@@ -2,6 +2,7 @@
 
 pub mod dominance;
 pub mod liveness;
+pub mod meets;
 pub mod pressure;
 pub mod print;
 pub mod uniformity;

@@ -162,28 +162,35 @@ impl Kernel {
         self.set_aside = first_reason.unwrap_or_default();
     }
 
-    /// Runs the launches of `lines` for every seed, and keeps those that are fair.
+    /// Runs the launches of `lines` for every seed, and keeps those that are fair. Of each line all launches up to the
+    /// first that is kept are looked at for races.
     fn run(&mut self, module: &Module, lines: &[LaunchLine], options: CheckOptions) {
-        for (line, seed) in lines.iter().flat_map(|line| (0..options.seeds).map(move |seed| (line, seed))) {
-            let races = options.races && seed == 0;
-            if !self.judge(module, line.launch(seed), races, options.steps_max) {
-                return;
+        for line in lines {
+            let mut races = options.races;
+            for seed in 0..options.seeds {
+                match self.judge(module, line.launch(seed), races, options.steps_max) {
+                    Fairness::Fair => races = false,
+                    Fairness::Unfair => {}
+                    Fairness::Races => return,
+                }
             }
         }
     }
 
-    /// Runs a launch and keeps it if it is fair. False for a race: with other inputs the kernel will race too.
-    fn judge(&mut self, module: &Module, launch: Launch, races: bool, steps_max: u64) -> bool {
+    /// Runs a launch and keeps it if it is fair.
+    fn judge(&mut self, module: &Module, launch: Launch, races: bool, steps_max: u64) -> Fairness {
         let outcome = run_one(module, &launch, races, steps_max);
-        let Some(reason) = unfair(&outcome) else {
-            self.cases.push(Case { launch, outcome });
-            return true;
-        };
-        self.set_aside = reason;
-        if outcome.stop.is_none() {
+        if let Some(race) = race(&outcome) {
+            self.set_aside = race;
             self.cases.clear();
+            return Fairness::Races;
         }
-        outcome.stop.is_some()
+        if let Some(stop) = undefined_stop(&outcome) {
+            self.set_aside = stop;
+            return Fairness::Unfair;
+        }
+        self.cases.push(Case { launch, outcome });
+        Fairness::Fair
     }
 }
 
@@ -197,14 +204,29 @@ pub(crate) fn run_one(module: &Module, launch: &Launch, races: bool, steps_max: 
     run(module, launch, &options)
 }
 
-/// Why an outcome judges nothing: the kernel's behaviour on this input is not defined, or not known.
-fn unfair(outcome: &Outcome) -> Option<String> {
-    match &outcome.stop {
-        None | Some(Stop::Trap { .. } | Stop::Assertion { .. }) => {}
-        Some(stop) => return Some(stop.to_string()),
-    }
+/// Whether a launch can judge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fairness {
+    /// It can.
+    Fair,
+    /// On this input the kernel's behaviour is not defined, or not known.
+    Unfair,
+    /// The kernel races, and it will with other inputs too.
+    Races,
+}
+
+/// The first race of a run that was looked at for races.
+fn race(outcome: &Outcome) -> Option<String> {
     let race = outcome.reports.iter().find(|report| matches!(report.finding, Finding::Race { .. }));
     race.map(ToString::to_string)
+}
+
+/// A stop that is none of the kernel's own.
+fn undefined_stop(outcome: &Outcome) -> Option<String> {
+    match &outcome.stop {
+        None | Some(Stop::Trap { .. } | Stop::Assertion { .. }) => None,
+        Some(stop) => Some(stop.to_string()),
+    }
 }
 
 impl Case {
@@ -266,5 +288,40 @@ impl fmt::Display for Ending<'_> {
             None => f.write_str("the kernel's end"),
             Some(stop) => stop.fmt(f),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Judges one kernel on two inputs, as its launch line says.
+    fn reason(launch: &str, signature: &str, body: &str) -> String {
+        let text = format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k({signature}) {{ .reg .b32 %r<9>; \
+             .reg .b64 %d<9>; .reg .pred %p<3>; ld.param.u64 %d1, [a]; mov.u32 %r1, %tid.x; {body} ret; }}\n"
+        );
+        let line = LaunchLine::parse(launch).expect("a test's line is well-formed");
+        let options = CheckOptions { seeds: 2, ..CheckOptions::default() };
+        let reference = Reference::new(text.as_bytes(), &[line], options).expect("it loads");
+        assert_eq!(reference.judged_count(), 0, "it judges");
+        reference.reason().to_owned()
+    }
+
+    #[test]
+    fn threads_that_race_before_a_trap_judge_nothing() {
+        let body = "st.global.u32 [%d1], %r1; trap;";
+        let found = reason("k grid 1 block 64 args u32[4]=zero", ".param .u64 a", body);
+        assert!(found.contains("race"), "{found}");
+    }
+
+    /// The first input of these two leaves its buffer.
+    #[test]
+    fn an_unfair_input_leaves_the_next_one_to_be_looked_at() {
+        let body = "ld.param.u64 %d2, [b]; ld.global.u32 %r2, [%d1]; and.b32 %r2, %r2, 32; setp.ne.u32 %p1, %r2, 0; \
+                    @%p1 st.global.u32 [%d2+4194304], %r1; st.global.u32 [%d2], %r1;";
+        let launch = "k grid 1 block 64 args u32[4]=bits u32[4]=zero";
+        let found = reason(launch, ".param .u64 a, .param .u64 b", body);
+        assert!(found.contains("race"), "{found}");
     }
 }

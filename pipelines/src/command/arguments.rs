@@ -120,11 +120,11 @@ pub struct CheckArguments {
     pub each_phase: bool,
 
     /// Inputs to try for each kernel
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..))]
     pub seeds: u64,
 
     /// Thread-instructions of one launch, after which it is set aside
-    #[arg(long, value_name = "N", default_value_t = 50_000_000)]
+    #[arg(long, value_name = "N", default_value_t = 50_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub steps: u64,
 }
 
@@ -245,8 +245,15 @@ pub struct Flags {
     dont_merge_blocks: bool,
 
     /// Worker threads; 0 is one a core
-    #[arg(short = 'j', long, global = true, value_name = "N", default_value_t = 0)]
-    threads: usize,
+    #[arg(
+        short = 'j',
+        long,
+        global = true,
+        value_name = "N",
+        default_value_t = 0,
+        value_parser = clap::value_parser!(u16).range(0..=1024),
+    )]
+    threads: u16,
 
     /// Print figures on standard error at the end
     #[arg(long, global = true, value_name = "WHAT", value_delimiter = ',', ignore_case = true)]
@@ -272,7 +279,7 @@ impl Flags {
     pub fn options(&self) -> Result<Options, OptionError> {
         let mut options = Options {
             level: self.opt_level.unwrap_or_default(),
-            threads: self.threads,
+            threads: self.threads.into(),
             verify: self.verify.map_or(VerifyLevel::Off, Verify::level),
             bisect: self.bisect,
             force_debug: self.force_debug,

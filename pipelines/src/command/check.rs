@@ -1,12 +1,12 @@
 //! `ptxopt check`: kernels before and after, on the same inputs.
 
 use super::arguments::CheckArguments;
-use super::{FAILED, SUCCESS, complain, print};
+use super::{FAILED, SUCCESS, USAGE, complain, print};
 use crate::batch;
 use crate::check::{CheckOptions, KernelVerdict, Reference, Verdict, launches, phases};
 use crate::files;
 use crate::options::Options;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use rayon::prelude::*;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,12 @@ struct Counts {
 pub fn run(arguments: &CheckArguments, options: &Options) -> Result<u8> {
     let inputs = files::modules(&arguments.paths)?;
     if arguments.against.is_some() && inputs.len() != 1 {
-        bail!("`--against` compares one module with one other");
+        complain("error", "`--against` compares one module with one other");
+        return Ok(USAGE);
+    }
+    if inputs.is_empty() {
+        complain("error", "found no `.ptx` file");
+        return Ok(USAGE);
     }
     let pool = batch::pool(options.threads)?;
     let results: Vec<(&PathBuf, Result<Checked>)> =
@@ -44,7 +49,7 @@ pub fn run(arguments: &CheckArguments, options: &Options) -> Result<u8> {
             Ok(checked) => report(path, &checked, options.remarks, &mut counts),
             Err(error) => {
                 counts.failed += 1;
-                complain("error", format!("{}: {error:#}", path.display()));
+                complain("error", format!("{error:#}"));
             }
         }
     }
@@ -53,19 +58,30 @@ pub fn run(arguments: &CheckArguments, options: &Options) -> Result<u8> {
 }
 
 fn check(path: &Path, arguments: &CheckArguments, options: &Options) -> Result<Checked> {
-    let text = files::read(path).context("cannot read it")?;
-    let lines = launches::find(path, &text)?;
+    let name = path.display().to_string();
+    let text = files::read(path).with_context(|| format!("cannot read `{name}`"))?;
+    let lines = launches::find(path, &text).with_context(|| name.clone())?;
     let how = CheckOptions { seeds: arguments.seeds, steps_max: arguments.steps, ..CheckOptions::default() };
+    let reference =
+        Reference::new(&text, &lines, how).map_err(|error| anyhow!(error.summary(&name, &text)))?;
     if arguments.each_phase {
         let phases::PhaseCheck { kernels, guilty, .. } =
-            phases::check(&text, &Reference::new(&text, &lines, how)?, options)?;
+            phases::check(&text, &reference, options).with_context(|| name.clone())?;
         return Ok(Checked { kernels, guilty });
     }
-    let after = match &arguments.against {
-        Some(other) => files::read(other).with_context(|| format!("cannot read `{}`", other.display()))?,
-        None => crate::optimize(&text, options).map_err(|error| anyhow!("{error}"))?.text,
+    let (after_name, after) = match &arguments.against {
+        Some(other) => {
+            let other_name = other.display().to_string();
+            let after = files::read(other).with_context(|| format!("cannot read `{other_name}`"))?;
+            (other_name, after)
+        }
+        None => {
+            let output = crate::optimize(&text, options);
+            let output = output.map_err(|diagnostics| anyhow!(diagnostics.summary(&name, &text)))?;
+            (format!("{name}, optimized"), output.text)
+        }
     };
-    let kernels = Reference::new(&text, &lines, how)?.compare(&after)?;
+    let kernels = reference.compare(&after).map_err(|error| anyhow!(error.summary(&after_name, &after)))?;
     Ok(Checked { kernels, guilty: None })
 }
 

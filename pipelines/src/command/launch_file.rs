@@ -15,7 +15,7 @@
 
 use anyhow::{Context, Result, anyhow, bail};
 use half::{bf16, f16};
-use ptxopt_emulator::{Argument, Launch};
+use ptxopt_emulator::{Argument, Launch, Limits};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -116,6 +116,12 @@ impl BufferFile {
     fn bytes(&self) -> Result<Vec<u8>> {
         match (&self.bytes_hex, self.size) {
             (Some(hex), None) => from_hex(hex),
+            (None, Some(size)) if size as u64 > Limits::default().memory_bytes => {
+                bail!(
+                    "a buffer of {size} bytes, and the memory of a run has {}",
+                    Limits::default().memory_bytes
+                )
+            }
             (None, Some(size)) => Ok(vec![0; size]),
             _ => bail!("a buffer has either `bytes_hex` or `size`"),
         }

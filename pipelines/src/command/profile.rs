@@ -29,8 +29,8 @@ pub fn run(arguments: &ProfileArguments, options: &Options) -> Result<u8> {
         let text = files::read(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
         match crate::optimize(&text, options) {
             Ok(_) => texts.push(text),
-            Err(error) => {
-                complain("error", format!("{}: {error}", path.display()));
+            Err(diagnostics) => {
+                complain("error", diagnostics.summary(&path.display().to_string(), &text));
                 status = FAILED;
             }
         }

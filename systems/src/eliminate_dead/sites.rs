@@ -10,6 +10,7 @@
 use super::definitions::Definition;
 use ptxopt_components::ids::{BlockId, Id, Span, VRegId};
 use ptxopt_engine::dataflow::dominance::{DominatorTree, Frontiers, Interval};
+use ptxopt_engine::dataflow::meets::Meets;
 use ptxopt_engine::view::FunctionView;
 
 /// A block where the value of a register can change.
@@ -31,14 +32,27 @@ pub struct Site {
 
 const NO_SITE: u32 = u32::MAX;
 
+/// How the joins of definitions are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Joins {
+    /// Nobody has asked yet.
+    #[default]
+    Unknown,
+    /// In the frontiers of blocks, which are listed.
+    Frontiers,
+    /// By a walk over the tree for each register: the frontiers would be too large.
+    Walks,
+}
+
 /// The sites of the registers that were asked about.
 #[derive(Default)]
 pub struct Sites {
     /// By register: its sites, by place in the dominator tree; no entry before it is asked about.
     of_vreg: Vec<Span>,
     all: Vec<Site>,
+    joins: Joins,
     frontiers: Frontiers,
-    has_frontiers: bool,
+    meets: Meets,
     /// By block: one more than the register whose site it is, and its number among the register's new sites.
     noted: Vec<(u32, u32)>,
     waiting: Vec<BlockId>,
@@ -51,7 +65,7 @@ impl Sites {
         self.of_vreg.clear();
         self.of_vreg.resize(function.vregs.len(), Span::default());
         self.all.clear();
-        self.has_frontiers = false;
+        self.joins = Joins::Unknown;
     }
 
     /// Makes the sites of `vreg`, unless it has been asked about before.
@@ -65,11 +79,8 @@ impl Sites {
         if !self.of_vreg[vreg.index()].is_empty() || definitions.is_empty() {
             return;
         }
-        if !self.has_frontiers {
-            self.frontiers.compute(function, tree);
-            self.noted.clear();
-            self.noted.resize(function.blocks.len(), (0, 0));
-            self.has_frontiers = true;
+        if self.joins == Joins::Unknown {
+            self.prepare(function, tree);
         }
         let first = self.all.len();
         for definition in definitions {
@@ -77,6 +88,14 @@ impl Sites {
             if tree.is_reachable(block) {
                 self.note(vreg, block, first, tree).defines = true;
             }
+        }
+        if self.joins == Joins::Walks {
+            let mut meets = std::mem::take(&mut self.meets);
+            let waiting = std::mem::take(&mut self.waiting);
+            let found = |join| self.note(vreg, join, first, tree).is_join = true;
+            meets.find(function, tree, waiting.into_iter(), found);
+            self.meets = meets;
+            self.waiting.clear();
         }
         while let Some(block) = self.waiting.pop() {
             for at in 0..self.frontiers.of(block).len() {
@@ -86,6 +105,17 @@ impl Sites {
         }
         self.nest(first);
         self.of_vreg[vreg.index()] = Span::between(first, self.all.len());
+    }
+
+    fn prepare(&mut self, function: &FunctionView<'_>, tree: &DominatorTree) {
+        self.noted.clear();
+        self.noted.resize(function.blocks.len(), (0, 0));
+        if self.frontiers.compute(function, tree) {
+            self.joins = Joins::Frontiers;
+        } else {
+            self.joins = Joins::Walks;
+            self.meets.start(function, tree);
+        }
     }
 
     /// The new site of `vreg` at `block`, added and put on the waiting list if it was none.

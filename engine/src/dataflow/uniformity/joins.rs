@@ -63,11 +63,14 @@ pub(crate) struct Found {
 }
 
 impl Joins {
-    /// Makes ready for a function without irreducible regions in which something diverges.
-    pub fn start(&mut self, function: &FunctionView<'_>, nest: &LoopNest) {
-        self.tree.compute(function, nest);
+    /// Makes ready for a function without irreducible regions in which something diverges; false where its joins are too
+    /// many to list.
+    pub fn start(&mut self, function: &FunctionView<'_>, nest: &LoopNest) -> bool {
         self.dominators.compute(function);
-        self.frontiers.compute(function, &self.dominators);
+        if !self.frontiers.compute(function, &self.dominators) {
+            return false;
+        }
+        self.tree.compute(function, nest);
         self.list_children(function);
         let block_count = function.blocks.len();
         for bits in [&mut self.is_join, &mut self.is_partial] {
@@ -82,6 +85,7 @@ impl Joins {
         self.unwalked.extend(0..(block_count + nest.rows().len()) as u32);
         self.found = Found::default();
         self.ends_apart = false;
+        true
     }
 
     /// Whether, where the warp executes `block`, some living threads may not.

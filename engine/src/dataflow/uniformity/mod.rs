@@ -117,7 +117,8 @@ pub struct Uniformity {
     /// Some threads may end while others go on.
     ends_apart: bool,
     is_split: bool,
-    is_irreducible: bool,
+    /// See [`Counts::is_tangled`](print::Counts::is_tangled).
+    is_tangled: bool,
 }
 
 impl Uniformity {
@@ -131,7 +132,7 @@ impl Uniformity {
         self.partial.clear();
         self.ends_apart = false;
         self.is_split = false;
-        self.is_irreducible = false;
+        self.is_tangled = false;
     }
 
     /// Whether a register is uniform wherever it is named.
@@ -170,7 +171,7 @@ impl Uniformity {
     /// it.
     #[must_use]
     pub fn is_executed_by_all(&self, block: BlockId) -> bool {
-        !self.is_irreducible && self.partial.get(block.index()).is_none_or(|is_partial| !is_partial)
+        !self.is_tangled && self.partial.get(block.index()).is_none_or(|is_partial| !is_partial)
     }
 
     /// Whether the threads that execute `inst` are those that execute `block`, in each round of the loops around both,
@@ -194,7 +195,7 @@ impl Uniformity {
             && [from, block]
                 .into_iter()
                 .all(|block| self.is_executed_by_all(block) && function.orders[block.index()].is_reachable());
-        by_all || !self.is_irreducible && same.holds(function, nest, from, block)
+        by_all || !self.is_tangled && same.holds(function, nest, from, block)
     }
 }
 

@@ -28,15 +28,15 @@ pub struct Counts {
     pub registers: [usize; 2],
     /// Branches with several ways, the uniform ones among them.
     pub branches: [usize; 2],
-    /// Whether an irreducible region made all else divergent.
-    pub is_irreducible: bool,
+    /// Whether an irreducible region, or joins too many to list, made everything that merges divergent.
+    pub is_tangled: bool,
 }
 
 impl Display for Counts {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let ([registers, uniform], [branches, alike]) = (self.registers, self.branches);
         write!(f, "{uniform} of {registers} registers, {alike} of {branches} branches uniform")?;
-        if self.is_irreducible { f.write_str(", irreducible control flow") } else { Ok(()) }
+        if self.is_tangled { f.write_str(", tangled control flow") } else { Ok(()) }
     }
 }
 
@@ -63,7 +63,7 @@ pub fn count(function: &FunctionView<'_>, forms: &FormTable, verdicts: &Uniformi
     Counts {
         registers: [function.vregs.len(), function.vreg_ids().filter(is_uniform).count()],
         branches: [branches(function, forms).count(), branches(function, forms).filter(goes_alike).count()],
-        is_irreducible: verdicts.is_irreducible,
+        is_tangled: verdicts.is_tangled,
     }
 }
 

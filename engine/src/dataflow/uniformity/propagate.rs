@@ -124,7 +124,7 @@ impl Solver<'_> {
             }
         }
         if self.nest.irreducible_regions().next().is_some() {
-            self.give_up_on_regions();
+            self.give_up();
         }
         // Another function may be called by some of the threads only.
         if !is_entry {
@@ -232,14 +232,18 @@ impl Solver<'_> {
             return;
         }
         bits::set(&mut self.out.divergent_ways, block.index());
-        if self.out.is_irreducible {
+        if !self.out.is_tangled && !self.progress.has_split {
+            let Progress { joins, places, has_split, .. } = &mut *self.progress;
+            *has_split = joins.start(self.function, self.nest);
+            if *has_split {
+                places.merge(self.function, self.set, &joins.frontiers);
+            } else {
+                self.give_up();
+            }
+        }
+        if self.out.is_tangled {
             self.out.is_split = true;
             return;
-        }
-        if !std::mem::replace(&mut self.progress.has_split, true) {
-            let Progress { joins, places, .. } = &mut *self.progress;
-            joins.start(self.function, self.nest);
-            places.merge(self.function, self.set, &joins.frontiers);
         }
         self.progress.joins.split_at_branch(self.function, self.nest, block);
         self.take_found();
@@ -331,11 +335,11 @@ impl Solver<'_> {
         }
     }
 
-    /// Irreducible regions have no rounds. Where one can lead, everything that merges is divergent, and so is what a
-    /// region defines, and each of its branches.
-    fn give_up_on_regions(&mut self) {
+    /// Irreducible regions have no rounds, and the joins of some functions are too many to list. There everything that
+    /// merges is divergent, and so is what a region defines, and each of its branches.
+    fn give_up(&mut self) {
         let function = self.function;
-        self.out.is_irreducible = true;
+        self.out.is_tangled = true;
         self.progress.meets_in_order = false;
         for block in function.block_ids().filter(|block| function.orders[block.index()].is_reachable()) {
             self.come_apart(block);

@@ -83,6 +83,9 @@ impl Reader<'_, '_> {
             // The table is written before the branch that names it, and this is none.
             self.leave(LeftReason::TableNamedByNoBranch);
         }
+        if form.effects.intersects(Effects::CONTROL) && !form.flags.contains(FormFlags::MODELLED) {
+            self.leave(LeftReason::UnknownControlFlow);
+        }
         if form.flags.contains(FormFlags::DEFINES) {
             for (operand, slot) in self.operands.iter_mut().zip(self.forms.slots(form_id)) {
                 if operand.vreg().is_some() && matches!(slot.role, Role::Def | Role::DefUse) {

@@ -20,6 +20,8 @@ pub enum LeftReason {
     NumbersExhausted,
     /// The fresh prefix of a renamed register and a number spell a name of the source.
     FreshNameTaken,
+    /// A branch, return or exit whose operands are none that the table knows: nobody can say where control goes.
+    UnknownControlFlow,
     /// More edges than tables hold: many branches through one long table.
     TooManyEdges,
 }
@@ -33,6 +35,7 @@ impl fmt::Display for LeftReason {
             Self::FamilyMeetsName => "a family of variables meets another name",
             Self::NumbersExhausted => "no register numbers are left",
             Self::FreshNameTaken => "the name of a renamed register is taken",
+            Self::UnknownControlFlow => "a branch, return or exit has operands that the table does not know",
             Self::TooManyEdges => "too many edges through branch tables",
         })
     }

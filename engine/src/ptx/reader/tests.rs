@@ -307,6 +307,14 @@ mod left {
     }
 
     #[test]
+    fn unknown_control_flow() {
+        for body in ["bra;", "L: bra L, 1;", "ret 5;", "exit 1;", "L: bra.newthing L;"] {
+            assert_eq!(reason(body), Some(LeftReason::UnknownControlFlow), "{body}");
+        }
+        assert_eq!(reason("L: bra.uni L;"), None);
+    }
+
+    #[test]
     fn too_many_edges() {
         let branches = |count: usize| {
             let labels: Vec<String> = (0..count).map(|label| format!("L{label}")).collect();
@@ -329,6 +337,7 @@ mod left {
             LeftReason::FamilyMeetsName => family_meets_name(),
             LeftReason::NumbersExhausted => numbers_exhausted(),
             LeftReason::FreshNameTaken => fresh_name_taken(),
+            LeftReason::UnknownControlFlow => unknown_control_flow(),
             LeftReason::TooManyEdges => too_many_edges(),
         };
     }
