@@ -327,14 +327,18 @@ fn ran(output: &Output) -> Vec<u8> {
 fn disabled_phases_do_not_run() {
     let text = format!("{HEAD}{BUSY}");
     let whole = run(&text, &Options::default());
-    assert_eq!(changed_by(&whole), ["EarlyOriSimpleLiveDead", "OriPerformLiveDeadFirst"]);
+    assert_eq!(changed_by(&whole), ["EarlyOriSimpleLiveDead", "OriBranchOpt", "OriPerformLiveDeadFirst"]);
     let without_first = run(&text, &with_knobs(&["DisablePhases=OriPerformLiveDeadFirst"]));
-    assert_eq!(changed_by(&without_first), ["EarlyOriSimpleLiveDead", "OriPerformLiveDeadSecond"]);
+    assert_eq!(
+        changed_by(&without_first),
+        ["EarlyOriSimpleLiveDead", "OriBranchOpt", "OriPerformLiveDeadSecond"]
+    );
     assert!(ran(&whole).contains(&16) && !ran(&without_first).contains(&16));
     assert_eq!(text_of(&without_first), text_of(&whole), "a later instance does the same work");
     let family = run(&text, &with_knobs(&["DisablePhases=oriperformlivedead"]));
-    assert_eq!(changed_by(&family), ["EarlyOriSimpleLiveDead"]);
-    let none = run(&text, &with_knobs(&["DisablePhases=OriPerformLiveDead", "DisablePhases=10"]));
+    assert_eq!(changed_by(&family), ["EarlyOriSimpleLiveDead", "OriBranchOpt"]);
+    let none =
+        run(&text, &with_knobs(&["DisablePhases=OriPerformLiveDead+OriBranchOpt", "DisablePhases=10"]));
     let lowest = run(&text, &with(|options| options.level = OptLevel::O0));
     assert_eq!((changes_in(&none), text_of(&none)), (0, text_of(&lowest)));
 }
