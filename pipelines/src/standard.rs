@@ -104,15 +104,17 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
         system::ANALYZE_UNIFORMITY => looks,
         _ => options.remarks || !system::REPORTS.contains(&key),
     };
-    let own_step = |row: &PhaseRow| match row.does {
-        Does::System(key) if options.runs(row.number) && is_wanted(key) => Some(Step {
-            number: u16::from(row.number.0),
-            name: row.name,
-            phase: phase_of(key),
-            dump: options.dump_after.contains(row.number),
-            verified: key == system::CHECK_FINAL,
-        }),
-        _ => None,
+    let own_step = |row: &PhaseRow| {
+        let dump = options.dump_after.contains(row.number);
+        let (phase, verified) = match row.does {
+            Does::System(key) if options.runs(row.number) && is_wanted(key) => {
+                (phase_of(key), key == system::CHECK_FINAL)
+            }
+            // The code is shown as it is at the place of a phase that does not run.
+            _ if dump => (&INSPECTION, false),
+            _ => return None,
+        };
+        Some(Step { number: u16::from(row.number.0), name: row.name, phase, dump, verified })
     };
     let steps = |row: &'static PhaseRow| own_step(row).into_iter().chain(graph_dump(row, options));
     Plan {
@@ -163,6 +165,16 @@ mod tests {
         assert_eq!(observers, [1003, 1015, 1049]);
         let behind = steps.iter().position(|&number| number == 1015).unwrap();
         assert_eq!(steps[behind - 1], 15);
+    }
+
+    #[test]
+    fn a_dump_behind_a_phase_that_does_not_run_shows_its_place() {
+        let mut options = Options { level: OptLevel::O0, ..Options::default() };
+        options.set_knob("DUMPIR=3+GvnCse").unwrap();
+        let plan = plan(&options, false);
+        plan.check(ORDER).unwrap();
+        let dumped: Vec<u16> = plan.steps.iter().filter(|step| step.dump).map(|step| step.number).collect();
+        assert_eq!(dumped, [3, 49]);
     }
 
     #[test]
