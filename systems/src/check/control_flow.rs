@@ -1,6 +1,8 @@
 //! Control flow: ranks, dominators and loop headers agree with the edges.
 //!
-//! Fast, where [`Fact::ControlFlow`] holds. One pass over blocks and edges; a dominance test climbs the dominator tree.
+//! Fast, where [`Fact::ControlFlow`] holds. One pass over blocks and edges; a dominance test climbs the dominator tree, by
+//! jumps, so that a ladder of 10,000 rungs costs 13 steps and not 10,000. (Myers 1983, "An applicative random-access
+//! stack": who jumps how far follows from the depth alone.)
 //!
 //! - Ranks are 0 to the number of reachable blocks, each once, the entry 0. A block has a rank exactly when it is
 //!   reachable: a reachable block leads only to such, and each but the entry is entered from a smaller rank.
@@ -31,21 +33,36 @@ use ptxopt_engine::view::FunctionView;
 pub const CHECK: Check = Check { name: "control_flow", from: Verify::Off, install: |slot| slot.add(run) };
 
 /// Verifies every function of the batch for which the fact holds.
-pub fn run(
-    code: Code,
-    codes: CodeObjects,
-    mut block_of_rank: Local<Vec<Option<BlockId>>>,
-    mut violations: ResMut<Violations>,
-) {
+pub fn run(code: Code, codes: CodeObjects, mut scratch: Local<Scratch>, mut violations: ResMut<Violations>) {
     let (_, facts, ..) = codes.columns();
     each_function(&code, CHECK.name, &mut violations, |function| {
         let holds = facts[function.code.index()].holds(Fact::ControlFlow, &function.state);
-        if holds { verify(function, &mut block_of_rank) } else { Ok(()) }
+        if holds { verify(function, &mut scratch) } else { Ok(()) }
     });
 }
 
-/// Verifies one function. `block_of_rank` is memory to be used again.
-pub fn verify(function: &FunctionView<'_>, block_of_rank: &mut Vec<Option<BlockId>>) -> Verdict {
+/// Memory to be used again.
+#[derive(Default)]
+pub struct Scratch {
+    block_of_rank: Vec<Option<BlockId>>,
+    /// By block: how to climb from it.
+    climbs: Vec<Climb>,
+}
+
+/// How to climb the dominator tree from a block.
+#[derive(Clone, Copy)]
+struct Climb {
+    /// Blocks above it.
+    depth: u32,
+    /// The immediate dominator; the entry's is itself.
+    up: BlockId,
+    /// A block further up, or the same.
+    jump: BlockId,
+}
+
+/// Verifies one function.
+pub fn verify(function: &FunctionView<'_>, scratch: &mut Scratch) -> Verdict {
+    let Scratch { block_of_rank, climbs } = scratch;
     verify_ranks(function, block_of_rank)?;
     for block in function.block_ids() {
         if is_reachable(function, block) {
@@ -56,9 +73,10 @@ pub fn verify(function: &FunctionView<'_>, block_of_rank: &mut Vec<Option<BlockI
         }
     }
     // Climbing ends only when every dominator has a smaller rank, so this comes behind.
+    prepare_climbs(function, block_of_rank, climbs);
     for block in function.block_ids().filter(|&block| is_reachable(function, block)) {
-        verify_idom_equation(function, block)?;
-        verify_loop(function, block)?;
+        verify_idom_equation(function, climbs, block)?;
+        verify_loop(function, climbs, block)?;
     }
     Ok(())
 }
@@ -137,9 +155,22 @@ fn verify_idom(function: &FunctionView<'_>, block: BlockId) -> Verdict {
     }
 }
 
-fn verify_idom_equation(function: &FunctionView<'_>, block: BlockId) -> Verdict {
+fn prepare_climbs(function: &FunctionView<'_>, block_of_rank: &[Option<BlockId>], climbs: &mut Vec<Climb>) {
+    climbs.clear();
+    climbs.resize(function.blocks.len(), Climb { depth: 0, up: BlockId(0), jump: BlockId(0) });
+    for &block in block_of_rank.iter().flatten() {
+        let Some(up) = function.orders[block.index()].idom.get() else { continue };
+        let (above, far) = (climbs[up.index()], climbs[climbs[up.index()].jump.index()]);
+        // Two jumps of one length make one of twice that and one more.
+        let jump =
+            if above.depth - far.depth == far.depth - climbs[far.jump.index()].depth { far.jump } else { up };
+        climbs[block.index()] = Climb { depth: above.depth + 1, up, jump };
+    }
+}
+
+fn verify_idom_equation(function: &FunctionView<'_>, climbs: &[Climb], block: BlockId) -> Verdict {
     let preds = function.preds(block).iter().copied().filter(|&pred| is_reachable(function, pred));
-    let nearest = preds.reduce(|a, b| common_dominator(function, a, b));
+    let nearest = preds.reduce(|a, b| common_dominator(climbs, a, b));
     let idom = function.orders[block.index()].idom.get();
     if idom != nearest {
         return wrong_in(
@@ -151,18 +182,21 @@ fn verify_idom_equation(function: &FunctionView<'_>, block: BlockId) -> Verdict 
 }
 
 /// The nearest block that dominates both.
-fn common_dominator(function: &FunctionView<'_>, mut a: BlockId, mut b: BlockId) -> BlockId {
-    while a != b {
-        let lower = if rank(function, a) > rank(function, b) { &mut a } else { &mut b };
-        *lower = function.orders[lower.index()]
-            .idom
-            .get()
-            .expect("only the entry has none, and no rank is below its");
+fn common_dominator(climbs: &[Climb], a: BlockId, b: BlockId) -> BlockId {
+    let climb = |block: BlockId| climbs[block.index()];
+    let (mut high, mut low) = if climb(a).depth < climb(b).depth { (a, b) } else { (b, a) };
+    while climb(low).depth > climb(high).depth {
+        let jump = climb(low).jump;
+        low = if climb(jump).depth >= climb(high).depth { jump } else { climb(low).up };
     }
-    a
+    while high != low {
+        let (one, other) = (climb(high), climb(low));
+        (high, low) = if one.jump == other.jump { (one.up, other.up) } else { (one.jump, other.jump) };
+    }
+    high
 }
 
-fn verify_loop(function: &FunctionView<'_>, block: BlockId) -> Verdict {
+fn verify_loop(function: &FunctionView<'_>, climbs: &[Climb], block: BlockId) -> Verdict {
     let order = function.orders[block.index()];
     let flags = function.blocks[block.index()].flags;
     let (mut latch, mut is_irreducible) = (None, false);
@@ -170,7 +204,7 @@ fn verify_loop(function: &FunctionView<'_>, block: BlockId) -> Verdict {
         if !is_reachable(function, pred) || rank(function, pred) < order.rpo {
             continue;
         }
-        if common_dominator(function, block, pred) == block {
+        if common_dominator(climbs, block, pred) == block {
             latch = latch.max(Some(rank(function, pred)));
         } else {
             is_irreducible = true;
@@ -213,7 +247,7 @@ mod tests {
     }
 
     fn verdict(built: &Built) -> Verdict {
-        verify(&built.function(), &mut Vec::new())
+        verify(&built.function(), &mut Scratch::default())
     }
 
     #[track_caller]

@@ -290,7 +290,13 @@ mod tests {
         let mut built =
             analyzed(".reg .b32 %r<2>; A: mov.b32 %r1, 1; B: mov.b32 %r1, 1; C: bra B; bra A; bra C;");
         built.tables.block_orders[2].idom = Maybe::some(BlockId(0));
-        assert_eq!(super::super::control_flow::verify(&built.function(), &mut Vec::new()), Ok(()));
+        assert_eq!(
+            super::super::control_flow::verify(
+                &built.function(),
+                &mut super::super::control_flow::Scratch::default()
+            ),
+            Ok(())
+        );
         let found = verify(&built.function()).unwrap_err();
         assert_eq!(found, "bix2: its immediate dominator is Some(bix1), not Some(bix0)");
     }

@@ -52,8 +52,8 @@ fn verify_all(built: &Built, tallies: &mut Tallies) {
     let mut as_read = AsRead::default();
     as_read.keep(&built.tables, &built.text);
     tallies.time("rows", || rows::verify_spans(&view));
-    let (mut seen, mut edge_scratch, mut ranks) =
-        (rows::SeenNames::default(), edges::Scratch::default(), Vec::new());
+    let (mut seen, mut edge_scratch, mut flow_scratch) =
+        (rows::SeenNames::default(), edges::Scratch::default(), control_flow::Scratch::default());
     let (mut solver, mut set, mut transfer) =
         (LivenessScratch::default(), LiveSet::default(), liveness::Transfer::default());
     let forms = &built.forms;
@@ -75,7 +75,7 @@ fn verify_all(built: &Built, tallies: &mut Tallies) {
         tallies.time("in_flight", || in_flight::verify(function, before, forms));
         tallies.time("call_sequences", || call_sequences::verify(function, before, forms));
         tallies.time("anchors", || anchors::verify(function, before, &as_read));
-        tallies.time("control_flow", || control_flow::verify(function, &mut ranks));
+        tallies.time("control_flow", || control_flow::verify(function, &mut flow_scratch));
         if function.blocks.len() <= control_flow_full::BLOCKS_MAX {
             tallies.time("control_flow_full", || control_flow_full::verify(function));
         }
