@@ -78,7 +78,7 @@ impl Exec<'_, '_> {
         let truths = op.predicate.map_or(0, |predicate| self.truths(predicate, same));
         let first = self.warp.first_thread;
         let absent = WARP_SIZE as u32 - self.warp.live.count_ones();
-        let barrier = &mut self.cta.barriers[id as usize];
+        let barrier = &mut self.cta.barriers[id];
         if self.cta.races.is_some() {
             barrier.threads.extend(lanes_of(same).map(|lane| first + lane as u32));
         }
