@@ -35,6 +35,8 @@ pub enum Problem {
     MalformedExpression,
     /// A function uses more registers, names or literals than an operand can number.
     TooMany(&'static str),
+    /// An instruction with more of something than its row counts.
+    TooLong(&'static str, usize),
     /// A module of 2 GiB and more.
     ModuleTooLarge,
 }
@@ -67,6 +69,7 @@ impl fmt::Display for Problem {
             Self::MalformedNumber => f.write_str("malformed number, expected one of at most 64 bits"),
             Self::MalformedExpression => f.write_str("constant expression without a value"),
             Self::TooMany(what) => write!(f, "too many {what} in one function, expected at most 2^24"),
+            Self::TooLong(what, most) => write!(f, "too many {what}, expected at most {most}"),
             Self::ModuleTooLarge => f.write_str("module too large, expected less than 2 GiB"),
         }
     }

@@ -205,13 +205,6 @@ impl FormTable {
         let shape = self.shape(form).to_vec();
         self.form(mnemonic, &shape)
     }
-
-    /// The mnemonic whose form `form` is: what asks for the same mnemonic with another shape.
-    pub fn mnemonic_of(&mut self, form: FormId) -> MnemonicId {
-        let flushes = self.forms[form.index()].flags.contains(FormFlags::FLUSHES);
-        let text = self.mnemonic_text(form).to_vec();
-        self.mnemonic(&text, Dialect { flushes })
-    }
 }
 
 impl Mnemonic {
@@ -511,7 +504,6 @@ mod tests {
         let form = table.form(mnemonic, b"#,#,#");
         assert_eq!(table.form(mnemonic, b"#,#,#"), form);
         assert_ne!(table.mnemonic(b"add.s32", Dialect { flushes: true }), mnemonic);
-        assert_eq!(table.mnemonic_of(form), mnemonic);
     }
 
     #[test]

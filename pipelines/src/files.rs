@@ -25,7 +25,12 @@ pub fn is_module(path: &Path) -> bool {
 pub fn modules(paths: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in paths.iter().flat_map(|path| WalkDir::new(path).sort_by_file_name()) {
-        let entry = entry?;
+        // The error of the walk names the path, and would name its own cause a second time.
+        let entry = entry.map_err(|error| {
+            let kind = error.io_error().map_or(io::ErrorKind::Other, io::Error::kind);
+            let path = error.path().unwrap_or(Path::new("a folder")).display().to_string();
+            io::Error::new(kind, format!("cannot read `{path}`: {kind}"))
+        })?;
         if entry.file_type().is_file() && (entry.depth() == 0 || is_module(entry.path())) {
             found.push(entry.into_path());
         }
@@ -67,7 +72,8 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // Temporary files are private by default; this one becomes a file like any other.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(folder)?;
+    // The error would name the temporary file.
+    let mut file = builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))?;
     file.write_all(bytes)?;
     file.persist(path)?;
     Ok(())

@@ -202,14 +202,22 @@ mod each_problem {
         let many = |what| Problem::TooMany(what);
         refused(&kernel("\t.local .b32 \u{a6}v<4000000000>;"), &many("names"));
         refused(&kernel("\tt: .branchtargets \u{a6}L<4000000000>;"), &many("branch targets"));
+    }
+
+    #[test]
+    fn too_long() {
+        let long = Problem::TooLong;
         let operands = vec!["p"; 4097].join(",");
         let marked = operands[..operands.len() - 1].to_owned() + HERE + "p";
-        refused(&kernel(&format!("\tadd.u32 {marked};")), &many("operands"));
+        refused(&kernel(&format!("\tadd.u32 {marked};")), &long("operands in one instruction", 4096));
         // A copied statement may have more, but not more than a row counts.
         let touched = |count: usize| kernel(&format!("\t.reg .b32 r;\ttouch =>{};", " r".repeat(count)));
         let output = String::from_utf8(accepted(touched(30_000))).unwrap();
         assert_eq!(output.matches(" r").count(), 30_000 + ".reg .b32 r".matches(" r").count());
-        assert_eq!(optimize(touched(70_000).as_bytes()).unwrap_err().problem, many("operands"));
+        assert_eq!(
+            optimize(touched(70_000).as_bytes()).unwrap_err().problem,
+            long("registers in one statement", 65_535)
+        );
     }
 
     #[test]
@@ -237,6 +245,7 @@ mod each_problem {
             Problem::MalformedNumber => malformed_number(),
             Problem::MalformedExpression => malformed_expression(),
             Problem::TooMany(_) => too_many(),
+            Problem::TooLong(..) => too_long(),
             Problem::ModuleTooLarge => module_too_large(),
         };
     }

@@ -52,18 +52,6 @@ impl<'a> Request<'a> {
         Self { mnemonic, results, sources, selectors: &[], negated: &[], dialect: Dialect { flushes: false } }
     }
 
-    /// The selector behind result `index`.
-    #[must_use]
-    pub fn result_selector(&self, index: usize) -> Option<&'a str> {
-        self.selectors.get(index).copied().flatten()
-    }
-
-    /// The selector behind source `index`.
-    #[must_use]
-    pub fn source_selector(&self, index: usize) -> Option<&'a str> {
-        self.selectors.get(self.results + index).copied().flatten()
-    }
-
     /// Whether a minus sign or a `!` stands before source `index`.
     #[must_use]
     pub fn is_negated(&self, index: usize) -> bool {

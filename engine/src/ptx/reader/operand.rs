@@ -64,7 +64,8 @@ impl Reader<'_, '_> {
                 _ if !wants_operand => return Err(self.cursor.unexpected("`,` or `;`")),
                 _ => {
                     if self.operands.len() >= OPERANDS_MAX {
-                        return Err(Diagnostic::new(self.cursor.pos, 1, Problem::TooMany("operands")));
+                        let problem = Problem::TooLong("operands in one instruction", OPERANDS_MAX);
+                        return Err(Diagnostic::new(self.cursor.pos, 1, problem));
                     }
                     self.shape.push(shape::OPERAND);
                     let is_target = how == Operands::Branch && self.operands.is_empty();
@@ -394,7 +395,8 @@ impl Reader<'_, '_> {
                     self.leave_if(reason);
                     if let Some(vreg) = self.register_at(name, end)? {
                         if self.operands.len() >= COPIED_PARTS_MAX {
-                            return Err(Diagnostic::new(name, end - name, Problem::TooMany("operands")));
+                            let problem = Problem::TooLong("registers in one statement", COPIED_PARTS_MAX);
+                            return Err(Diagnostic::new(name, end - name, problem));
                         }
                         self.push_chunk(chunk, name)?;
                         let operand = self.register_operand(vreg);
