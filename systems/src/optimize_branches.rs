@@ -30,6 +30,8 @@
 //!   takes latches for nested loops lets threads run ahead that waited for the others before.
 //! - A block with a pragma: it belongs to that block. Other anchors stay at their place.
 //! - `.uni` is a promise about one branch: a redirected branch loses it, and one that has it is not inverted.
+//! - Blocks that later phases empty: no other phase on branches has its system yet, so a second run of the optimizer finds
+//!   a few branches more.
 //! - Anything alike in several blocks: merging tails moves convergent instructions together.
 //!
 //! # Labels
