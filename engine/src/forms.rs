@@ -12,11 +12,13 @@ use ptxopt_components::opcodes::{Effects, InFlight, Opcodes, Row};
 use ptxopt_components::qualifiers;
 use ptxopt_components::types::{PtxType, StateSpace};
 
-/// What a module's `.version` and `.target` change about the meaning of instructions.
+/// What stands elsewhere and changes the meaning of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
 pub struct Dialect {
     /// Plain `f32` arithmetic flushes denormals (`.target sm_1x`).
     pub flushes: bool,
+    /// A call of a function that never returns (`.noreturn`).
+    pub never_returns: bool,
 }
 
 /// How the reader takes the operands of a mnemonic.
@@ -101,6 +103,14 @@ impl FormTable {
         let Self { mnemonics, text, hasher, by_text, .. } = self;
         by_text.insert_unique(hash, id, |&id| hasher.hash_one(&text[mnemonics[id as usize].text.range()]));
         MnemonicId(id)
+    }
+
+    /// The call `mnemonic` of a function that never returns: control ends there.
+    #[cold]
+    pub fn never_returning(&mut self, mnemonic: MnemonicId) -> MnemonicId {
+        let Mnemonic { text, dialect, .. } = self.mnemonics[mnemonic.0 as usize];
+        let text = self.text[text.range()].to_vec();
+        self.mnemonic(&text, Dialect { never_returns: true, ..dialect })
     }
 
     /// How to take the operands of `mnemonic`.
@@ -201,7 +211,7 @@ impl FormTable {
         let parts = self.mnemonic_text(form).split(|&byte| byte == b'.').map(<[u8]>::trim_ascii);
         let text = parts.filter(|&part| part != b"uni").collect::<Vec<_>>().join(&b'.');
         let flushes = self.forms[form.index()].flags.contains(FormFlags::FLUSHES);
-        let mnemonic = self.mnemonic(&text, Dialect { flushes });
+        let mnemonic = self.mnemonic(&text, Dialect { flushes, never_returns: false });
         let shape = self.shape(form).to_vec();
         self.form(mnemonic, &shape)
     }
@@ -214,6 +224,7 @@ impl Mnemonic {
         let words: Vec<&[u8]> = parts.collect();
         let found = Opcodes::get().find(root, &words);
         let mut effects = found.map_or(Effects::UNKNOWN | Effects::PINNED, |(_, row)| row.effects);
+        effects.set(Effects::EXIT, effects.contains(Effects::EXIT) || dialect.never_returns);
         let mut types = [None; 4];
         let mut type_count = 0;
         let mut flags = FormFlags::empty();
@@ -503,7 +514,7 @@ mod tests {
         assert_eq!(table.mnemonic(b"add.s32", Dialect::default()), mnemonic);
         let form = table.form(mnemonic, b"#,#,#");
         assert_eq!(table.form(mnemonic, b"#,#,#"), form);
-        assert_ne!(table.mnemonic(b"add.s32", Dialect { flushes: true }), mnemonic);
+        assert_ne!(table.mnemonic(b"add.s32", Dialect { flushes: true, ..Dialect::default() }), mnemonic);
     }
 
     #[test]

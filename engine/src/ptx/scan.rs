@@ -49,9 +49,24 @@ pub struct Module<'t> {
     families: AHashSet<&'t [u8]>,
     /// Every word that ends in digits, without them.
     stems: AHashSet<&'t [u8]>,
+    /// Functions with `.noreturn`, by name.
+    never_returning: AHashSet<&'t [u8]>,
 }
 
 impl<'t> Module<'t> {
+    /// Whether some function of the module is said to never return.
+    #[inline]
+    #[must_use]
+    pub fn has_never_returning(&self) -> bool {
+        !self.never_returning.is_empty()
+    }
+
+    /// Whether the function `name` is said to never return.
+    #[must_use]
+    pub fn never_returns(&self, name: &[u8]) -> bool {
+        self.never_returning.contains(name)
+    }
+
     /// Whether the module-level text holds `name` as a word, or as a member of a family.
     #[inline]
     #[must_use]
@@ -89,6 +104,7 @@ impl<'t> Module<'t> {
             names: AHashSet::new(),
             families: AHashSet::new(),
             stems: AHashSet::new(),
+            never_returning: AHashSet::new(),
         };
         let mut scanner = Scanner { cursor: Cursor::new(text, 0), bodies: BodyEnds::new(text), module };
         scanner.module_level()?;
@@ -348,11 +364,13 @@ impl<'t> Scanner<'t> {
                 }
                 b'{' => break,
                 b'(' => self.parentheses()?,
-                b'.' => {
-                    if self.directive() == b"pragma" {
-                        self.pragma()?;
+                b'.' => match self.directive() {
+                    b"pragma" => self.pragma()?,
+                    b"noreturn" => {
+                        self.module.never_returning.insert(&self.cursor.text[name.range()]);
                     }
-                }
+                    _ => {}
+                },
                 byte if Cursor::starts_name(byte) => {
                     let at = self.cursor.name();
                     self.module.names.insert(&self.cursor.text[at..self.cursor.pos]);
@@ -473,6 +491,16 @@ mod tests {
         assert!(module.is_debug && !module.dialect.flushes);
         let old = Module::scan(b".version 1.4\n.target sm_13, map_f64_to_f32\n").unwrap();
         assert!(old.dialect.flushes && !old.is_debug);
+    }
+
+    #[test]
+    fn functions_that_never_return_are_known_by_their_headers() {
+        let text = ".version 8.0\n.target sm_80\n.extern .func a (.param .b32 x) .noreturn;\n// .func b () .noreturn\n\
+                    .func c () .noreturn { ret; }\n.func d () { ret; }\n.global .b32 e;";
+        let module = Module::scan(text.as_bytes()).unwrap();
+        assert!(module.has_never_returning());
+        let found = [b"a", b"b", b"c", b"d", b"e"].map(|name| module.never_returns(name));
+        assert_eq!(found, [true, false, true, false, false]);
     }
 
     #[test]

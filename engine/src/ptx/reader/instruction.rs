@@ -9,7 +9,7 @@ use ptxopt_components::form::{FormFlags, Role};
 use ptxopt_components::ids::{BlockId, FormId, Id};
 use ptxopt_components::instruction::{InstHead, InstOperands, InstPlace, Marks, OpcodeWord};
 use ptxopt_components::opcodes::Effects;
-use ptxopt_components::operand::Operand;
+use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::types::{PackedType, PtxType};
 use ptxopt_components::vreg::{VRegFlags, VRegName};
 
@@ -41,8 +41,24 @@ impl Reader<'_, '_> {
             Err(diagnostic) => return Err(diagnostic),
         }
         self.cursor.pos += 1;
+        let id = if how == Operands::Call && self.module.has_never_returning() && self.calls_never_returning()
+        {
+            self.forms.never_returning(id)
+        } else {
+            id
+        };
         let form = self.forms.form(id, self.shape);
         self.push_instruction(form, first, guard)
+    }
+
+    /// Whether the call just read names a function that never returns. It has no results, so the callee comes first.
+    fn calls_never_returning(&self) -> bool {
+        match self.operands.first().map(|callee| callee.kind()) {
+            Some(OperandKind::Symbol(name)) => {
+                self.module.never_returns(self.out.pools.names.bytes(self.cursor.text, name))
+            }
+            _ => false,
+        }
     }
 
     /// A mnemonic with blanks in it, `mov .u32`: interned without them. Also says where it ends.
