@@ -126,7 +126,7 @@ impl Frontiers {
     ///
     /// From each predecessor of a join the walk goes up the tree to the join's immediate dominator. It stops where
     /// an earlier walk from the same join has been, so the cost is the size of the result. That can be quadratic: where
-    /// it would be more than [`FRONTIER_MAX`] joins a block, none is listed and the answer is false.
+    /// it would be more than 32 joins a block, none is listed and the answer is false.
     #[must_use]
     pub fn compute(&mut self, function: &FunctionView<'_>, tree: &DominatorTree) -> bool {
         let Self { starts, joins, pairs, noted } = self;
