@@ -4,7 +4,8 @@
 //! Reads         Blocks, Insts, Fact::ControlFlow
 //! Writes        branches, blocks
 //! Needs         control flow ends its block; control-flow facts
-//! Leaves        no branch to the block behind it; no block that only its predecessor in the text falls into
+//! Leaves        no unreachable block; no branch to the block behind it, or past empty ones; no block that only its predecessor in
+//!               the text falls into
 //! Breaks        control-flow facts, liveness
 //! Cost          a few passes over blocks a round, a round more than there is to follow
 //! Checked by    check/edges.rs, check/control_flow.rs, check/terminators.rs; the commit refuses a branch to a merged block

@@ -5,7 +5,10 @@
 //! value at the end of its immediate dominator, so the value at the end of a block is that of the innermost site that
 //! dominates it. This is SSA form without its names, made for one register when a use first asks.
 //!
-//! Paper: Cytron et al. 1991, sections 4 and 5.
+//! The frontier of every block is listed once for a function and serves all its registers. Where the lists would be
+//! quadratic, each register gets a [walk of its own](ptxopt_engine::dataflow::meets) over the dominator tree.
+//!
+//! Papers: Cytron et al. 1991, sections 4 and 5; Sreedhar and Gao 1995.
 
 use super::definitions::Definition;
 use ptxopt_components::ids::{BlockId, Id, Span, VRegId};
