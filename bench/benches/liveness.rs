@@ -50,6 +50,7 @@ static MEASURE: Phase = Phase {
     gives: &[],
     breaks: &[],
     required: false,
+    room_percent: 0,
     install: |slot| {
         slot.init_resource::<LoopNests>();
         slot.add(measure_all);

@@ -21,7 +21,7 @@ use ptxopt_components::operand::Operand;
 use ptxopt_engine::batches::cut;
 use ptxopt_engine::cfg::analyze::{AnalysisScratch, bring_up_to_date};
 use ptxopt_engine::commit::{CommitScratch, commit};
-use ptxopt_engine::edits::EditLog;
+use ptxopt_engine::edit::EditLog;
 use ptxopt_engine::facts::{CodeFacts, Fact};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::phase::{Limits, Phase, Plan, Step, Verify};

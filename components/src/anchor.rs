@@ -27,12 +27,17 @@ pub enum AnchorKind {
 pub struct Anchor {
     /// What it is.
     pub kind: AnchorKind,
-    /// The instruction before which it stands; one past the last for the end of the function.
+    /// The instruction before which it stands. At the end of its block: the row after the block, or [`Anchor::END`].
     pub before: InstId,
     /// The block it stands in.
     pub block: BlockId,
     /// Its bytes in the module's text.
     pub text: Span,
+}
+
+impl Anchor {
+    /// At the end of its block, whatever rows the block will hold.
+    pub const END: InstId = InstId(u32::MAX);
 }
 
 /// A variable declared in a body (`.local`, `.shared`, `.param`, ...).

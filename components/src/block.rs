@@ -24,6 +24,8 @@ bitflags! {
         const DEAD = 0x0100_0000;
         /// A retreating edge that is no natural back edge enters here.
         const IRREDUCIBLE = 0x0200_0000;
+        /// Its instructions are linked to one another instead of standing in one piece.
+        const CHAINED = 0x0400_0000;
     }
 
     /// Secondary block flags (document offset +292).
@@ -59,7 +61,7 @@ impl BlockMarks {
 #[derive(Component, Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct BlockHead {
-    /// Its instructions: ids of its function, tombstones included.
+    /// Its instructions, tombstones included: ids of its function. In a chained block, the first row and how many there are.
     pub insts: Span,
     /// Primary flags.
     pub flags: BlockFlags,

@@ -5,6 +5,18 @@ use bevy_ecs::component::Component;
 use bitflags::bitflags;
 use bytemuck::{Pod, Zeroable};
 
+/// Rows of its archetypes that a function may still take, after those that it has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Room {
+    /// Instruction rows.
+    pub insts: u32,
+    /// Block rows.
+    pub blocks: u32,
+    /// Virtual-register rows.
+    pub vregs: u32,
+}
+
 /// Where the rows and pool entries of a function lie in its shard.
 #[derive(Component, Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
@@ -21,6 +33,8 @@ pub struct CodeSpans {
     pub decls: Span,
     /// Jump tables, call-target lists and prototypes.
     pub tables: Span,
+    /// Free rows after those of each kind.
+    pub room: Room,
 }
 
 bitflags! {
@@ -55,6 +69,8 @@ bitflags! {
         const HAS_TOMBSTONES = 1 << 11;
         /// Is optimized at a level above 1.
         const ABOVE_O1 = 1 << 12;
+        /// Its instruction rows are not in program order: a block is chained, or got its rows later.
+        const OUT_OF_ORDER = 1 << 13;
     }
 }
 
@@ -70,6 +86,10 @@ pub struct CodeState {
     pub inst_epoch: u32,
     /// Counts changes of blocks and edges.
     pub cfg_epoch: u32,
+    /// Counts the times that instructions were given new ids.
+    pub row_epoch: u32,
+    /// Instructions that are not deleted.
+    pub live_insts: u32,
     /// Progress in the pipeline (+1552): 9 after phase 83, 19 after phase 95. Never falls.
     pub progress: u32,
 }
@@ -88,4 +108,6 @@ pub struct CodeText {
     pub insts_in: u32,
     /// Blocks as read, counted as phase 6 leaves them: each ends at its first control-flow instruction.
     pub blocks_in: u32,
+    /// Virtual registers as read.
+    pub vregs_in: u32,
 }

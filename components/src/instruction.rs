@@ -1,6 +1,6 @@
 //! Instruction rows.
 
-use crate::ids::{BlockId, FormId, Span};
+use crate::ids::{BlockId, FormId, InstId, Span};
 use crate::operand::Operand;
 use bevy_ecs::component::Component;
 use bitflags::bitflags;
@@ -150,11 +150,31 @@ impl InstOperands {
         if count <= OPERANDS_INLINE { &mut self.words[..count] } else { &mut pool[self.span(count)] }
     }
 
+    /// Where in the pool the first `count` operands are; none where they lie in the row.
+    #[inline]
+    #[must_use]
+    pub fn pool_span(&self, count: u16) -> Option<Span> {
+        (count as usize > OPERANDS_INLINE).then(|| bytemuck::cast(self.words[0]))
+    }
+
     fn span(&self, count: usize) -> std::ops::Range<usize> {
         let span: Span = bytemuck::cast(self.words[0]);
         debug_assert_eq!(span.len(), count);
         span.range()
     }
+}
+
+/// The neighbours of an instruction in a chained block ([`crate::block::BlockFlags::CHAINED`]).
+///
+/// The chain is a ring: the first row's `prev` is the last row, whose `next` is the first. In other blocks the rows stand
+/// one after the other and their links mean nothing.
+#[derive(Component, Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct InstLinks {
+    /// The row before.
+    pub prev: InstId,
+    /// The row after.
+    pub next: InstId,
 }
 
 /// Where an instruction comes from.

@@ -12,10 +12,10 @@ use bevy_ecs::system::SystemParam;
 use ptxopt_components::block::{BlockEdges, BlockHead, BlockLabel, BlockOrder};
 use ptxopt_components::code_object::{CodeSpans, CodeState, CodeText};
 use ptxopt_components::ids::{CodeId, Id};
-use ptxopt_components::instruction::{InstHead, InstOperands, InstPlace};
+use ptxopt_components::instruction::{InstHead, InstLinks, InstOperands, InstPlace};
 use ptxopt_components::vreg::{VRegHead, VRegName};
 
-/// Rows in use of each archetype. Rows above belong to the pool.
+/// Rows in use of each archetype, the room of functions included. Rows above belong to the pool.
 #[derive(Resource, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LiveRows {
     /// Code objects.
@@ -112,7 +112,7 @@ columns! {
 }
 columns! {
     /// Instructions.
-    Insts, InstsMut, insts, heads: InstHead, operands: InstOperands; places: InstPlace
+    Insts, InstsMut, insts, heads: InstHead, operands: InstOperands, links: InstLinks; places: InstPlace
 }
 columns! {
     /// Virtual registers.
@@ -130,11 +130,6 @@ pub struct Code<'w, 's> {
 }
 
 impl Code<'_, '_> {
-    /// The facts that hold, by function.
-    pub(crate) fn facts(&self) -> &[CodeFacts] {
-        self.codes.columns().1
-    }
-
     /// Whether `fact` holds for a function.
     #[must_use]
     pub fn fact_holds(&self, code: CodeId, fact: Fact) -> bool {
@@ -147,7 +142,7 @@ impl Code<'_, '_> {
     pub fn view(&self) -> CodeView<'_> {
         let (code_states, _, code_spans, code_texts) = self.codes.columns();
         let (block_heads, block_edges, block_orders, block_labels) = self.blocks.columns();
-        let (inst_heads, inst_operands, inst_places) = self.insts.columns();
+        let (inst_heads, inst_operands, inst_links, inst_places) = self.insts.columns();
         let (vreg_heads, vreg_names) = self.vregs.columns();
         CodeView {
             code_spans,
@@ -160,6 +155,7 @@ impl Code<'_, '_> {
             inst_heads,
             inst_operands,
             inst_places,
+            inst_links,
             vreg_heads,
             vreg_names,
             pools: &self.pools.0,

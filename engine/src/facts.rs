@@ -4,7 +4,7 @@
 //! phase that needs it and leaves a fresh one alone, so asking for a fact that holds costs a comparison.
 
 use bevy_ecs::component::Component;
-use ptxopt_components::code_object::CodeState;
+use ptxopt_components::code_object::{CodeFlags, CodeState};
 
 /// Something that phases compute once and others use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,22 +22,38 @@ pub enum Fact {
     Uniformity,
     /// Nothing is dead: no instruction, no cycle, no block.
     NoDeadCode,
+    /// The operands that define and read each register.
+    DefUse,
+    /// Instruction ids are in program order: of two in a block the smaller one comes first, and blocks follow one another.
+    ProgramOrder,
 }
 
 impl Fact {
     /// Every fact.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::ControlFlow,
         Self::Loops,
         Self::PostDominators,
         Self::Liveness,
         Self::Uniformity,
         Self::NoDeadCode,
+        Self::DefUse,
+        Self::ProgramOrder,
     ];
 
     /// Whether the fact says something about instructions, and not only about blocks and edges.
     const fn follows_instructions(self) -> bool {
-        matches!(self, Self::Liveness | Self::Uniformity | Self::NoDeadCode)
+        matches!(self, Self::Liveness | Self::Uniformity | Self::NoDeadCode | Self::DefUse)
+    }
+
+    /// Whether the fact says something about blocks and edges.
+    const fn follows_blocks(self) -> bool {
+        !matches!(self, Self::DefUse)
+    }
+
+    /// Whether the fact names instructions by their ids.
+    const fn names_instructions(self) -> bool {
+        matches!(self, Self::DefUse)
     }
 }
 
@@ -46,6 +62,7 @@ impl Fact {
 struct Computed {
     inst_epoch: u32,
     cfg_epoch: u32,
+    row_epoch: u32,
 }
 
 /// The facts of a function.
@@ -58,20 +75,22 @@ impl CodeFacts {
     /// Whether `fact` still holds for a function in `state`.
     #[must_use]
     pub fn holds(&self, fact: Fact, state: &CodeState) -> bool {
+        if fact == Fact::ProgramOrder {
+            return !state.flags.contains(CodeFlags::OUT_OF_ORDER);
+        }
         let computed = self.computed[fact as usize];
-        computed.cfg_epoch == state.cfg_epoch
+        computed.inst_epoch != 0
+            && (!fact.follows_blocks() || computed.cfg_epoch == state.cfg_epoch)
             && (!fact.follows_instructions() || computed.inst_epoch == state.inst_epoch)
+            && (!fact.names_instructions() || computed.row_epoch == state.row_epoch)
     }
 
     /// Notes that `fact` was computed for a function in `state`.
     pub fn computed(&mut self, fact: Fact, state: &CodeState) {
-        self.computed[fact as usize] = Computed { inst_epoch: state.inst_epoch, cfg_epoch: state.cfg_epoch };
+        let CodeState { inst_epoch, cfg_epoch, row_epoch, .. } = *state;
+        self.computed[fact as usize] = Computed { inst_epoch, cfg_epoch, row_epoch };
     }
 
-    /// Notes that `fact` no longer holds.
-    pub fn forget(&mut self, fact: Fact) {
-        self.computed[fact as usize] = Computed::default();
-    }
 }
 
 #[cfg(test)]
@@ -90,5 +109,10 @@ mod tests {
         assert!(!facts.holds(Fact::Liveness, &state));
         state.cfg_epoch += 1;
         assert!(!facts.holds(Fact::ControlFlow, &state));
+        facts.computed(Fact::DefUse, &state);
+        facts.computed(Fact::Loops, &state);
+        state.row_epoch += 1;
+        assert!(!facts.holds(Fact::DefUse, &state), "its instructions have other ids now");
+        assert!(facts.holds(Fact::Loops, &state), "it names blocks only");
     }
 }

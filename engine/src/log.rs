@@ -61,6 +61,8 @@ pub struct StepStats {
     pub facts_computed: u64,
     /// Times a named limit kept it from working on a function.
     pub limits_hit: u64,
+    /// Functions for which it was undone.
+    pub undone: u64,
 }
 
 /// The step that is running, and what the steps did.
@@ -119,6 +121,24 @@ pub struct Left {
 pub struct LeftFunctions {
     /// In the order found.
     pub all: Vec<Left>,
+}
+
+/// A step that was undone for a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undone {
+    /// The function.
+    pub code: CodeId,
+    /// Index of the step.
+    pub step: usize,
+    /// The cause.
+    pub reason: String,
+}
+
+/// What was undone in the batch.
+#[derive(Resource, Default)]
+pub struct UndoneSteps {
+    /// In the order of the steps.
+    pub all: Vec<Undone>,
 }
 
 /// Text written by dump steps.

@@ -4,6 +4,7 @@ use ahash::RandomState;
 use hashbrown::HashTable;
 use ptxopt_components::anchor::NameText;
 use ptxopt_components::ids::{Id, NameId, Span};
+use ptxopt_components::types::PackedType;
 
 /// The names of a batch. A name is bytes of the module's text, or of a buffer for names made by the optimizer.
 pub struct Names {
@@ -13,10 +14,17 @@ pub struct Names {
     hasher: RandomState,
     /// Number of the next fresh label: above those that the text holds.
     next_label: u64,
+    /// Number in the next fresh prefix of registers: above those that the text holds.
+    next_prefix: u64,
+    /// The prefixes of registers made so far, by type.
+    prefixes: Vec<(PackedType, NameId)>,
 }
 
 /// What the name of a label made here starts with. A number follows.
 const FRESH_LABEL: &[u8] = b"$L__ptxopt_";
+
+/// What the name of a register made here starts with. A number and the type follow.
+const FRESH_PREFIX: &[u8] = b"%opt";
 
 impl Default for Names {
     fn default() -> Self {
@@ -27,6 +35,8 @@ impl Default for Names {
             // Fixed seeds: nothing may depend on the run, not even the time a probe takes.
             hasher: RandomState::with_seeds(0x70_74_78, 0x6f_70_74, 0x6e_61_6d, 0x65_73),
             next_label: 0,
+            next_prefix: 0,
+            prefixes: Vec::new(),
         }
     }
 }
@@ -38,6 +48,8 @@ impl Names {
         self.fresh.clear();
         self.table.clear();
         self.next_label = 0;
+        self.next_prefix = 0;
+        self.prefixes.clear();
     }
 
     /// Number of names.
@@ -56,14 +68,16 @@ impl Names {
     #[inline]
     pub fn intern(&mut self, module: &[u8], first: usize, end: usize) -> NameId {
         let bytes = &module[first..end];
-        let Self { texts, fresh, table, hasher, next_label } = self;
+        let Self { texts, fresh, table, hasher, next_label, next_prefix, .. } = self;
         let hash = hasher.hash_one(bytes);
         let same = |&id: &u32| texts[id as usize].bytes(module, fresh) == bytes;
         if let Some(&id) = table.find(hash, same) {
             return NameId(id);
         }
         if bytes.starts_with(FRESH_LABEL) {
-            *next_label = (*next_label).max(behind_number(bytes));
+            *next_label = (*next_label).max(after_number(&bytes[FRESH_LABEL.len()..]));
+        } else if bytes.starts_with(FRESH_PREFIX) {
+            *next_prefix = (*next_prefix).max(after_number(&bytes[FRESH_PREFIX.len()..]));
         }
         let id = texts.len() as u32;
         texts.push(NameText::in_module(Span::between(first, end)));
@@ -96,6 +110,22 @@ impl Names {
         NameId::new(self.texts.len() - 1)
     }
 
+    /// The prefix of the registers of type `ty` that are made here. No register of the batch starts with it.
+    pub fn fresh_prefix(&mut self, ty: PackedType) -> NameId {
+        if let Some(&(_, name)) = self.prefixes.iter().find(|(made, _)| *made == ty) {
+            return name;
+        }
+        let first = self.fresh.len();
+        self.fresh.extend_from_slice(FRESH_PREFIX);
+        self.fresh.extend_from_slice(itoa::Buffer::new().format(self.next_prefix).as_bytes());
+        self.fresh.extend_from_slice(ty.element().name().as_bytes());
+        self.fresh.push(b'_');
+        self.texts.push(NameText::fresh(Span::between(first, self.fresh.len())));
+        let name = NameId::new(self.texts.len() - 1);
+        self.prefixes.push((ty, name));
+        name
+    }
+
     /// The name `bytes`, if it was interned.
     #[must_use]
     pub fn find(&self, module: &[u8], bytes: &[u8]) -> Option<NameId> {
@@ -112,18 +142,17 @@ impl Names {
     }
 }
 
-/// One more than the number at the end of a name; 0 where what stands there is no number that one could be added to.
-fn behind_number(name: &[u8]) -> u64 {
-    let digits = &name[FRESH_LABEL.len()..];
-    std::str::from_utf8(digits)
-        .ok()
-        .and_then(|digits| digits.parse::<u64>().ok()?.checked_add(1))
-        .unwrap_or(0)
+/// One more than the number that `text` starts with; 0 where none does that one could be added to.
+fn after_number(text: &[u8]) -> u64 {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let number = std::str::from_utf8(&text[..digits]).ok().and_then(|digits| digits.parse::<u64>().ok());
+    number.and_then(|number| number.checked_add(1)).unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ptxopt_components::types::PtxType;
 
     #[test]
     fn fresh_labels_are_not_in_the_text() {
@@ -136,5 +165,21 @@ mod tests {
         names.intern(text, 26, text.len());
         let fresh = names.fresh_label();
         assert_eq!(names.bytes(text, fresh), b"$L__ptxopt_4");
+    }
+
+    #[test]
+    fn registers_made_here_have_a_prefix_a_type_that_the_text_does_not_use() {
+        let text = b"%opt3b32_ %option %opt17";
+        let mut names = Names::default();
+        names.intern(text, 0, 9);
+        names.intern(text, 10, 17);
+        names.intern(text, 18, text.len());
+        let of = |names: &mut Names, ty| {
+            let name = names.fresh_prefix(PackedType::new(ty, 1));
+            String::from_utf8(names.bytes(text, name).to_vec()).unwrap()
+        };
+        assert_eq!(of(&mut names, PtxType::B32), "%opt18b32_");
+        assert_eq!(of(&mut names, PtxType::Pred), "%opt18pred_");
+        assert_eq!(of(&mut names, PtxType::B32), "%opt18b32_");
     }
 }

@@ -6,27 +6,30 @@
 
 use crate::as_read::AsRead;
 use crate::columns::{BlocksMut, Code, CodeObjectsMut, InstsMut, LiveRows, PoolsResource, VRegsMut};
-use crate::commit::{CommitScratch, commit};
 use crate::diagnostics::Diagnostic;
-use crate::edits::EditLog;
+use crate::edit::compact::CompactScratch;
+use crate::edit::{Journal, columns_of, compact_rows};
 use crate::facts::CodeFacts;
 use crate::fingerprint::Fingerprint;
 use crate::forms::FormTable;
 use crate::fuel::Fuel;
 use crate::guard::guarded;
-use crate::log::{Dumps, Left, LeftFunctions, Remark, Remarks, StepLog, StepStats, Violations};
+use crate::log::{
+    Dumps, Left, LeftFunctions, Remark, Remarks, StepLog, StepStats, Undone, UndoneSteps, Violations,
+};
 use crate::phase::{Limits, Plan, Slot, Stage, Step, Verify};
 use crate::ptx::reader::{ReaderScratch, read};
 use crate::ptx::scan::{FunctionText, Module};
 use crate::ptx::writer::{WriterScratch, write_function};
 use crate::tables::CodeTables;
+use crate::values::def_use::DefUses;
 use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::{LogLevel, ScheduleBuildSettings, ScheduleLabel, SingleThreadedExecutor};
-use bevy_ecs::system::SystemState;
+use bevy_ecs::system::{SystemParam, SystemState};
 use ptxopt_components::block::{BlockEdges, BlockFlags, BlockHead, BlockLabel, BlockOrder};
-use ptxopt_components::code_object::{CodeFlags, CodeSpans, CodeState, CodeText};
-use ptxopt_components::ids::{CodeId, Id, NameId};
-use ptxopt_components::instruction::{InstHead, InstOperands, InstPlace};
+use ptxopt_components::code_object::{CodeFlags, CodeSpans, CodeState, CodeText, Room};
+use ptxopt_components::ids::{CodeId, Id, NameId, Span};
+use ptxopt_components::instruction::{InstHead, InstLinks, InstOperands, InstPlace};
 use ptxopt_components::types::{PackedType, PtxType};
 use ptxopt_components::vreg::{VRegFlags, VRegHead, VRegName};
 use rustix::time::{ClockId, clock_gettime};
@@ -46,6 +49,8 @@ pub struct FunctionOutput {
     pub text: std::ops::Range<usize>,
     /// Why it is left as it came in, if it is.
     pub left: Option<String>,
+    /// The steps that were undone for it, and why.
+    pub undone: Vec<(usize, String)>,
     /// Instructions as read.
     pub insts_in: usize,
     /// Instructions as written.
@@ -84,8 +89,13 @@ pub struct BatchOutput {
 pub enum BatchError {
     /// Its text is wrong.
     Diagnostic(Diagnostic),
-    /// A phase failed: the message of its panic. The shard must not be used again.
-    Failed(String),
+    /// A phase failed. The shard must not be used again.
+    Failed {
+        /// The step that was running.
+        step: usize,
+        /// The message of its panic.
+        reason: String,
+    },
 }
 
 /// A World, its Schedule, and the memory around them.
@@ -94,6 +104,8 @@ pub struct Shard {
     schedule: Schedule,
     limits: Limits,
     step_count: usize,
+    /// Rows that the phases may add to a function, in percent of those that it has.
+    room_percent: u32,
     /// Whether systems look at the module's text: for dumps, and for names in remarks.
     wants_text: bool,
     wants_fingerprints: bool,
@@ -129,7 +141,9 @@ impl Shard {
         world.init_resource::<LiveRows>();
         world.init_resource::<PoolsResource>();
         world.init_resource::<FormTable>();
-        world.init_resource::<EditLog>();
+        world.init_resource::<Journal>();
+        world.init_resource::<DefUses>();
+        world.init_resource::<UndoneSteps>();
         world.init_resource::<Staging>();
         world.init_resource::<Violations>();
         world.init_resource::<LeftFunctions>();
@@ -148,6 +162,7 @@ impl Shard {
             schedule,
             limits: plan.limits,
             step_count: plan.steps.len(),
+            room_percent: plan.steps.iter().map(|step| step.phase.room_percent).max().unwrap_or(0),
             is_above_o1: plan.is_above_o1,
             wants_text: plan.remarks || plan.steps.iter().any(Step::dumps),
             wants_fingerprints: plan.remarks || plan.fingerprint.is_some(),
@@ -174,7 +189,10 @@ impl Shard {
         self.read(module, functions).map_err(BatchError::Diagnostic)?;
         let loaded = cpu_time();
         if self.step_count > 0 {
-            guarded(|| self.schedule.run(&mut self.world)).map_err(BatchError::Failed)?;
+            guarded(|| self.schedule.run(&mut self.world)).map_err(|reason| BatchError::Failed {
+                step: self.world.resource::<StepLog>().step,
+                reason,
+            })?;
         }
         let ran = cpu_time();
         let mut output = self.write(module);
@@ -205,7 +223,7 @@ impl Shard {
         let result = read(module, functions, &mut world.resource_mut::<FormTable>(), reader, tables);
         if result.is_ok() {
             self.prepare(module, tables);
-            load(&mut self.world, &mut self.columns, tables);
+            load(&mut self.world, &mut self.columns, tables, self.room_percent);
         }
         *self.world.resource_mut::<Staging>() = staging;
         result
@@ -218,7 +236,8 @@ impl Shard {
         staging.code_facts.resize(staging.code_spans.len(), CodeFacts::default());
         world.resource_mut::<Violations>().all.clear();
         world.resource_mut::<Remarks>().all.clear();
-        world.resource_mut::<EditLog>().clear();
+        world.resource_mut::<Journal>().clear();
+        world.resource_mut::<UndoneSteps>().all.clear();
         *world.resource_mut::<StepLog>() = StepLog::new(self.step_count);
         if self.wants_text {
             let mut dumps = world.resource_mut::<Dumps>();
@@ -263,6 +282,7 @@ impl Shard {
         let view = code.view();
         let forms = world.resource::<FormTable>();
         let left = &world.resource::<LeftFunctions>().all;
+        let undone = &world.resource::<UndoneSteps>().all;
         for function in view.functions() {
             let first = output.text.len();
             write_function(&function, forms, module.text, writer, &mut output.text);
@@ -275,6 +295,11 @@ impl Shard {
                 insts_out: if reason.is_some() { insts_in } else { function.live_inst_count() },
                 blocks_out: if reason.is_some() { blocks_in } else { live_blocks.count() },
                 left: reason,
+                undone: undone
+                    .iter()
+                    .filter(|undone| undone.code == function.code)
+                    .map(|undone| (undone.step, undone.reason.clone()))
+                    .collect(),
                 insts_in,
                 blocks_in,
                 fingerprint: fingerprints.get(function.code.index()).copied(),
@@ -287,14 +312,50 @@ impl Shard {
     }
 }
 
-/// Copies the staged rows into the columns, growing the pool where it is too small, and moves the pools.
-fn load(world: &mut World, columns: &mut SystemState<ColumnsMut<'static, 'static>>, staged: &mut CodeTables) {
-    let live = LiveRows {
-        codes: staged.code_spans.len(),
-        blocks: staged.block_heads.len(),
-        insts: staged.inst_heads.len(),
-        vregs: staged.vreg_heads.len(),
+/// Rows that a function of `rows` rows gets beside them: `percent` of those, and some for every one.
+const fn room(rows: u32, percent: u32, least: u32) -> u32 {
+    least + (rows as u64 * percent as u64 / 100) as u32
+}
+
+/// Room that every function gets, for phases that split a block or put a tombstone somewhere.
+const ROOM_LEAST: Room = Room { insts: 16, blocks: 4, vregs: 8 };
+
+/// Gives each function its rows of the columns, with room after them; says how many rows that makes.
+fn lay_out(spans: &[CodeSpans], out: &mut [CodeSpans], percent: u32) -> LiveRows {
+    let mut live = LiveRows { codes: spans.len(), ..LiveRows::default() };
+    let place = |next: &mut usize, span: Span, room: u32| {
+        let placed = Span { first: *next as u32, ..span };
+        *next += span.len() + room as usize;
+        placed
     };
+    for (from, to) in spans.iter().zip(out) {
+        // An eighth for changes here and there, which no phase announces.
+        let percent = percent + 12;
+        let room = Room {
+            insts: room(from.insts.count, percent, ROOM_LEAST.insts),
+            blocks: room(from.blocks.count, percent, ROOM_LEAST.blocks),
+            vregs: room(from.vregs.count, percent, ROOM_LEAST.vregs),
+        };
+        *to = CodeSpans {
+            insts: place(&mut live.insts, from.insts, room.insts),
+            blocks: place(&mut live.blocks, from.blocks, room.blocks),
+            vregs: place(&mut live.vregs, from.vregs, room.vregs),
+            room,
+            ..*from
+        };
+    }
+    live
+}
+
+/// Copies the staged rows into the columns, growing the pool where it is too small, and moves the pools.
+fn load(
+    world: &mut World,
+    columns: &mut SystemState<ColumnsMut<'static, 'static>>,
+    staged: &mut CodeTables,
+    room_percent: u32,
+) {
+    let mut placed = staged.code_spans.clone();
+    let live = lay_out(&staged.code_spans, &mut placed, room_percent);
     grow_pool(world, live);
     *world.resource_mut::<LiveRows>() = live;
     std::mem::swap(&mut staged.pools, &mut world.resource_mut::<PoolsResource>().0);
@@ -303,28 +364,31 @@ fn load(world: &mut World, columns: &mut SystemState<ColumnsMut<'static, 'static
     let (states, facts, spans, texts) = codes.columns_to_load();
     states.copy_from_slice(&staged.code_states);
     facts.copy_from_slice(&staged.code_facts);
-    spans.copy_from_slice(&staged.code_spans);
     texts.copy_from_slice(&staged.code_texts);
-    let (heads, edges, orders, labels) = blocks.columns_to_load();
-    heads.copy_from_slice(&staged.block_heads);
-    edges.copy_from_slice(&staged.block_edges);
-    orders.copy_from_slice(&staged.block_orders);
-    labels.copy_from_slice(&staged.block_labels);
-    let (heads, operands, places) = insts.columns_to_load();
-    heads.copy_from_slice(&staged.inst_heads);
-    operands.copy_from_slice(&staged.inst_operands);
-    places.copy_from_slice(&staged.inst_places);
-    let (heads, names) = vregs.columns_to_load();
-    heads.copy_from_slice(&staged.vreg_heads);
-    names.copy_from_slice(&staged.vreg_names);
+    let (block_heads, edges, orders, labels) = blocks.columns_to_load();
+    let (inst_heads, operands, _, places) = insts.columns_to_load();
+    let (vreg_heads, names) = vregs.columns_to_load();
+    for (from, to) in staged.code_spans.iter().zip(&placed) {
+        let (rows, into) = (from.blocks.range(), to.blocks.range());
+        block_heads[into.clone()].copy_from_slice(&staged.block_heads[rows.clone()]);
+        edges[into.clone()].copy_from_slice(&staged.block_edges[rows.clone()]);
+        orders[into.clone()].copy_from_slice(&staged.block_orders[rows.clone()]);
+        labels[into].copy_from_slice(&staged.block_labels[rows]);
+        let (rows, into) = (from.insts.range(), to.insts.range());
+        inst_heads[into.clone()].copy_from_slice(&staged.inst_heads[rows.clone()]);
+        operands[into.clone()].copy_from_slice(&staged.inst_operands[rows.clone()]);
+        places[into].copy_from_slice(&staged.inst_places[rows]);
+        let (rows, into) = (from.vregs.range(), to.vregs.range());
+        vreg_heads[into.clone()].copy_from_slice(&staged.vreg_heads[rows.clone()]);
+        names[into].copy_from_slice(&staged.vreg_names[rows]);
+    }
+    spans.copy_from_slice(&placed);
 }
 
-/// Where rows are built before they are copied into the columns: by the reader, and by the commits of all steps in turn.
-/// One for all, since a giant function makes it large.
+/// Where the reader builds rows before they are copied into the columns.
 #[derive(Resource, Default)]
 struct Staging {
     tables: CodeTables,
-    commit: CommitScratch,
 }
 
 /// Rows spawned so far, by archetype.
@@ -350,7 +414,8 @@ fn grow_pool(world: &mut World, live: LiveRows) {
     }
     let code = (CodeSpans::default(), CodeState::default(), CodeText::default(), CodeFacts::default());
     let block = (BlockHead::default(), BlockEdges::default(), BlockOrder::default(), BlockLabel::default());
-    let inst = (InstHead::default(), InstOperands::default(), InstPlace::default());
+    let inst =
+        (InstHead::default(), InstOperands::default(), InstLinks::default(), InstPlace::default());
     let vreg = (
         VRegHead::new(PackedType::new(PtxType::B32, 1), VRegFlags::empty()),
         VRegName { prefix: NameId(0), number: 0 },
@@ -387,8 +452,10 @@ fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
     for (index, step) in plan.steps.iter().enumerate() {
         follow(&mut schedule, Stage::Begin(index));
         schedule.add_systems(
-            (move |log: ResMut<StepLog>, fuel: Res<Fuel>| begin(log, fuel, index))
-                .in_set(Stage::Begin(index)),
+            (move |log: ResMut<StepLog>, journal: ResMut<Journal>, fuel: Res<Fuel>| {
+                begin(log, journal, fuel, index);
+            })
+            .in_set(Stage::Begin(index)),
         );
         let facts = plan.facts_for(step.phase);
         for (position, &fact) in facts.iter().enumerate() {
@@ -399,8 +466,12 @@ fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
         }
         follow(&mut schedule, Stage::Run(index));
         (step.phase.install)(&mut Slot { world, schedule: &mut schedule, stage: Stage::Run(index) });
-        follow(&mut schedule, Stage::Commit(index));
-        schedule.add_systems(commit_edits.in_set(Stage::Commit(index)));
+        let (name, room_percent) = (step.name, step.phase.room_percent);
+        follow(&mut schedule, Stage::Limit(index));
+        schedule.add_systems(
+            (move |undo: Undo, limits: Res<LimitsResource>| undo_growth(undo, limits, room_percent))
+                .in_set(Stage::Limit(index)),
+        );
         let mut check_set = None;
         for (position, check) in plan.checks.iter().enumerate() {
             let is_at_end = step.verified && check.from == Verify::Off;
@@ -414,18 +485,15 @@ fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
         }
         if check_set.is_some() {
             follow(&mut schedule, Stage::Check(index));
-            let name = step.name;
             schedule.add_systems(
-                (move |codes: CodeObjectsMut,
-                       violations: ResMut<Violations>,
-                       left: ResMut<LeftFunctions>| {
-                    leave_violators(codes, violations, left, name);
+                (move |undo: Undo, violations: ResMut<Violations>, left: ResMut<LeftFunctions>| {
+                    undo_violators(undo, violations, left, name);
                 })
                 .in_set(Stage::Check(index)),
             );
         }
         follow(&mut schedule, Stage::End(index));
-        let (name, number, dump) = (step.name, step.number, step.dump);
+        let (number, dump) = (step.number, step.dump);
         schedule.add_systems(end.in_set(Stage::End(index)));
         if dump {
             let system = move |code: Code, forms: Res<FormTable>, dumps: ResMut<Dumps>| {
@@ -438,65 +506,94 @@ fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
     schedule
 }
 
-fn begin(mut log: ResMut<StepLog>, fuel: Res<Fuel>, step: usize) {
+fn begin(mut log: ResMut<StepLog>, mut journal: ResMut<Journal>, fuel: Res<Fuel>, step: usize) {
     log.step = step;
     log.began = Instant::now();
     log.changes_before = fuel.taken();
     if step == 0 {
         log.batch_began = log.began;
     }
+    journal.clear();
 }
 
-/// Applies recorded edits. An exclusive system, because the pool may have to grow.
-fn commit_edits(
-    world: &mut World,
-    code: &mut SystemState<Code>,
-    columns: &mut SystemState<ColumnsMut<'static, 'static>>,
-) {
-    let edits = world.resource::<EditLog>();
-    if !edits.moves_rows() && !edits.reconnect {
+/// What undoing a step for a function takes.
+#[derive(SystemParam)]
+struct Undo<'w, 's> {
+    codes: CodeObjectsMut<'w, 's>,
+    blocks: BlocksMut<'w, 's>,
+    insts: InstsMut<'w, 's>,
+    vregs: VRegsMut<'w, 's>,
+    pools: ResMut<'w, PoolsResource>,
+    journal: ResMut<'w, Journal>,
+    undone: ResMut<'w, UndoneSteps>,
+    log: ResMut<'w, StepLog>,
+}
+
+impl Undo<'_, '_> {
+    /// Undoes what the running step did to a function; says whether it did anything.
+    fn undo(&mut self, code: CodeId, reason: impl FnOnce() -> String) -> bool {
+        let Self { codes, blocks, insts, vregs, pools, journal, undone, log } = self;
+        let is_undone = journal.undo(code, columns_of(codes, blocks, insts, vregs, pools));
+        if is_undone {
+            log.current().undone += 1;
+            undone.all.push(Undone { code, step: log.step, reason: reason() });
+        }
+        is_undone
+    }
+}
+
+/// Undoes the step for the functions that it has made larger than they may be.
+fn undo_growth(mut undo: Undo, limits: Res<LimitsResource>, room_percent: u32) {
+    if undo.journal.is_empty() {
         return;
     }
-    let edits = std::mem::take(&mut *world.resource_mut::<EditLog>());
-    let pools = std::mem::take(&mut world.resource_mut::<PoolsResource>().0);
-    let mut staging = std::mem::take(&mut *world.resource_mut::<Staging>());
-    let staged = &mut staging.tables;
-    {
-        let code = code.get(world).expect("reading columns never conflicts");
-        commit(code.view(), pools, &edits, &mut staging.commit, staged);
-        staged.code_facts.clear();
-        staged.code_facts.extend_from_slice(code.facts());
+    let allowed_percent = limits.0.growth_percent.max(100 + u64::from(room_percent));
+    let changed: Vec<CodeId> = undo.journal.changed().collect();
+    for code in changed {
+        let (states, _, _, texts) = undo.codes.columns();
+        let (insts, insts_in) = (states[code.index()].live_insts, texts[code.index()].insts_in);
+        if u64::from(insts) * 100 > u64::from(insts_in) * allowed_percent {
+            undo.undo(code, || format!("it grew from {insts_in} to {insts} instructions"));
+        }
     }
-    load(world, columns, staged);
-    *world.resource_mut::<Staging>() = staging;
-    let mut log = edits;
-    log.clear();
-    *world.resource_mut::<EditLog>() = log;
 }
 
-/// Leaves the functions on which a verifier found something as they came in.
-fn leave_violators(
-    mut codes: CodeObjectsMut,
+/// Undoes the step for the functions on which a verifier found something. Those that the step did not change are passed
+/// through unchanged: it is not known what was wrong before.
+fn undo_violators(
+    mut undo: Undo,
     mut violations: ResMut<Violations>,
     mut left: ResMut<LeftFunctions>,
     step: &'static str,
 ) {
     for (code, check, what) in violations.all.drain(..) {
-        let state = &mut codes.columns().0[code.index()];
-        if !state.flags.contains(CodeFlags::LEFT) {
-            state.flags |= CodeFlags::LEFT;
-            left.all.push(Left { code, reason: format!("check {check} failed after {step}: {what}") });
+        if undo.codes.columns().0[code.index()].flags.contains(CodeFlags::LEFT) {
+            continue;
+        }
+        let reason = || format!("check {check} failed after {step}: {what}");
+        let is_undone_already = undo.undone.all.iter().any(|u| u.code == code && u.step == undo.log.step);
+        if !is_undone_already && !undo.undo(code, reason) {
+            undo.codes.columns().0[code.index()].flags |= CodeFlags::LEFT;
+            left.all.push(Left { code, reason: reason() });
         }
     }
 }
 
-/// Ends a step: statistics, and the limits that are looked at between steps.
+/// Ends a step: worn rows are made dense, statistics kept, and limits looked at.
 fn end(
     mut log: ResMut<StepLog>,
     fuel: Res<Fuel>,
     limits: Res<LimitsResource>,
-    codes: crate::columns::CodeObjects,
+    mut code: (CodeObjectsMut, BlocksMut, InstsMut, VRegsMut, ResMut<PoolsResource>),
+    mut scratch: Local<CompactScratch>,
 ) {
+    let (codes, blocks, insts, vregs, pools) = &mut code;
+    for code in 0..codes.columns().0.len() {
+        if codes.columns().0[code].flags.contains(CodeFlags::HAS_TOMBSTONES) {
+            let rows = columns_of(codes, blocks, insts, vregs, pools).function(CodeId::new(code));
+            compact_rows(rows, |wear| wear.is_worn(), &mut scratch);
+        }
+    }
     let now = Instant::now();
     let (ns, changes) = ((now - log.began).as_nanos() as u64, fuel.taken() - log.changes_before);
     let stats = log.current();

@@ -10,7 +10,7 @@ use ptxopt_components::anchor::{Anchor, Decl, Table};
 use ptxopt_components::block::{BlockEdges, BlockHead, BlockLabel, BlockOrder};
 use ptxopt_components::code_object::{CodeSpans, CodeState, CodeText};
 use ptxopt_components::ids::{BlockId, CodeId};
-use ptxopt_components::instruction::{InstHead, InstOperands, InstPlace};
+use ptxopt_components::instruction::{InstHead, InstLinks, InstOperands, InstPlace};
 use ptxopt_components::operand::{Literal, Operand};
 use ptxopt_components::vreg::{VRegHead, VRegName};
 
@@ -39,6 +39,8 @@ pub struct CodeTables {
     pub inst_operands: Vec<InstOperands>,
     /// Instructions: place in the text.
     pub inst_places: Vec<InstPlace>,
+    /// Instructions: neighbours in chained blocks.
+    pub inst_links: Vec<InstLinks>,
     /// Virtual registers: class, type, facts.
     pub vreg_heads: Vec<VRegHead>,
     /// Virtual registers: names.
@@ -85,6 +87,7 @@ impl CodeTables {
             inst_heads,
             inst_operands,
             inst_places,
+            inst_links,
             vreg_heads,
             vreg_names,
             left,
@@ -101,6 +104,7 @@ impl CodeTables {
         inst_heads.clear();
         inst_operands.clear();
         inst_places.clear();
+        inst_links.clear();
         vreg_heads.clear();
         vreg_names.clear();
         left.clear();

@@ -2,13 +2,12 @@
 
 use crate::tables::{CodeTables, Pools};
 use ptxopt_components::anchor::{Anchor, Decl, Table};
-use ptxopt_components::block::{BlockEdges, BlockHead, BlockLabel, BlockOrder};
+use ptxopt_components::block::{BlockEdges, BlockFlags, BlockHead, BlockLabel, BlockOrder};
 use ptxopt_components::code_object::{CodeSpans, CodeState, CodeText};
 use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, Span, VRegId};
-use ptxopt_components::instruction::{InstHead, InstOperands, InstPlace};
+use ptxopt_components::instruction::{InstHead, InstLinks, InstOperands, InstPlace};
 use ptxopt_components::operand::Operand;
 use ptxopt_components::vreg::{VRegHead, VRegName};
-use std::ops::Range;
 
 /// Every column of a batch.
 #[derive(Clone, Copy)]
@@ -33,6 +32,8 @@ pub struct CodeView<'a> {
     pub inst_operands: &'a [InstOperands],
     /// Instructions: place in the text.
     pub inst_places: &'a [InstPlace],
+    /// Instructions: neighbours in chained blocks.
+    pub inst_links: &'a [InstLinks],
     /// Virtual registers: class, type, facts.
     pub vreg_heads: &'a [VRegHead],
     /// Virtual registers: names.
@@ -56,6 +57,7 @@ impl CodeTables {
             inst_heads: &self.inst_heads,
             inst_operands: &self.inst_operands,
             inst_places: &self.inst_places,
+            inst_links: &self.inst_links,
             vreg_heads: &self.vreg_heads,
             vreg_names: &self.vreg_names,
             pools: &self.pools,
@@ -86,6 +88,8 @@ pub struct FunctionView<'a> {
     pub operands: &'a [InstOperands],
     /// Instructions: place in the text.
     pub places: &'a [InstPlace],
+    /// Instructions: neighbours in chained blocks.
+    pub links: &'a [InstLinks],
     /// Virtual registers: class, type, facts.
     pub vregs: &'a [VRegHead],
     /// Virtual registers: names.
@@ -121,7 +125,9 @@ impl<'a> CodeView<'a> {
             labels: &self.block_labels[blocks],
             heads: &self.inst_heads[insts.clone()],
             operands: &self.inst_operands[insts.clone()],
-            places: &self.inst_places[insts],
+            places: &self.inst_places[insts.clone()],
+            // Tables that nothing edits have no links.
+            links: self.inst_links.get(insts).unwrap_or_default(),
             vregs: &self.vreg_heads[vregs.clone()],
             vreg_names: &self.vreg_names[vregs],
             anchors: &self.pools.anchors[spans.anchors.range()],
@@ -152,10 +158,27 @@ impl<'a> FunctionView<'a> {
         }
     }
 
+    /// The rows of a block in order, tombstones included.
+    #[inline]
+    #[must_use]
+    pub fn all_rows_of(&self, block: BlockId) -> RowIds<'a> {
+        RowIds::of(&self.blocks[block.index()], self.links)
+    }
+
+    /// The row before one of the same block, tombstones included; none for the first.
+    #[must_use]
+    pub fn row_before(&self, inst: InstId) -> Option<InstId> {
+        let block = &self.blocks[self.heads[inst.index()].block.index()];
+        let is_first = block.insts.first == inst.0;
+        let is_chained = block.flags.contains(BlockFlags::CHAINED);
+        (!is_first).then(|| if is_chained { self.links[inst.index()].prev } else { InstId(inst.0 - 1) })
+    }
+
     /// The live instructions of a block, in order.
+    #[inline]
     pub fn insts_of(&self, block: BlockId) -> impl DoubleEndedIterator<Item = InstId> + use<'a> {
         let heads = self.heads;
-        live_insts(heads, self.blocks[block.index()].insts)
+        self.all_rows_of(block).filter(move |inst| heads[inst.index()].is_live())
     }
 
     /// The live instructions of a block with their rows, in order: what walks over all of a function take.
@@ -164,23 +187,21 @@ impl<'a> FunctionView<'a> {
         &self,
         block: BlockId,
     ) -> impl DoubleEndedIterator<Item = (InstId, &'a InstHead, &'a [Operand])> + use<'a> {
-        self.rows_in(self.blocks[block.index()].insts.range())
+        let (heads, operands, pool) = (self.heads, self.operands, &self.pools.operands[..]);
+        self.all_rows_of(block).filter_map(move |inst| {
+            let head = &heads[inst.index()];
+            head.is_live().then(|| (inst, head, operands[inst.index()].get(head.operand_count, pool)))
+        })
     }
 
-    /// The live instructions of the function with their rows, in order.
+    /// The live instructions of the function with their rows, by id: that is program order only within blocks that are
+    /// not chained.
     #[inline]
     pub fn rows(&self) -> impl DoubleEndedIterator<Item = (InstId, &'a InstHead, &'a [Operand])> + use<'a> {
-        self.rows_in(0..self.heads.len())
-    }
-
-    fn rows_in(
-        &self,
-        range: Range<usize>,
-    ) -> impl DoubleEndedIterator<Item = (InstId, &'a InstHead, &'a [Operand])> + use<'a> {
         let pool = &self.pools.operands[..];
-        let columns = self.heads[range.clone()].iter().zip(&self.operands[range.clone()]);
-        let rows = range.zip(columns).filter(|(_, (head, _))| head.is_live());
-        rows.map(|(inst, (head, operands))| (InstId::new(inst), head, operands.get(head.operand_count, pool)))
+        let columns = self.heads.iter().zip(self.operands).enumerate();
+        let live = columns.filter(|(_, (head, _))| head.is_live());
+        live.map(|(inst, (head, operands))| (InstId::new(inst), head, operands.get(head.operand_count, pool)))
     }
 
     /// Successors of a block; the fall-through last.
@@ -214,7 +235,68 @@ impl<'a> FunctionView<'a> {
     }
 }
 
-/// The live rows of `insts`, in order.
-pub fn live_insts(heads: &[InstHead], insts: Span) -> impl DoubleEndedIterator<Item = InstId> + use<'_> {
-    insts.range().filter(|&inst| heads[inst].is_live()).map(InstId::new)
+/// The rows of a block in order, tombstones included.
+#[derive(Clone)]
+pub struct RowIds<'a> {
+    /// The next row from the front.
+    front: u32,
+    /// The next row from the back, where the block is chained; otherwise one past it.
+    back: u32,
+    /// Rows to come.
+    count: u32,
+    /// Of a chained block.
+    links: Option<&'a [InstLinks]>,
 }
+
+impl<'a> RowIds<'a> {
+    /// The rows of `block`; `links` are those of its function.
+    #[inline]
+    pub fn of(block: &BlockHead, links: &'a [InstLinks]) -> Self {
+        let Span { first, count } = block.insts;
+        if block.flags.contains(BlockFlags::CHAINED) && count > 0 {
+            Self { front: first, back: links[first as usize].prev.0, count, links: Some(links) }
+        } else {
+            Self { front: first, back: first + count, count, links: None }
+        }
+    }
+}
+
+impl Iterator for RowIds<'_> {
+    type Item = InstId;
+
+    #[inline]
+    fn next(&mut self) -> Option<InstId> {
+        self.count = self.count.checked_sub(1)?;
+        let inst = self.front;
+        self.front = match self.links {
+            None => inst + 1,
+            Some(links) => links[inst as usize].next.0,
+        };
+        Some(InstId(inst))
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.count as usize, Some(self.count as usize))
+    }
+}
+
+impl DoubleEndedIterator for RowIds<'_> {
+    #[inline]
+    fn next_back(&mut self) -> Option<InstId> {
+        self.count = self.count.checked_sub(1)?;
+        match self.links {
+            None => {
+                self.back -= 1;
+                Some(InstId(self.back))
+            }
+            Some(links) => {
+                let inst = self.back;
+                self.back = links[inst as usize].prev.0;
+                Some(InstId(inst))
+            }
+        }
+    }
+}
+
+impl ExactSizeIterator for RowIds<'_> {}

@@ -4,16 +4,18 @@
 //! as the current thread pool has. Results are put back by position, so the output never depends on the threads.
 //!
 //! # When a phase fails
-//! A panic, a verifier or a limit costs one function its optimization. The shard is thrown away, the functions of its
-//! batch run again one by one, and the guilty one is written as it came in.
+//! It is undone for the function on which it failed, and the pipeline goes on from there. What a verifier finds, and growth
+//! beyond the allowance, is undone in the shard. A panic or the time limit costs the batch its shard: its functions run again
+//! one by one, the guilty one without the phase that failed. A function on which several phases fail is passed through
+//! unchanged.
 
 use crate::options::Options;
-use crate::report::{FunctionLeft, ModuleReport, PhaseTime, Status};
+use crate::report::{FunctionLeft, ModuleReport, PhaseTime, PhaseUndone, Status};
 use crate::standard::{self, ORDER};
 use ptxopt_engine::batches::cut;
 use ptxopt_engine::diagnostics::{Diagnostic, Diagnostics};
 use ptxopt_engine::log::{Remark, StepStats};
-use ptxopt_engine::phase::{Plan, Step};
+use ptxopt_engine::phase::{Phase, Plan, Step};
 use ptxopt_engine::ptx::scan::{FunctionText, Module};
 use ptxopt_engine::ptx::writer::assemble;
 use ptxopt_engine::shard::{BatchError, BatchOutput, FunctionOutput, Shard};
@@ -93,6 +95,9 @@ fn run(module: &Module<'_>, plan: &Plan, key: Option<u64>) -> Result<Output, Dia
     Ok(join(module, plan, outputs))
 }
 
+/// Phases that are left out for one function because they failed on it, before the function is passed through unchanged.
+const FAILURES_MAX: usize = 4;
+
 /// Runs a batch; where a phase fails, its functions one by one.
 fn run_batch(
     module: &Module<'_>,
@@ -101,27 +106,13 @@ fn run_batch(
     key: Option<u64>,
     fuel: &mut Option<u64>,
 ) -> Result<BatchOutput, Diagnostic> {
-    let mut shard = SHARDS.take(key).unwrap_or_else(|| match fuel {
-        Some(_) => Shard::new(&Plan { fuel: *fuel, ..plan.clone() }),
-        None => Shard::new(plan),
-    });
-    match shard.run(module, functions) {
-        Ok(mut output) => {
-            if let Some(fuel) = fuel {
-                *fuel -= shard.fuel_taken();
-            }
-            SHARDS.give_back(key, shard);
-            leave_grown(module, functions, plan, &mut output);
-            Ok(output)
+    match try_batch(module, functions, plan, key, fuel) {
+        Ok(output) => Ok(output),
+        Err(BatchError::Diagnostic(diagnostic)) => Err(diagnostic),
+        Err(BatchError::Failed { step, reason }) if functions.len() == 1 => {
+            run_without_failures(module, functions, plan, fuel, (step, reason))
         }
-        Err(BatchError::Diagnostic(diagnostic)) => {
-            SHARDS.give_back(key, shard);
-            Err(diagnostic)
-        }
-        Err(BatchError::Failed(reason)) if functions.len() == 1 => {
-            Ok(as_it_came_in(module, &functions[0], plan, reason))
-        }
-        Err(BatchError::Failed(_)) => {
+        Err(BatchError::Failed { .. }) => {
             let mut whole = BatchOutput::default();
             for function in functions {
                 append(&mut whole, run_batch(module, std::slice::from_ref(function), plan, key, fuel)?);
@@ -129,6 +120,65 @@ fn run_batch(
             Ok(whole)
         }
     }
+}
+
+fn try_batch(
+    module: &Module<'_>,
+    functions: &[FunctionText],
+    plan: &Plan,
+    key: Option<u64>,
+    fuel: &mut Option<u64>,
+) -> Result<BatchOutput, BatchError> {
+    let mut shard = SHARDS.take(key).unwrap_or_else(|| match fuel {
+        Some(_) => Shard::new(&Plan { fuel: *fuel, ..plan.clone() }),
+        None => Shard::new(plan),
+    });
+    let result = shard.run(module, functions);
+    if let (Ok(_), Some(fuel)) = (&result, fuel) {
+        *fuel -= shard.fuel_taken();
+    }
+    // What failed has left the shard in pieces.
+    if !matches!(result, Err(BatchError::Failed { .. })) {
+        SHARDS.give_back(key, shard);
+    }
+    result.map(|mut output| {
+        leave_grown(module, functions, plan, &mut output);
+        output
+    })
+}
+
+/// Runs one function without the phases that fail on it. Each is named; where there are too many, the function is passed
+/// through unchanged.
+fn run_without_failures(
+    module: &Module<'_>,
+    function: &[FunctionText],
+    plan: &Plan,
+    fuel: &mut Option<u64>,
+    first: (usize, String),
+) -> Result<BatchOutput, Diagnostic> {
+    let mut plan = plan.clone();
+    let mut failures = vec![first];
+    while failures.len() <= FAILURES_MAX {
+        let failed = failures.last().expect("it holds the first one").0;
+        plan.steps[failed].phase = &Phase::NOTHING;
+        match try_batch(module, function, &plan, None, fuel) {
+            Ok(mut output) => {
+                for (step, reason) in failures {
+                    output.steps[step].undone += 1;
+                    output.functions[0].undone.push((step, format!("it failed: {}", reason.replace('\n', " "))));
+                }
+                return Ok(output);
+            }
+            Err(BatchError::Diagnostic(diagnostic)) => return Err(diagnostic),
+            // Without its phase the step still has facts, verifiers and limits that may fail.
+            Err(BatchError::Failed { step, reason }) if step == failed => {
+                return Ok(as_it_came_in(module, &function[0], &plan, reason));
+            }
+            Err(BatchError::Failed { step, reason }) => failures.push((step, reason)),
+        }
+    }
+    let (_, reason) = failures.pop().expect("it holds the first one");
+    Ok(as_it_came_in(module, &function[0], &plan, reason))
 }
 
 /// The text of a function on which a phase failed, with what a plain reading of it counts.
@@ -142,6 +192,7 @@ fn as_it_came_in(module: &Module<'_>, function: &FunctionText, plan: &Plan, reas
         functions: vec![FunctionOutput {
             text: 0..text.len(),
             left: Some(format!("a phase failed: {}", reason.replace('\n', " "))),
+            undone: Vec::new(),
             insts_in: insts,
             insts_out: insts,
             blocks_in: blocks,
@@ -191,6 +242,7 @@ fn add_steps(sum: &mut Vec<StepStats>, steps: &[StepStats]) {
         sum.changes += step.changes;
         sum.facts_computed += step.facts_computed;
         sum.limits_hit += step.limits_hit;
+        sum.undone += step.undone;
     }
 }
 
@@ -218,6 +270,13 @@ fn join(module: &Module<'_>, plan: &Plan, outputs: Vec<BatchOutput>) -> Output {
             {
                 output.remarks.push(format!("{}: fingerprint {fingerprint:016x}", name_of(module, text)));
             }
+            for (step, reason) in &function.undone {
+                report.undone.push(PhaseUndone {
+                    function: name_of(module, text),
+                    phase: plan.steps[*step].name.to_owned(),
+                    reason: reason.clone(),
+                });
+            }
             if let Some(reason) = &function.left {
                 report.left.push(FunctionLeft { name: name_of(module, text), reason: reason.clone() });
             }
@@ -232,7 +291,8 @@ fn join(module: &Module<'_>, plan: &Plan, outputs: Vec<BatchOutput>) -> Output {
         output.dumps.extend(batch.dumps);
     }
     report.functions_left = report.left.len() as u64;
-    report.status = if report.left.is_empty() { Status::Ok } else { Status::Partly };
+    let is_whole = report.left.is_empty() && report.undone.is_empty();
+    report.status = if is_whole { Status::Ok } else { Status::Partly };
     report.phases = plan
         .steps
         .iter()

@@ -23,7 +23,7 @@ pub enum Status {
     /// Every function went through all phases.
     #[default]
     Ok,
-    /// Some function was left as it was.
+    /// Some function was left as it was, or a phase undone for it.
     Partly,
     /// The module could not be read, or its output not be written.
     Error,
@@ -35,6 +35,17 @@ pub struct FunctionLeft {
     /// Its name.
     pub name: String,
     /// Why: the same words for the same cause, since a summary counts by them.
+    pub reason: String,
+}
+
+/// A phase that was undone for a function.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhaseUndone {
+    /// The function.
+    pub function: String,
+    /// The name of the phase.
+    pub phase: String,
+    /// Why.
     pub reason: String,
 }
 
@@ -82,6 +93,9 @@ pub struct ModuleReport {
     pub write_ns: u64,
     /// The functions left as they were.
     pub left: Vec<FunctionLeft>,
+    /// The phases that were undone for a function.
+    #[serde(default)]
+    pub undone: Vec<PhaseUndone>,
     /// The phases that ran, in the order of the pipeline.
     pub phases: Vec<PhaseTime>,
 }
@@ -112,6 +126,8 @@ pub struct Summary {
     write_ns: u64,
     /// How many functions were left for each reason.
     left: BTreeMap<String, u64>,
+    /// How many functions each phase was undone for.
+    undone: BTreeMap<String, u64>,
     /// The first failures, with their reasons.
     failures: Vec<(String, String)>,
     /// Time and changes of each phase.
@@ -139,6 +155,9 @@ impl Summary {
         self.write_ns += report.write_ns;
         for function in &report.left {
             *self.left.entry(function.reason.clone()).or_default() += 1;
+        }
+        for undone in &report.undone {
+            *self.undone.entry(undone.phase.clone()).or_default() += 1;
         }
         for phase in &report.phases {
             let entry = self.phases.entry(PhaseNumber(phase.number));
@@ -174,6 +193,12 @@ impl Summary {
     /// The table at the end of a run, with what follows it: functions left and failures, with their reasons.
     pub fn render(&self, wall: Duration) -> String {
         let mut text = trimmed(&self.table(wall));
+        if !self.undone.is_empty() {
+            text.push_str("\nphases undone, in functions\n");
+            for (phase, count) in by_count(&self.undone) {
+                text.push_str(&format!("  {count} {phase}\n"));
+            }
+        }
         if !self.left.is_empty() {
             text.push_str("\nfunctions left as they were\n");
             for (reason, count) in by_count(&self.left) {

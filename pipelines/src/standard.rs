@@ -12,7 +12,7 @@ use ptxopt_systems::{
 
 /// A step without a system of its own: its verifiers are what it is for.
 static INSPECTION: Phase =
-    Phase { name: "inspection", needs: &[], gives: &[], breaks: &[], required: false, install: |_| {} };
+    Phase { name: "inspection", needs: &[], gives: &[], breaks: &[], required: false, room_percent: 0, install: |_| {} };
 
 /// What computes each fact.
 static ANALYSES: &[&Phase] = &[
@@ -21,6 +21,7 @@ static ANALYSES: &[&Phase] = &[
     &analyze_uniformity::ANALYSIS,
     &loops::ANALYSIS,
     &post_dominators::ANALYSIS,
+    &sweep::ANALYSIS,
 ];
 
 /// What must come before what, and why. Checked whenever a plan is made.

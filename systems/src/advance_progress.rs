@@ -28,6 +28,7 @@ pub const BACK_COPIES: Phase = Phase {
     gives: &[],
     breaks: &[],
     required: false,
+    room_percent: 0,
     install: |slot| slot.add(|codes: CodeObjectsMut| run(codes, BACK_COPIES_PROPAGATED)),
 };
 

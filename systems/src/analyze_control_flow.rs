@@ -37,6 +37,7 @@ pub const ANALYSIS: Phase = Phase {
     gives: &[Fact::ControlFlow],
     breaks: &[],
     required: false,
+    room_percent: 0,
     install: |slot| slot.add(run),
 };
 
@@ -52,7 +53,7 @@ pub fn run(
 ) {
     let (states, facts, spans, _) = codes.columns();
     let (heads, edges, orders, _) = blocks.columns();
-    let (inst_heads, ..) = insts.columns();
+    let (inst_heads, _, inst_links, _) = insts.columns();
     for (code, span) in spans.iter().enumerate() {
         if states[code].flags.contains(CodeFlags::LEFT) {
             continue;
@@ -65,6 +66,7 @@ pub fn run(
             heads: &mut heads[rows.clone()],
             orders: &mut orders[rows],
             insts: &inst_heads[span.insts.range()],
+            links: &inst_links[span.insts.range()],
         };
         if bring_up_to_date(function, &forms, &mut scratch) {
             log.current().facts_computed += 1;

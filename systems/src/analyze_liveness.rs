@@ -12,21 +12,20 @@
 //! Checked by    check/liveness.rs, check/liveness_full.rs
 
 use bevy_ecs::prelude::*;
-use ptxopt_components::code_object::CodeFlags;
-use ptxopt_components::ids::{CodeId, Id};
+use ptxopt_components::ids::Id;
 use ptxopt_engine::dataflow::liveness::{LiveSets, LivenessScratch, solve};
-use ptxopt_engine::edits::Editor;
+use ptxopt_engine::edit::Editor;
 use ptxopt_engine::facts::Fact;
-use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::phase::Phase;
 
 /// The analysis.
 pub const PHASE: Phase = Phase {
     name: "analyze_liveness",
-    needs: &[Fact::ControlFlow],
+    needs: &[Fact::ProgramOrder, Fact::ControlFlow],
     gives: &[Fact::Liveness],
     breaks: &[],
     required: false,
+    room_percent: 0,
     install: |slot| {
         slot.init_resource::<LiveSets>();
         slot.add(run);
@@ -36,21 +35,11 @@ pub const PHASE: Phase = Phase {
 /// Solves the functions of the batch whose sets are not current.
 pub fn run(
     mut editor: Editor,
-    forms: Res<FormTable>,
     mut sets: ResMut<LiveSets>,
     mut scratch: Local<LivenessScratch>,
 ) {
-    for code in (0..editor.code_count()).map(CodeId::new) {
-        let function = editor.view().function(code);
-        let flags = function.state.flags;
-        if flags.contains(CodeFlags::LEFT)
-            || !flags.contains(CodeFlags::TERMINATORS_LAST)
-            || editor.fact_holds(code, Fact::Liveness)
-        {
-            continue;
-        }
-        solve(&editor.view().function(code), &forms, &mut scratch, sets.of(code.index()));
-        editor.fact_computed(code, Fact::Liveness);
-        editor.log.current().facts_computed += 1;
-    }
+    editor.each_without(Fact::Liveness, |f| {
+        let (function, forms) = f.view_and_forms();
+        solve(&function, forms, &mut scratch, sets.of(function.code.index()));
+    });
 }

@@ -30,10 +30,11 @@ use ptxopt_engine::phase::{Phase, Slot};
 /// What gives [`Fact::Uniformity`] wherever it is asked for.
 pub const ANALYSIS: Phase = Phase {
     name: "analyze_uniformity",
-    needs: &[Fact::ControlFlow, Fact::Loops, Fact::Liveness],
+    needs: &[Fact::ProgramOrder, Fact::ControlFlow, Fact::Loops, Fact::Liveness],
     gives: &[Fact::Uniformity],
     breaks: &[],
     required: false,
+    room_percent: 0,
     install: |slot| {
         init(slot);
         slot.add((run, note).chain());

@@ -28,6 +28,7 @@ const BASE: Phase = Phase {
     gives: &[],
     breaks: &[],
     required: false,
+    room_percent: 0,
     install: |_| {},
 };
 

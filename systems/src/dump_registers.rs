@@ -30,6 +30,7 @@ pub static LIVENESS: Phase = Phase {
     gives: &[],
     breaks: &[],
     required: false,
+    room_percent: 0,
     install: |slot| {
         slot.init_resource::<LiveSets>();
         slot.add(dump_liveness);

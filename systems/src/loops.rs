@@ -30,6 +30,7 @@ pub const ANALYSIS: Phase = Phase {
     gives: &[Fact::Loops],
     breaks: &[],
     required: false,
+    room_percent: 0,
     install: |slot| {
         slot.init_resource::<LoopNests>();
         slot.add(run);

@@ -44,11 +44,11 @@ use ptxopt_components::anchor::AnchorKind;
 use ptxopt_components::block::{BlockFlags, BlockOrder};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::form::FormFlags;
-use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, Maybe};
+use ptxopt_components::ids::{BlockId, Id, InstId, Maybe};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::OperandKind;
-use ptxopt_engine::edits::{Editor, GraphChange, Place};
+use ptxopt_engine::edit::{Change, Editor, FunctionEditor};
 use ptxopt_engine::facts::Fact;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::phase::Phase;
@@ -61,6 +61,7 @@ pub const PHASE: Phase = Phase {
     gives: &[],
     breaks: &[Fact::ControlFlow, Fact::Liveness, Fact::Uniformity],
     required: false,
+    room_percent: 0,
     install: |slot| slot.add(run),
 };
 
@@ -72,19 +73,13 @@ const ROUNDS_MAX: usize = 8;
 const HOPS_MAX: usize = 32;
 
 /// Optimizes the branches of every function.
-pub fn run(mut editor: Editor, mut forms: ResMut<FormTable>, mut model: Local<Model>) {
-    for code in 0..editor.code_count() {
-        let function = editor.view().function(Id::new(code));
-        let (code, flags) = (function.code, function.state.flags);
-        if flags.contains(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST)
-            && !flags.contains(CodeFlags::LEFT)
-        {
-            model.load(&function, &forms);
-            let mut rewriter = Rewriter { code, editor: &mut editor, forms: &mut forms, model: &mut model };
-            // Without fuel there is nothing more to do; what was done stands.
-            let _ = rewriter.run();
-        }
-    }
+pub fn run(mut editor: Editor, mut model: Local<Model>) {
+    editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| {
+        let (function, forms) = f.view_and_forms();
+        model.load(&function, forms);
+        // Without fuel there is nothing more to do; what was done stands.
+        let _ = Rewriter { f: &mut f, model: &mut model }.run();
+    });
 }
 
 /// How a block ends.
@@ -249,14 +244,12 @@ struct OutOfFuel;
 type Outcome = Result<(), OutOfFuel>;
 
 /// Rewrites one function.
-struct Rewriter<'a, 'w, 's> {
-    code: CodeId,
-    editor: &'a mut Editor<'w, 's>,
-    forms: &'a mut FormTable,
-    model: &'a mut Model,
+struct Rewriter<'r, 'a> {
+    f: &'r mut FunctionEditor<'a>,
+    model: &'r mut Model,
 }
 
-impl Rewriter<'_, '_, '_> {
+impl<'a> Rewriter<'_, 'a> {
     fn run(&mut self) -> Outcome {
         self.bury_unreachable()?;
         for _ in 0..ROUNDS_MAX {
@@ -267,13 +260,12 @@ impl Rewriter<'_, '_, '_> {
                 return self.merge();
             }
         }
-        self.editor.log.current().limits_hit += 1;
+        self.f.stats().limits_hit += 1;
         self.merge()
     }
 
-    fn change(&mut self, at: BlockId, reason: &'static str) -> Result<GraphChange<'_>, OutOfFuel> {
-        let offset = self.model.of(at).offset;
-        self.editor.change_graph(self.code, offset, reason).ok_or(OutOfFuel)
+    fn change(&mut self, at: BlockId, reason: &'static str) -> Result<Change<'_, 'a>, OutOfFuel> {
+        self.f.change_in_place_at(self.model.of(at).offset, reason).ok_or(OutOfFuel)
     }
 
     fn block_ids(&self) -> impl Iterator<Item = BlockId> + use<> {
@@ -295,9 +287,7 @@ impl Rewriter<'_, '_, '_> {
             let Some(destination) = self.model.destination(target).filter(|&to| to != target) else {
                 continue;
             };
-            let offset = self.model.of(block).offset;
-            let change = self.editor.change_graph(self.code, offset, "jump through an empty block");
-            change.ok_or(OutOfFuel)?.redirect(inst, Place::Block(destination), self.forms);
+            self.change(block, "jump through an empty block")?.redirect(inst, destination);
             self.model.retarget(block, destination);
             has_changed = true;
         }
@@ -314,10 +304,7 @@ impl Rewriter<'_, '_, '_> {
         if dead.is_empty() {
             return Ok(());
         }
-        if !self.editor.delete_blocks(self.code, &dead, "unreachable block") {
-            return Err(OutOfFuel);
-        }
-        self.editor.edits.sweep = true;
+        self.delete_blocks(&dead, "unreachable block")?;
         self.model.forget(&dead);
         Ok(())
     }
@@ -328,10 +315,14 @@ impl Rewriter<'_, '_, '_> {
         if dead.is_empty() {
             return Ok(());
         }
-        self.editor.edits.sweep = true;
-        let is_deleted =
-            self.editor.delete_blocks(self.code, &dead, "nothing leads to the empty block any more");
-        if is_deleted { Ok(()) } else { Err(OutOfFuel) }
+        self.delete_blocks(&dead, "nothing leads to the empty block any more")
+    }
+
+    /// Deletes blocks. All count as one change, since they may branch to one another.
+    fn delete_blocks(&mut self, blocks: &[BlockId], reason: &'static str) -> Outcome {
+        let offset = self.f.view().text.body.first;
+        self.f.change_in_place_at(offset, reason).ok_or(OutOfFuel)?.delete_blocks(blocks);
+        Ok(())
     }
 
     /// Turns a branch around a jump into a branch.
@@ -339,13 +330,10 @@ impl Rewriter<'_, '_, '_> {
         let mut has_changed = false;
         for block in self.block_ids() {
             let Some((inst, jump, destination)) = self.model.jump_around(block) else { continue };
-            let offset = self.model.of(block).offset;
-            let change = self.editor.change_graph(self.code, offset, "branch around a jump");
-            let mut change = change.ok_or(OutOfFuel)?;
+            let mut change = self.change(block, "branch around a jump")?;
             change.negate_guard(inst);
-            change.redirect(inst, Place::Block(destination), self.forms);
+            change.redirect(inst, destination);
             change.delete_branch(jump);
-            self.editor.edits.sweep = true;
             // The block around which it led falls through instead: as many edges lead to each block as before.
             let between = self.model.next(block).expect("a jump stands there");
             self.model.ends[block.index()] = End::Branches { inst, target: destination };
@@ -365,8 +353,6 @@ impl Rewriter<'_, '_, '_> {
                 continue;
             }
             self.change(block, "branch to the block behind it")?.delete_branch(inst);
-            // What lies between is dead, or empty.
-            self.editor.edits.sweep = true;
             self.model.pred_count[target.index()] -= 1;
             if matches!(end, End::Jumps { .. }) {
                 let next = self.model.next(block).expect("it falls to the target");

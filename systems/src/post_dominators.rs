@@ -30,6 +30,7 @@ pub const ANALYSIS: Phase = Phase {
     gives: &[Fact::PostDominators],
     breaks: &[],
     required: false,
+    room_percent: 0,
     install: |slot| {
         slot.init_resource::<PostDominatorTrees>();
         slot.add((run, note).chain());

@@ -17,12 +17,12 @@
 
 use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::CodeFlags;
-use ptxopt_components::ids::{CodeId, Id};
+use ptxopt_components::ids::Id;
 use ptxopt_engine::cfg::figures::Figures;
 use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets};
 use ptxopt_engine::dataflow::pressure::{LiveRegisters, Pressure, measure};
 use ptxopt_engine::dataflow::{print, uninitialised};
-use ptxopt_engine::edits::Editor;
+use ptxopt_engine::edit::Editor;
 use ptxopt_engine::facts::Fact;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::log::Dumps;
@@ -32,10 +32,11 @@ use ptxopt_engine::view::FunctionView;
 /// Phases 96, 102, 126 and 151.
 pub const PHASE: Phase = Phase {
     name: "report_code",
-    needs: &[Fact::ControlFlow, Fact::Liveness],
+    needs: &[Fact::ProgramOrder, Fact::ControlFlow, Fact::Liveness],
     gives: &[],
     breaks: &[],
     required: false,
+    room_percent: 0,
     install: |slot| {
         slot.init_resource::<LiveSets>();
         slot.add(run);
@@ -58,14 +59,13 @@ type Finding = (u32, String);
 /// Reports figures and pressure of every function.
 pub fn run(
     editor: Editor,
-    forms: Res<FormTable>,
     sets: Res<LiveSets>,
     texts: Res<Dumps>,
     mut scratch: Local<(LiveRegisters, Pressure)>,
 ) {
     let (live, pressure) = &mut *scratch;
-    report(editor, &sets, |function, set| {
-        measure(function, &forms, set, live, pressure);
+    report(editor, &sets, |function, forms, set| {
+        measure(function, forms, set, live, pressure);
         let mut lines = String::new();
         print::peaks(function, &texts.source, pressure, &mut lines);
         let offset = function.text.name.first;
@@ -77,7 +77,7 @@ pub fn run(
 
 /// Reports the registers of every function that may be read before they are written.
 pub fn run_uninitialised(editor: Editor, sets: Res<LiveSets>, texts: Res<Dumps>) {
-    report(editor, &sets, |function, set| uninitialised_in(function, set, &texts.source));
+    report(editor, &sets, |function, _, set| uninitialised_in(function, set, &texts.source));
 }
 
 /// What there is to say of one function: the documented line, then one a register.
@@ -101,22 +101,15 @@ pub fn uninitialised_in(function: &FunctionView<'_>, set: &LiveSet, text: &[u8])
 fn report(
     mut editor: Editor,
     sets: &LiveSets,
-    mut findings_of: impl FnMut(&FunctionView<'_>, &LiveSet) -> Vec<Finding>,
+    mut findings_of: impl FnMut(&FunctionView<'_>, &FormTable, &LiveSet) -> Vec<Finding>,
 ) {
-    if !editor.remarks_are_wanted() {
-        return;
-    }
-    for code in (0..editor.code_count()).map(CodeId::new) {
-        let function = editor.view().function(code);
-        let flags = function.state.flags;
-        if flags.contains(CodeFlags::LEFT) || !flags.contains(CodeFlags::TERMINATORS_LAST) {
-            continue;
+    editor.each(CodeFlags::TERMINATORS_LAST, |mut f| {
+        let Some(set) = sets.functions.get(f.code().index()).filter(|_| f.remarks_are_wanted()) else { return };
+        let (function, forms) = f.view_and_forms();
+        for (offset, what) in findings_of(&function, forms, set) {
+            f.analysis(offset, what);
         }
-        let Some(set) = sets.functions.get(code.index()) else { continue };
-        for (offset, what) in findings_of(&editor.view().function(code), set) {
-            editor.analysis(code, offset, what);
-        }
-    }
+    });
 }
 
 #[cfg(test)]

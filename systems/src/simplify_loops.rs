@@ -39,11 +39,11 @@
 use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::form::FormFlags;
-use ptxopt_components::ids::{BlockId, CodeId, Id, InstId};
+use ptxopt_components::ids::{BlockId, Id, InstId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_engine::cfg::build::next_living;
 use ptxopt_engine::cfg::nest::{LoopNest, LoopNests};
-use ptxopt_engine::edits::{Editor, Place};
+use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::facts::Fact;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::phase::Phase;
@@ -56,6 +56,7 @@ pub const PHASE: Phase = Phase {
     gives: &[],
     breaks: &[Fact::ControlFlow, Fact::Loops, Fact::PostDominators, Fact::Liveness, Fact::Uniformity],
     required: false,
+    room_percent: 0,
     install: |slot| {
         slot.init_resource::<LoopNests>();
         slot.add(run);
@@ -63,28 +64,17 @@ pub const PHASE: Phase = Phase {
 };
 
 /// Works on the loops of every function.
-pub fn run(
-    mut editor: Editor,
-    mut forms: ResMut<FormTable>,
-    nests: Res<LoopNests>,
-    mut plans: Local<Vec<LoopPlan>>,
-) {
-    for code in 0..editor.code_count() {
-        let function = editor.view().function(Id::new(code));
-        let (code, flags) = (function.code, function.state.flags);
-        let Some(nest) = nests.get(code) else { continue };
-        if !flags.contains(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST)
-            || flags.contains(CodeFlags::LEFT)
-        {
-            continue;
-        }
-        plan(&function, nest, &forms, &mut plans);
+pub fn run(mut editor: Editor, nests: Res<LoopNests>, mut plans: Local<Vec<LoopPlan>>) {
+    editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| {
+        let Some(nest) = nests.get(f.code()) else { return };
+        let (function, forms) = f.view_and_forms();
+        plan(&function, nest, forms, &mut plans);
         let missed: Vec<(u32, &'static str)> = irreducible(&function, nest).collect();
         for (offset, reason) in missed {
-            editor.missed(code, offset, reason);
+            f.missed(offset, reason);
         }
-        apply(code, &mut editor, &mut forms, &plans);
-    }
+        apply(&mut f, &plans);
+    });
 }
 
 /// The cycles with several entries, as remarks.
@@ -237,39 +227,32 @@ impl Around<'_> {
     }
 }
 
-/// Makes the changes. Splits, new blocks and redirections are recorded in the order of the text.
-fn apply(code: CodeId, editor: &mut Editor, forms: &mut FormTable, plans: &[LoopPlan]) {
-    let mut splits: Vec<InstId> = Vec::new();
+/// Makes the changes.
+fn apply(f: &mut FunctionEditor<'_>, plans: &[LoopPlan]) {
     for plan in plans {
         for (part, reason) in [(&plan.entries, "preheader"), (&plan.latches, "one latch for several")] {
             let (branches, target) = match part {
                 Ok(Some(part)) => part,
                 Ok(None) => continue,
                 Err(reason) => {
-                    editor.missed(code, plan.offset, reason);
+                    f.missed(plan.offset, reason);
                     continue;
                 }
             };
-            let Some(mut change) = editor.change_graph(code, plan.offset, reason) else { return };
-            let place = match *target {
-                Target::Block(block) => Place::Block(block),
-                Target::BeforeHeader => {
-                    change.insert_block_before(plan.header);
-                    Place::NewBefore(plan.header)
-                }
-                Target::SplitOff(jump) => {
-                    splits.push(jump);
-                    Place::BlockOf(jump)
-                }
+            let before_jump = match *target {
+                Target::SplitOff(jump) => f.view().row_before(jump),
+                _ => None,
+            };
+            let Some(mut change) = f.change_at(plan.offset, reason) else { return };
+            let target = match (*target, before_jump) {
+                (Target::Block(block), _) => block,
+                (Target::BeforeHeader, _) => change.insert_block_before(plan.header),
+                (Target::SplitOff(_), Some(before)) => change.split_after(before),
+                (Target::SplitOff(_), None) => unreachable!("a latch that is split holds more than its jump"),
             };
             for &branch in branches {
-                change.redirect(branch, place, forms);
+                change.redirect(branch, target);
             }
         }
-    }
-    // The jumps of different loops do not come in the order of their headers.
-    splits.sort_unstable();
-    for jump in splits {
-        editor.split_after(code, InstId(jump.0 - 1));
     }
 }

@@ -20,9 +20,9 @@
 
 use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::CodeFlags;
-use ptxopt_components::ids::{Id, InstId};
+use ptxopt_components::ids::{CodeId, Id, InstId};
 use ptxopt_components::instruction::Marks;
-use ptxopt_engine::edits::Editor;
+use ptxopt_engine::edit::Editor;
 use ptxopt_engine::facts::Fact;
 use ptxopt_engine::phase::Phase;
 use ptxopt_engine::view::FunctionView;
@@ -34,34 +34,35 @@ pub const PHASE: Phase = Phase {
     gives: &[],
     breaks: &[Fact::ControlFlow, Fact::Liveness, Fact::Uniformity],
     required: true,
+    room_percent: 0,
     install: |slot| slot.add(run),
 };
 
-/// Records a split behind each control-flow instruction in mid-block.
+/// Splits blocks after each control-flow instruction in mid-block.
 pub fn run(mut editor: Editor, mut splits: Local<Vec<InstId>>) {
-    for code in 0..editor.code_count() {
-        let function = editor.view().function(Id::new(code));
-        let (code, state) = (function.code, function.state);
-        if state.flags.intersects(CodeFlags::LEFT | CodeFlags::TERMINATORS_LAST) {
+    for code in 0..editor.view().code_spans.len() {
+        let mut f = editor.edit(CodeId::new(code));
+        if f.state().flags.intersects(CodeFlags::LEFT | CodeFlags::TERMINATORS_LAST) {
             continue;
         }
         splits.clear();
-        find_splits(&function, &mut splits);
-        for &inst in splits.iter() {
-            editor.split_after(code, inst);
+        find_splits(&f.view(), &mut splits);
+        // From the end: a split moves what comes after it.
+        for &inst in splits.iter().rev() {
+            f.required_change().split_after(inst);
         }
-        editor.set_flags(code, CodeFlags::TERMINATORS_LAST, true);
+        f.set_flags(CodeFlags::TERMINATORS_LAST, true);
     }
 }
 
-/// The control-flow instructions that are not the last row of their block.
+/// The control-flow instructions that are not the last row of their block, in order.
 fn find_splits(function: &FunctionView<'_>, splits: &mut Vec<InstId>) {
-    for block in function.blocks {
-        let last = block.insts.end().saturating_sub(1);
-        for inst in block.insts.range() {
-            let head = function.heads[inst];
-            if head.marks.contains(Marks::CONTROL) && head.is_live() && inst != last {
-                splits.push(InstId::new(inst));
+    for block in function.block_ids() {
+        let mut rows = function.all_rows_of(block).peekable();
+        while let Some(inst) = rows.next() {
+            let head = &function.heads[inst.index()];
+            if head.marks.contains(Marks::CONTROL) && head.is_live() && rows.peek().is_some() {
+                splits.push(inst);
             }
         }
     }

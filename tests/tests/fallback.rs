@@ -9,7 +9,7 @@ use ptxopt_components::block::BlockFlags;
 use ptxopt_components::ids::{BlockId, CodeId, Id, InstId};
 use ptxopt_components::instruction::{InstPlace, Marks};
 use ptxopt_engine::columns::{BlocksMut, Code, CodeObjects, InstsMut};
-use ptxopt_engine::edits::{EditLog, Insertion};
+use ptxopt_engine::edit::{EditLog, Insertion};
 use ptxopt_engine::phase::{Phase, Plan, Step};
 use std::process::Command;
 use std::time::Duration;

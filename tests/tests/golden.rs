@@ -51,6 +51,7 @@ static LISTING: Phase = Phase {
     gives: &[],
     breaks: &[],
     required: false,
+    room_percent: 0,
     install: |slot: &mut Slot<'_>| slot.add(list),
 };
 

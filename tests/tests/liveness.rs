@@ -37,6 +37,7 @@ static ORACLE: Phase = Phase {
     gives: &[],
     breaks: &[],
     required: false,
+    room_percent: 0,
     install: |slot| slot.add(compare_all),
 };
 
@@ -46,6 +47,7 @@ static FIXPOINT: Phase = Phase {
     gives: &[],
     breaks: &[],
     required: false,
+    room_percent: 0,
     install: |slot| slot.add(expect_nothing_dead),
 };
 

@@ -78,6 +78,7 @@ static LISTEN: Phase = Phase {
     gives: &[],
     breaks: &[],
     required: false,
+    room_percent: 0,
     install: |slot| {
         slot.init_resource::<LoopNests>();
         slot.init_resource::<Uniformities>();

@@ -15,10 +15,11 @@ use super::ranks::{Ranks, rank};
 use crate::facts::{CodeFacts, Fact};
 use crate::forms::FormTable;
 use crate::tables::CodeTables;
+use crate::view::RowIds;
 use ptxopt_components::block::{BlockEdges, BlockFlags, BlockHead, BlockMarks, BlockOrder};
 use ptxopt_components::code_object::{CodeFlags, CodeState};
 use ptxopt_components::ids::{BlockId, CodeId, Id, Maybe};
-use ptxopt_components::instruction::{InstHead, Marks};
+use ptxopt_components::instruction::{InstHead, InstLinks, Marks};
 use ptxopt_components::opcodes::Effects;
 
 /// The latest progress at which a function may be marked as a small kernel.
@@ -38,6 +39,8 @@ pub struct Annotated<'a> {
     pub orders: &'a mut [BlockOrder],
     /// Instruction heads of the function.
     pub insts: &'a [InstHead],
+    /// Neighbours of the instructions of chained blocks.
+    pub links: &'a [InstLinks],
 }
 
 /// Memory that the analysis uses again, and what it did so far.
@@ -77,7 +80,7 @@ fn run(
     scratch: &mut AnalysisScratch,
     is_whole_rebuild: bool,
 ) -> bool {
-    let Annotated { state, facts, graph, heads, orders, insts } = function;
+    let Annotated { state, facts, graph, heads, orders, insts, links } = function;
     if state.flags.contains(CodeFlags::REENTRANCY_GUARD) {
         return false;
     }
@@ -88,7 +91,7 @@ fn run(
     state.flags |= CodeFlags::REENTRANCY_GUARD;
     scratch.blocks_annotated += heads.len() as u64;
     let violates = annotate(graph, heads, orders, scratch);
-    let leaves_early = mark_terminators(heads, graph, insts, forms);
+    let leaves_early = mark_terminators(heads, graph, (insts, links), forms);
     state.flags.set(CodeFlags::RPO_VIOLATION, violates);
     state.flags.set(CodeFlags::EARLY_EXIT_SEEN, leaves_early);
     state.flags.set(CodeFlags::REBUILD_RESULT, is_whole_rebuild);
@@ -144,13 +147,14 @@ fn find_dominators(graph: Graph<'_>, orders: &mut [BlockOrder], order: &[BlockId
 fn mark_terminators(
     heads: &mut [BlockHead],
     graph: Graph<'_>,
-    insts: &[InstHead],
+    (insts, links): (&[InstHead], &[InstLinks]),
     forms: &FormTable,
 ) -> bool {
     let mut leaves_early = false;
     let last = heads.len().saturating_sub(1);
     for (block, head) in heads.iter_mut().enumerate() {
-        let terminator = insts[head.insts.range()].iter().rev().find(|inst| inst.is_live());
+        let rows = RowIds::of(head, links).rev().map(|inst| &insts[inst.index()]);
+        let terminator = rows.into_iter().find(|inst| inst.is_live());
         let effects = match terminator {
             Some(inst) if inst.marks.contains(Marks::CONTROL) => forms.get(inst.form).effects,
             _ => Effects::PURE,
@@ -183,6 +187,7 @@ impl CodeTables {
             heads: &mut self.block_heads[rows.clone()],
             orders: &mut self.block_orders[rows],
             insts: &self.inst_heads[spans.insts.range()],
+            links: self.inst_links.get(spans.insts.range()).unwrap_or_default(),
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Edges: what each block's control-flow instructions and its end lead to.
 
 use crate::tables::CodeTables;
-use crate::view::FunctionView;
+use crate::view::{FunctionView, RowIds};
 use ptxopt_components::anchor::Table;
 use ptxopt_components::block::{BlockEdges, BlockFlags, BlockHead};
 use ptxopt_components::code_object::CodeSpans;
 use ptxopt_components::ids::{BlockId, Id, Span};
-use ptxopt_components::instruction::{InstHead, InstOperands, Marks};
+use ptxopt_components::instruction::{InstHead, InstLinks, InstOperands, Marks};
 use ptxopt_components::operand::Operand;
 
 /// What an edge walk needs of a function.
@@ -16,6 +16,8 @@ pub struct EdgeSource<'a> {
     pub heads: &'a [InstHead],
     /// Instruction operands of the function.
     pub operands: &'a [InstOperands],
+    /// Neighbours of the instructions of chained blocks.
+    pub links: &'a [InstLinks],
     /// The operand pool.
     pub pool: &'a [Operand],
     /// Tables of the function.
@@ -24,12 +26,26 @@ pub struct EdgeSource<'a> {
     pub targets: &'a [BlockId],
 }
 
-impl EdgeSource<'_> {
-    /// Calls `edge` for each successor of the block `insts`, in order; says whether control runs off its end.
+impl<'a> EdgeSource<'a> {
+    /// What an edge walk needs of `function`.
+    #[must_use]
+    pub fn of(function: &FunctionView<'a>) -> Self {
+        Self {
+            heads: function.heads,
+            operands: function.operands,
+            links: function.links,
+            pool: &function.pools.operands,
+            tables: function.tables,
+            targets: &function.pools.targets,
+        }
+    }
+
+    /// Calls `edge` for each successor of `block`, in order; says whether control runs off its end.
     ///
     /// What follows an unguarded branch, return, exit or trap in the block is never reached.
-    pub fn successors(&self, insts: Span, mut edge: impl FnMut(BlockId)) -> bool {
-        for inst in insts.range() {
+    #[inline]
+    pub fn successors(&self, block: &BlockHead, mut edge: impl FnMut(BlockId)) -> bool {
+        for inst in RowIds::of(block, self.links).map(Id::index) {
             let head = &self.heads[inst];
             if !head.marks.contains(Marks::CONTROL) || !head.is_live() {
                 continue;
@@ -83,12 +99,11 @@ pub fn next_living(blocks: &[BlockHead], block: BlockId) -> Option<BlockId> {
 ///
 /// Parallel edges are kept. The fall-through successor comes last.
 pub fn connect(tables: &mut CodeTables, spans: &CodeSpans) {
-    let CodeTables { inst_heads, inst_operands, block_heads, block_edges, pools, .. } = tables;
-    let heads = &inst_heads[spans.insts.range()];
-    let operands = &inst_operands[spans.insts.range()];
+    let CodeTables { inst_heads, inst_operands, inst_links, block_heads, block_edges, pools, .. } = tables;
     let source = EdgeSource {
-        heads,
-        operands,
+        heads: &inst_heads[spans.insts.range()],
+        operands: &inst_operands[spans.insts.range()],
+        links: inst_links.get(spans.insts.range()).unwrap_or_default(),
         pool: &pools.operands,
         tables: &pools.tables[spans.tables.range()],
         targets: &pools.targets,
@@ -105,7 +120,17 @@ pub fn connect_blocks(
     edges: &mut [BlockEdges],
     pool: &mut Vec<BlockId>,
 ) {
-    let count = blocks.len();
+    connect_in_order(source, blocks, |block| next_living(blocks, block), edges, pool);
+}
+
+/// As [`connect_blocks`], where `next` says which living block comes after a block in the text.
+pub fn connect_in_order(
+    source: EdgeSource<'_>,
+    blocks: &[BlockHead],
+    next: impl Fn(BlockId) -> Option<BlockId>,
+    edges: &mut [BlockEdges],
+    pool: &mut Vec<BlockId>,
+) {
     for row in edges.iter_mut() {
         *row = BlockEdges::default();
     }
@@ -114,22 +139,22 @@ pub fn connect_blocks(
             continue;
         }
         let first = pool.len();
-        let runs_off = source.successors(head.insts, |target| pool.push(target));
+        let runs_off = source.successors(head, |target| pool.push(target));
         if runs_off {
-            pool.extend(next_living(blocks, BlockId::new(block)));
+            pool.extend(next(BlockId::new(block)));
         }
         edges[block].succs = Span::between(first, pool.len());
         for target in &pool[first..] {
             edges[target.index()].preds.count += 1;
         }
     }
-    let mut next = pool.len() as u32;
+    let mut end = pool.len() as u32;
     for row in edges.iter_mut() {
-        row.preds.first = next;
-        next += std::mem::take(&mut row.preds.count);
+        row.preds.first = end;
+        end += std::mem::take(&mut row.preds.count);
     }
-    pool.resize(next as usize, BlockId(0));
-    for block in 0..count {
+    pool.resize(end as usize, BlockId(0));
+    for block in 0..edges.len() {
         for at in edges[block].succs.range() {
             let preds = &mut edges[pool[at].index()].preds;
             let slot = preds.end();

@@ -40,7 +40,7 @@ impl Figures {
             if head.flags.contains(BlockFlags::DEAD) {
                 continue;
             }
-            let insts = function.heads[head.insts.range()].iter().filter(|inst| inst.is_live()).count();
+            let insts = function.insts_of(BlockId::new(block)).count();
             let depth = function.orders[block].depth as usize;
             figures.block_count += 1;
             figures.edge_count += function.succs(BlockId::new(block)).len();

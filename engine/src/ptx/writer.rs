@@ -165,11 +165,18 @@ impl Writer<'_> {
         let mut anchors = self.function.anchors.iter().peekable();
         for block in self.function.block_ids() {
             self.label(block.index());
-            for inst in self.function.insts_of(block) {
-                while let Some(anchor) = anchors.next_if(|a| a.block <= block && a.before <= inst) {
+            if anchors.peek().is_none_or(|anchor| anchor.block > block) {
+                self.function.insts_of(block).for_each(|inst| self.instruction(inst));
+                continue;
+            }
+            // Tombstones too: an anchor may stand before one.
+            for inst in self.function.all_rows_of(block) {
+                while let Some(anchor) = anchors.next_if(|a| a.block <= block && a.before == inst) {
                     self.anchor(anchor);
                 }
-                self.instruction(inst);
+                if self.function.heads[inst.index()].is_live() {
+                    self.instruction(inst);
+                }
             }
             while let Some(anchor) = anchors.next_if(|a| a.block <= block) {
                 self.anchor(anchor);

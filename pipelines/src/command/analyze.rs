@@ -67,7 +67,7 @@ fn analyze(
             let output = match shard.run(&module, std::slice::from_ref(function)) {
                 Ok(output) => output,
                 Err(BatchError::Diagnostic(diagnostic)) => return Ok(Err(diagnostic.into())),
-                Err(BatchError::Failed(reason)) => {
+                Err(BatchError::Failed { reason, .. }) => {
                     return Err(anyhow!("`{}` cannot be analyzed: {reason}", name_of(function)));
                 }
             };

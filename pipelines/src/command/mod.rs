@@ -29,7 +29,7 @@ use self::arguments::{Action, Arguments, BatchArguments, OptArguments, Stat};
 use crate::batch;
 use crate::files;
 use crate::options::Options;
-use crate::report::{ModuleReport, Status, Summary};
+use crate::report::{ModuleReport, PhaseUndone, Status, Summary};
 
 /// All is well.
 const SUCCESS: u8 = 0;
@@ -132,6 +132,10 @@ fn run_opt(arguments: &OptArguments, options: &Options, stats: &[Stat]) -> Resul
         }
     }
     drop(stderr);
+    for undone in &output.report.undone {
+        let PhaseUndone { function, phase, reason } = undone;
+        complain("warning", format!("{name}: {phase} was undone for `{function}`: {reason}"));
+    }
     for function in &output.report.left {
         complain("warning", format!("{name}: `{}` is left as it was: {}", function.name, function.reason));
     }

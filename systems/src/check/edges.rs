@@ -41,13 +41,7 @@ pub struct Scratch {
 pub fn verify(function: &FunctionView<'_>, scratch: &mut Scratch) -> Verdict {
     let Scratch { fresh, forward, backward } = scratch;
     verify_spans(function)?;
-    let source = EdgeSource {
-        heads: function.heads,
-        operands: function.operands,
-        pool: &function.pools.operands,
-        tables: function.tables,
-        targets: &function.pools.targets,
-    };
+    let source = EdgeSource::of(function);
     forward.clear();
     backward.clear();
     for (block, row) in function.block_ids().zip(function.blocks) {
@@ -59,7 +53,7 @@ pub fn verify(function: &FunctionView<'_>, scratch: &mut Scratch) -> Verdict {
             continue;
         }
         fresh.clear();
-        let runs_off = source.successors(row.insts, |target| fresh.push(target));
+        let runs_off = source.successors(row, |target| fresh.push(target));
         if runs_off {
             fresh.extend(next_living(function.blocks, block));
         }

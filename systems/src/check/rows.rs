@@ -2,10 +2,11 @@
 //!
 //! Fast. One pass over blocks, instruction heads, operands and anchors.
 //!
-//! - The functions of a batch follow one another in every column and pool, without a gap.
-//! - The instruction spans of the blocks tile the function's rows, and each row names the block it lies in.
+//! - The functions of a batch follow one another in every column and pool, with their room between them.
+//! - Each live row lies in one block, and names it; a row that lies in none is a tombstone. Chains are rings of as many rows
+//!   as their block says. Where the rows are not in program order, OUT_OF_ORDER is set.
 //! - A block that is DEAD holds only tombstones; where there are tombstones, HAS_TOMBSTONES is set, so that the next
-//!   sweep does not pass the function by.
+//!   sweep does not pass the function by. As many instructions are alive as the function's state says.
 //! - The entry is alive and has no predecessor.
 //! - Operands of live instructions name registers, blocks, literals, names, tables and special registers that exist,
 //!   and say "predicate" where the register is one.
@@ -17,9 +18,10 @@
 
 use super::{Verdict, each_function, wrong_at, wrong_in};
 use bevy_ecs::prelude::*;
-use ptxopt_components::block::BlockFlags;
+use ptxopt_components::anchor::Anchor;
+use ptxopt_components::block::{BlockFlags, BlockHead};
 use ptxopt_components::code_object::{CodeFlags, CodeSpans};
-use ptxopt_components::ids::{BlockId, CodeId, Id, NameId, Span, VRegId};
+use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, NameId, Span, VRegId};
 use ptxopt_components::instruction::{InstHead, InstOperands, OPERANDS_INLINE};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::special_registers::SPECIAL_REGISTERS;
@@ -45,36 +47,42 @@ pub fn run(code: Code, mut seen: Local<SeenNames>, mut violations: ResMut<Violat
 
 /// Verifies that the functions of a batch tile its columns and pools.
 pub fn verify_spans(view: &CodeView<'_>) -> Verdict {
-    type Column = (&'static str, fn(&CodeSpans) -> Span);
-    const COLUMNS: [Column; 6] = [
-        ("instruction", |spans| spans.insts),
-        ("block", |spans| spans.blocks),
-        ("register", |spans| spans.vregs),
-        ("anchor", |spans| spans.anchors),
-        ("variable", |spans| spans.decls),
-        ("table", |spans| spans.tables),
+    type Column = (&'static str, fn(&CodeSpans) -> (Span, u32));
+    const COLUMNS: [Column; 5] = [
+        ("instruction", |spans| (spans.insts, spans.room.insts)),
+        ("block", |spans| (spans.blocks, spans.room.blocks)),
+        ("register", |spans| (spans.vregs, spans.room.vregs)),
+        ("variable", |spans| (spans.decls, 0)),
+        ("table", |spans| (spans.tables, 0)),
     ];
     let pools = view.pools;
     let lengths = [
         view.inst_heads.len(),
         view.block_heads.len(),
         view.vreg_heads.len(),
-        pools.anchors.len(),
         pools.decls.len(),
         pools.tables.len(),
     ];
     for ((name, span_of), length) in COLUMNS.into_iter().zip(lengths) {
         let mut next = 0;
         for (code, spans) in view.code_spans.iter().enumerate() {
-            let span = span_of(spans);
+            let (span, room) = span_of(spans);
             if span.first as usize != next {
                 return Err(format!("code{code}: its {name} rows start at {}, not at {next}", span.first));
             }
-            next = span.end();
+            next = span.end() + room as usize;
         }
         if next != length {
             return Err(format!("{length} {name} rows, and the functions have {next}"));
         }
+    }
+    // Anchors of blocks that died are gone, and leave a gap.
+    let mut next = 0;
+    for (code, spans) in view.code_spans.iter().enumerate() {
+        if (spans.anchors.first as usize) < next || spans.anchors.end() > pools.anchors.len() {
+            return Err(format!("code{code}: its anchors are not its own"));
+        }
+        next = spans.anchors.end();
     }
     Ok(())
 }
@@ -122,30 +130,64 @@ fn verify_blocks(function: &FunctionView<'_>) -> Verdict {
         return wrong_in(entry, "the entry has a predecessor");
     }
     let announces_tombstones = function.state.flags.contains(CodeFlags::HAS_TOMBSTONES);
-    let mut next = 0;
+    let may_be_out_of_order = function.state.flags.contains(CodeFlags::OUT_OF_ORDER);
+    let (mut next, mut live) = (0, 0);
     for (block, row) in function.block_ids().zip(function.blocks) {
-        if row.insts.first as usize != next {
-            return wrong_in(block, format_args!("its rows start at i{}, not at i{next}", row.insts.first));
-        }
-        next = row.insts.end();
         let is_dead = row.flags.contains(BlockFlags::DEAD);
         if is_dead && !announces_tombstones {
             return wrong_in(block, "it is dead, and HAS_TOMBSTONES is not set");
         }
-        for (at, head) in row.insts.range().zip(function.heads.get(row.insts.range()).unwrap_or_default()) {
+        let is_chained = row.flags.contains(BlockFlags::CHAINED);
+        if is_chained {
+            verify_ring(function, block, row)?;
+        } else if row.insts.end() > function.heads.len() {
+            return wrong_in(block, format_args!("its rows end at i{}, past the last", row.insts.end()));
+        }
+        let is_in_order = !is_chained && (row.insts.is_empty() || row.insts.first as usize >= next);
+        if !is_in_order && !may_be_out_of_order {
+            return wrong_in(block, "its rows are not in program order, and OUT_OF_ORDER is not set");
+        }
+        next = next.max(row.insts.end());
+        for inst in function.all_rows_of(block) {
+            let head = &function.heads[inst.index()];
             if head.block != block {
-                return wrong_at(block, at, format_args!("its row says that it lies in {:?}", head.block));
+                return wrong_at(block, inst.index(), format_args!("its row says that it lies in {:?}", head.block));
             }
             if is_dead && head.is_live() {
-                return wrong_at(block, at, "it is live in a dead block");
+                return wrong_at(block, inst.index(), "it is live in a dead block");
             }
             if !head.is_live() && !announces_tombstones {
-                return wrong_at(block, at, "it is a tombstone, and HAS_TOMBSTONES is not set");
+                return wrong_at(block, inst.index(), "it is a tombstone, and HAS_TOMBSTONES is not set");
             }
+            live += usize::from(head.is_live());
         }
     }
-    if next != function.heads.len() {
-        return Err(format!("{} instruction rows, and the blocks have {next}", function.heads.len()));
+    // Each live row was seen in the block that it names, so it was seen once.
+    let alive = function.live_inst_count();
+    if live != alive {
+        return Err(format!("{alive} instruction rows are live, and the blocks have {live}"));
+    }
+    if alive != function.state.live_insts as usize {
+        return Err(format!("{alive} instruction rows are live, not {}", function.state.live_insts));
+    }
+    Ok(())
+}
+
+/// Verifies the ring of a chained block.
+fn verify_ring(function: &FunctionView<'_>, block: BlockId, row: &BlockHead) -> Verdict {
+    let mut at = row.insts.first as usize;
+    for _ in 0..row.insts.len() {
+        let Some(links) = function.links.get(at) else {
+            return wrong_at(block, at, "its chain leads past the rows");
+        };
+        let back = function.links.get(links.next.index()).map(|next| next.prev.index());
+        if back != Some(at) {
+            return wrong_at(block, at, "its chain is not the same backward");
+        }
+        at = links.next.index();
+    }
+    if !row.insts.is_empty() && at != row.insts.first as usize {
+        return wrong_in(block, format_args!("its chain has more than {} rows", row.insts.len()));
     }
     Ok(())
 }
@@ -217,26 +259,26 @@ pub(super) fn verify_target(function: &FunctionView<'_>, block: BlockId) -> Verd
 }
 
 fn verify_anchors(function: &FunctionView<'_>) -> Verdict {
-    let mut previous = None;
-    for (at, anchor) in function.anchors.iter().enumerate() {
-        let place = (anchor.block, anchor.before);
-        if previous.is_some_and(|previous| previous > place) {
-            return Err(format!(
-                "anchor {at} at {place:?} stands behind one at {:?}",
-                previous.unwrap_or(place)
-            ));
+    let mut anchors = function.anchors.iter().enumerate().peekable();
+    for (block, head) in function.block_ids().zip(function.blocks) {
+        if anchors.peek().is_none_or(|(_, anchor)| anchor.block != block) {
+            continue;
         }
-        previous = Some(place);
-        let before = anchor.before.index();
-        let lies_inside = function
-            .blocks
-            .get(anchor.block.index())
-            .is_some_and(|block| (block.insts.first as usize..=block.insts.end()).contains(&before));
-        if !lies_inside {
-            return wrong_at(anchor.block, before, format_args!("anchor {at} lies outside its block"));
+        for inst in function.all_rows_of(block) {
+            while anchors.next_if(|(_, anchor)| (anchor.block, anchor.before) == (block, inst)).is_some() {}
+        }
+        let is_end = |before: InstId| {
+            before == Anchor::END || (!head.flags.contains(BlockFlags::CHAINED) && before.index() == head.insts.end())
+        };
+        while anchors.next_if(|(_, anchor)| anchor.block == block && is_end(anchor.before)).is_some() {}
+    }
+    match anchors.next() {
+        None => Ok(()),
+        Some((at, anchor)) => {
+            let what = format_args!("anchor {at} is out of order, or outside its block");
+            wrong_at(anchor.block, anchor.before.index(), what)
         }
     }
-    Ok(())
 }
 
 fn verify_names(function: &FunctionView<'_>, seen: &mut SeenNames) -> Verdict {

@@ -164,6 +164,7 @@ static BREAKS_ROWS: Phase = Phase {
     gives: &[],
     breaks: &[],
     required: false,
+    room_percent: 0,
     install: |slot| {
         slot.add(|mut insts: InstsMut| {
             insts.columns().0[0].block = BlockId(7);
@@ -189,6 +190,7 @@ static NEEDS_LIVENESS: Phase = Phase {
     gives: &[],
     breaks: &[],
     required: false,
+    room_percent: 0,
     install: |_| {},
 };
 
@@ -199,6 +201,7 @@ static BREAKS_LIVENESS: Phase = Phase {
     gives: &[],
     breaks: &[],
     required: false,
+    room_percent: 0,
     install: |slot| {
         slot.add(|mut sets: ResMut<LiveSets>| {
             let set = sets.of(0);

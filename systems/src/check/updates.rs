@@ -15,7 +15,7 @@ use ptxopt_engine::cfg::post_dominators::{
     PostDominatorScratch, PostDominatorTrees, PostDominators, find_post_dominators,
 };
 use ptxopt_engine::columns::Code;
-use ptxopt_engine::edits::{Editor, Place};
+use ptxopt_engine::edit::{Editor, Place};
 use ptxopt_engine::facts::Fact;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::log::Dumps;
@@ -51,6 +51,7 @@ static UPDATES: Phase = Phase {
     gives: &[],
     breaks: &[Fact::ControlFlow],
     required: false,
+    room_percent: 0,
     install: |slot| slot.add(update),
 };
 
@@ -61,6 +62,7 @@ static REBUILDS: Phase = Phase {
     gives: &[],
     breaks: &[],
     required: false,
+    room_percent: 0,
     install: |slot| slot.add(compare),
 };
 
@@ -159,13 +161,7 @@ struct Rebuilt {
 }
 
 fn rebuild(function: &FunctionView<'_>) -> Rebuilt {
-    let source = EdgeSource {
-        heads: function.heads,
-        operands: function.operands,
-        pool: &function.pools.operands,
-        tables: function.tables,
-        targets: &function.pools.targets,
-    };
+    let source = EdgeSource::of(function);
     let (mut edges, mut pool) = (function.edges.to_vec(), Vec::new());
     connect_blocks(source, function.blocks, &mut edges, &mut pool);
     let graph = Graph { edges: &edges, pool: &pool };

@@ -55,11 +55,11 @@ pub use sinks::find_unread_results;
 use bevy_ecs::prelude::*;
 use ptxopt_components::block::{BlockFlags, BlockOrder};
 use ptxopt_components::code_object::CodeFlags;
-use ptxopt_components::ids::{BlockId, CodeId, Id, InstId};
+use ptxopt_components::ids::{BlockId, Id, InstId};
+use ptxopt_components::operand::Operand;
 use ptxopt_components::vreg::VRegFlags;
-use ptxopt_engine::edits::Editor;
+use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::facts::Fact;
-use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::phase::Phase;
 use ptxopt_engine::view::FunctionView;
 
@@ -70,53 +70,42 @@ pub const SIMPLE: Phase = Phase {
     gives: &[],
     breaks: &[Fact::Liveness, Fact::Uniformity],
     required: false,
+    room_percent: 0,
     install: |slot| slot.add(run_simple),
 };
 
 /// Phases 16, 33, 61 and 84.
 pub const FULL: Phase = Phase {
     name: "eliminate_dead",
-    needs: &[Fact::ControlFlow],
+    needs: &[Fact::ProgramOrder, Fact::ControlFlow],
     gives: &[Fact::NoDeadCode],
     breaks: &[Fact::ControlFlow, Fact::Liveness, Fact::Uniformity],
     required: false,
+    room_percent: 0,
     install: |slot| slot.add(run_full),
 };
 
 /// Registers that something beside the function's own reads may look at.
 pub const ALWAYS_LIVE: VRegFlags = VRegFlags::OUTPUT.union(VRegFlags::MODULE).union(VRegFlags::PINNED);
 
-/// Functions that the phase works on.
-fn is_worked_on(flags: CodeFlags) -> bool {
-    flags.contains(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST) && !flags.contains(CodeFlags::LEFT)
-}
+/// What a function must have for the phase to work on it.
+const WORKED_ON: CodeFlags = CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST);
 
 /// Runs the simple form over the batch.
 pub fn run_simple(mut editor: Editor, mut scratch: Local<SimpleScratch>) {
-    for code in 0..editor.code_count() {
-        let function = editor.view().function(Id::new(code));
-        if !is_worked_on(function.state.flags) {
-            continue;
-        }
-        let code = function.code;
-        find_dead_simply(&function, &mut scratch);
-        editor.delete(
-            code,
-            &scratch.dead,
-            "no use in the function, or overwritten in the block before any use",
-        );
-    }
+    editor.each(WORKED_ON, |mut f| {
+        find_dead_simply(&f.view(), &mut scratch);
+        f.delete_each(&scratch.dead, "no use in the function, or overwritten in the block before any use");
+    });
 }
 
 /// Runs the full form over the batch. A function that nothing has changed since the last time costs a comparison.
-pub fn run_full(mut editor: Editor, forms: Res<FormTable>, mut scratch: Local<FullScratch>) {
-    for code in 0..editor.code_count() {
-        let function = editor.view().function(Id::new(code));
-        let (code, flags) = (function.code, function.state.flags);
-        if is_worked_on(flags) && !editor.fact_holds(code, Fact::NoDeadCode) {
-            eliminate(code, &mut editor, &forms, &mut scratch);
+pub fn run_full(mut editor: Editor, mut scratch: Local<FullScratch>) {
+    editor.each(WORKED_ON, |mut f| {
+        if !f.fact_holds(Fact::NoDeadCode) {
+            eliminate(&mut f, &mut scratch);
         }
-    }
+    });
 }
 
 /// Memory of the full form.
@@ -129,25 +118,28 @@ pub struct FullScratch {
 }
 
 /// Removes what is dead in one function, as far as the bisect limit allows.
-fn eliminate(code: CodeId, editor: &mut Editor, forms: &FormTable, scratch: &mut FullScratch) {
+fn eliminate(f: &mut FunctionEditor<'_>, scratch: &mut FullScratch) {
     let FullScratch { blocks, dead, unread, needs } = scratch;
-    find_unreachable(&editor.view().function(code), blocks);
-    if !blocks.is_empty() && !editor.delete_blocks(code, blocks, "unreachable block") {
-        return;
+    find_unreachable(&f.view(), blocks);
+    if !blocks.is_empty() {
+        // They count as one change, since they may branch to one another.
+        let offset = f.view().text.body.first;
+        let Some(mut change) = f.change_in_place_at(offset, "unreachable block") else { return };
+        change.delete_blocks(blocks);
+        f.refresh_edges();
     }
-    let function = editor.view().function(code);
+    let (function, forms) = f.view_and_forms();
     needs.find(&function);
     find_unneeded(&function, needs, dead);
     find_unread_results(&function, forms, needs, unread);
-    if editor.delete(code, dead, "feeds nothing that has an effect") < dead.len() {
+    if f.delete_each(dead, "feeds nothing that has an effect") < dead.len() {
         return;
     }
     for &(inst, position) in unread.iter() {
-        if !editor.sink_result(code, inst, position, "nothing reads this one of several results") {
-            return;
-        }
+        let Some(mut change) = f.change_in_place(inst, "nothing reads this one of several results") else { return };
+        change.set_operand(inst, position, Operand::sink());
     }
-    editor.fact_computed(code, Fact::NoDeadCode);
+    f.fact_computed(Fact::NoDeadCode);
 }
 
 /// Blocks without a rank that are still there.

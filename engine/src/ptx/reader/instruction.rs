@@ -3,6 +3,7 @@
 use super::Reader;
 use super::left::LeftReason;
 use crate::diagnostics::Diagnostic;
+use crate::edit::marks_of;
 use crate::forms::{MnemonicId, Operands};
 use crate::ptx::cursor::Cursor;
 use ptxopt_components::form::{FormFlags, Role};
@@ -164,14 +165,4 @@ impl Reader<'_, '_> {
         });
         Ok(())
     }
-}
-
-/// What an instruction's effects mean to the phases that only look at its row.
-fn marks_of(effects: Effects) -> Marks {
-    let mut marks = Marks::empty();
-    marks.set(Marks::KEPT, effects.intersects(Effects::KEEPS));
-    marks.set(Marks::CONTROL, effects.intersects(Effects::CONTROL));
-    marks.set(Marks::CONVERGENT, effects.contains(Effects::CONVERGENT));
-    marks.set(Marks::PINNED, effects.intersects(Effects::PINNED | Effects::ASYNC | Effects::UNKNOWN));
-    marks
 }

@@ -32,9 +32,9 @@ use crate::tables::CodeTables;
 use labels::{Labels, Place};
 use ptxopt_components::anchor::{AnchorKind, TableKind};
 use ptxopt_components::block::{BlockEdges, BlockHead, BlockLabel, BlockOrder};
-use ptxopt_components::code_object::{CodeFlags, CodeSpans, CodeState, CodeText};
+use ptxopt_components::code_object::{CodeFlags, CodeSpans, CodeState, CodeText, Room};
 use ptxopt_components::ids::{BlockId, CodeId, Id, Maybe, Span, VRegId};
-use ptxopt_components::instruction::{InstHead, Marks};
+use ptxopt_components::instruction::Marks;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::types::PackedType;
 use ptxopt_components::vreg::VRegFlags;
@@ -52,7 +52,7 @@ pub struct ReaderScratch {
     operands: Vec<Operand>,
     shape: Vec<u8>,
     nesting: Vec<u8>,
-    block_of_label_count: Vec<BlockId>,
+    blocks_of_label_count: Vec<(BlockId, BlockId)>,
     is_table_named: Vec<bool>,
 }
 
@@ -87,7 +87,7 @@ pub struct Reader<'t, 'a> {
     operands: &'a mut Vec<Operand>,
     shape: &'a mut Vec<u8>,
     nesting: &'a mut Vec<u8>,
-    block_of_label_count: &'a mut Vec<BlockId>,
+    blocks_of_label_count: &'a mut Vec<(BlockId, BlockId)>,
     /// By table of the function, as far as it reaches: whether an operand names it.
     is_table_named: &'a mut Vec<bool>,
 }
@@ -105,7 +105,7 @@ pub fn read(
 ) -> Result<(), Diagnostic> {
     out.clear();
     scratch.scopes.start_batch();
-    let ReaderScratch { scopes, labels, operands, shape, nesting, block_of_label_count, is_table_named } =
+    let ReaderScratch { scopes, labels, operands, shape, nesting, blocks_of_label_count, is_table_named } =
         scratch;
     nesting.clear();
     let cursor = Cursor::new(module.text, 0);
@@ -125,7 +125,7 @@ pub fn read(
         operands,
         shape,
         nesting,
-        block_of_label_count,
+        blocks_of_label_count,
         is_table_named,
     };
     functions.iter().try_for_each(|function| reader.function(function))
@@ -249,25 +249,28 @@ impl Reader<'_, '_> {
             anchors: Span::between(self.first.anchor, out.pools.anchors.len()),
             decls: Span::between(self.first.decl, out.pools.decls.len()),
             tables: Span::between(self.first.table, out.pools.tables.len()),
+            room: Room::default(),
         };
-        let blocks_in = spans.blocks.count + self.controls_in_mid_block();
+        let blocks_in = spans.blocks.count;
         let insts_in = spans.insts.count;
         self.leave_if(self.names_meet());
         let spans = if self.edge_count() > EDGES_MAX { self.without_rows(spans) } else { spans };
         let out = &mut *self.out;
         connect(out, &spans);
-        let mut flags = CodeFlags::SELECTED;
+        let mut flags = CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST;
         flags.set(CodeFlags::ENTRY, function.is_entry);
         flags.set(CodeFlags::LEFT, self.left.is_some());
         out.left.extend(self.left.map(|reason| (CodeId::new(out.code_spans.len()), reason)));
         out.code_spans.push(spans);
-        out.code_states.push(CodeState { flags, inst_epoch: 1, cfg_epoch: 1, progress: 0 });
+        let live_insts = spans.insts.count;
+        out.code_states.push(CodeState { flags, inst_epoch: 1, cfg_epoch: 1, row_epoch: 1, live_insts, progress: 0 });
         out.code_texts.push(CodeText {
             header: function.header,
             body: function.body,
             name: function.name,
             insts_in,
             blocks_in,
+            vregs_in: spans.vregs.count,
         });
     }
 
@@ -311,16 +314,8 @@ impl Reader<'_, '_> {
             anchors: emptied(spans.anchors),
             decls: emptied(spans.decls),
             tables: emptied(spans.tables),
+            room: Room::default(),
         }
-    }
-
-    /// Control-flow instructions with another instruction behind them in their block: where phase 6 will split. A
-    /// block that ends at control flow is what people count, before and after.
-    fn controls_in_mid_block(&self) -> u32 {
-        let heads = &self.out.inst_heads[self.first.inst..];
-        let is_followed =
-            |pair: &&[InstHead]| pair[0].marks.contains(Marks::CONTROL) && pair[0].block == pair[1].block;
-        heads.windows(2).filter(is_followed).count() as u32
     }
 
     /// A branch table that no instruction names is not written, so what only it names is no target.
@@ -339,50 +334,71 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Makes the block rows: the entry, and one for each label that a branch or table names. A label right before
+    /// Makes the block rows and places instructions in them: the entry, one block for each label that a branch or table
+    /// names, and one after each control-flow instruction that is not the last before such a label. A label right before
     /// another leads an empty block, so that a block that was emptied reads back as what it was.
     ///
     /// The entry has no predecessor: where its first instruction is a target, an empty entry stands before it.
     fn number_blocks(&mut self) {
         let out = &mut *self.out;
+        let first_block = self.first.block;
         let push = |out: &mut CodeTables, inst: usize, label: BlockLabel| {
             out.block_heads.push(BlockHead { insts: Span::between(inst, inst), ..BlockHead::default() });
             out.block_edges.push(BlockEdges::default());
             out.block_orders.push(BlockOrder::default());
             out.block_labels.push(label);
+            BlockId::new(out.block_heads.len() - 1 - first_block)
         };
+        let unlabelled = |offset| BlockLabel { name: Maybe::NONE, offset };
         let offset = out.inst_places.get(self.first.inst).map_or(0, |place| place.offset);
-        push(out, 0, BlockLabel { name: Maybe::NONE, offset });
-        self.block_of_label_count.clear();
-        self.block_of_label_count.push(BlockId(0));
-        let mut current = BlockId(0);
-        for label in &self.labels.all {
-            if label.is_target {
-                current = BlockId::new(out.block_heads.len() - self.first.block);
-                let block = BlockLabel { name: Maybe::some(label.written), offset: label.offset };
-                push(out, label.inst as usize, block);
+        let mut current = push(out, 0, unlabelled(offset));
+        self.blocks_of_label_count.clear();
+        self.blocks_of_label_count.push((current, current));
+        let mut labels = self.labels.all.iter().peekable();
+        let mut is_after_control = false;
+        let inst_count = out.inst_heads.len() - self.first.inst;
+        for inst in 0..=inst_count {
+            while let Some(label) = labels.next_if(|label| label.inst as usize == inst) {
+                if label.is_target {
+                    let block = BlockLabel { name: Maybe::some(label.written), offset: label.offset };
+                    current = push(out, inst, block);
+                    is_after_control = false;
+                }
+                self.blocks_of_label_count.push((current, current));
             }
-            self.block_of_label_count.push(current);
+            let Some(&head) = out.inst_heads.get(self.first.inst + inst) else { break };
+            if is_after_control {
+                let offset = out.inst_places[self.first.inst + inst].offset;
+                current = push(out, inst, unlabelled(offset));
+                self.blocks_of_label_count.last_mut().expect("the entry's is there").1 = current;
+            }
+            is_after_control = head.marks.contains(Marks::CONTROL);
+            out.block_heads[first_block + current.index()].insts.count += 1;
         }
     }
 
-    /// Replaces "labels seen so far" by the block, on instructions and anchors, and sizes the blocks.
+    /// Replaces "labels seen so far" by the block, on anchors and instructions.
     fn place_in_blocks(&mut self) {
-        let blocks = &mut self.out.block_heads[self.first.block..];
-        for head in &mut self.out.inst_heads[self.first.inst..] {
-            head.block = self.block_of_label_count[head.block.index()];
-            blocks[head.block.index()].insts.count += 1;
+        let out = &mut *self.out;
+        let heads = &mut out.inst_heads[self.first.inst..];
+        for (at, block) in out.block_heads[self.first.block..].iter().enumerate() {
+            for head in &mut heads[block.insts.range()] {
+                head.block = BlockId::new(at);
+            }
         }
-        for anchor in &mut self.out.pools.anchors[self.first.anchor..] {
-            anchor.block = self.block_of_label_count[anchor.block.index()];
+        for anchor in &mut out.pools.anchors[self.first.anchor..] {
+            let (first, last) = self.blocks_of_label_count[anchor.block.index()];
+            let next = heads.get(anchor.before.index()).map(|head| head.block);
+            // A label may stand between the anchor and the next instruction: then it is at the end of the block before.
+            anchor.block = next.filter(|next| (first..=last).contains(next)).unwrap_or(last);
         }
     }
 
     fn resolve_references(&mut self) {
         let out = &mut *self.out;
         for reference in &self.labels.resolved {
-            // The count just behind the label is the first at which its own block is current.
-            let block = self.block_of_label_count[reference.label as usize + 1];
+            // The count just after the label is the first at which its own block is current.
+            let (block, _) = self.blocks_of_label_count[reference.label as usize + 1];
             match reference.place {
                 Place::Operand { inst, slot } => {
                     let row = self.first.inst + inst as usize;

@@ -1,0 +1,173 @@
+//! The editor: the only way in which phases change code.
+//!
+//! ```text
+//! let mut f = editor.edit(code);                       // slices that end with the function
+//! let Some(mut change) = f.change(inst, "why") else { return };  // one remark, one unit of fuel
+//! let copy = change.insert_before(inst, mov, &[to, from]);
+//! change.set_operand(inst, 1, to);                     // visible at once, def-use kept true
+//! ```
+//!
+//! A [`Change`] is what the bisect limit counts: all that is done with it is one change. Its calls cannot be refused, so a
+//! phase never has to take half of a rewrite back.
+//!
+//! # What an edit costs
+//! Instruction ids are stable while phases run. A function has room after its rows; a new instruction takes the next free
+//! row. A block that gets or loses a row in its middle is *chained*: its rows are linked to one another from then on, and
+//! all other blocks are still walked as slices. Rows are made dense again by [`compact`], and only those of functions that
+//! changed. Blocks are linked in the order of the text while a function is edited, and [settled](settle) when the phase lets
+//! go of it: numbered in that order, with their edges built again.
+//!
+//! # Undo
+//! What is overwritten goes to the [`Journal`], so a phase can be undone for one function.
+
+pub mod compact;
+pub mod function;
+mod graph;
+pub mod journal;
+mod rows;
+mod session;
+mod settle;
+
+#[cfg(test)]
+mod tests;
+
+pub use compact::compact as compact_rows;
+pub use function::{CodeColumns, FunctionRows};
+pub use journal::Journal;
+pub use rows::{accepts, marks_of};
+pub use session::{Change, FunctionEditor, SessionScratch};
+
+use crate::columns::{BlocksMut, CodeObjectsMut, InstsMut, PoolsResource, VRegsMut};
+use crate::facts::Fact;
+use crate::forms::FormTable;
+use crate::fuel::Fuel;
+use crate::log::{Remarks, StepLog};
+use crate::values::def_use::DefUses;
+use crate::view::CodeView;
+use bevy_ecs::prelude::*;
+use bevy_ecs::system::SystemParam;
+use ptxopt_components::code_object::{CodeFlags, Room};
+use ptxopt_components::ids::{CodeId, Id};
+
+/// Room that a function has for every change. A change that may take more asks for it
+/// ([`FunctionEditor::change_with_room`]).
+pub const ROOM_OF_A_CHANGE: Room = Room { insts: 8, blocks: 2, vregs: 8 };
+
+/// Changes the functions of a batch.
+#[derive(SystemParam)]
+pub struct Editor<'w, 's> {
+    codes: CodeObjectsMut<'w, 's>,
+    blocks: BlocksMut<'w, 's>,
+    insts: InstsMut<'w, 's>,
+    vregs: VRegsMut<'w, 's>,
+    pools: ResMut<'w, PoolsResource>,
+    forms: ResMut<'w, FormTable>,
+    fuel: ResMut<'w, Fuel>,
+    remarks: ResMut<'w, Remarks>,
+    log: ResMut<'w, StepLog>,
+    journal: ResMut<'w, Journal>,
+    def_uses: ResMut<'w, DefUses>,
+    scratch: Local<'s, SessionScratch>,
+}
+
+impl Editor<'_, '_> {
+    /// Every column of the batch, to be read.
+    #[must_use]
+    pub fn view(&mut self) -> CodeView<'_> {
+        let (code_states, _, code_spans, code_texts) = self.codes.columns();
+        let (block_heads, block_edges, block_orders, block_labels) = self.blocks.columns();
+        let (inst_heads, inst_operands, inst_links, inst_places) = self.insts.columns();
+        let (vreg_heads, vreg_names) = self.vregs.columns();
+        CodeView {
+            code_spans,
+            code_states,
+            code_texts,
+            block_heads,
+            block_edges,
+            block_orders,
+            block_labels,
+            inst_heads,
+            inst_operands,
+            inst_places,
+            inst_links,
+            vreg_heads,
+            vreg_names,
+            pools: &self.pools.0,
+        }
+    }
+
+    /// Opens a function for reading and changing. It is settled when the editor of it is dropped.
+    pub fn edit(&mut self, code: CodeId) -> FunctionEditor<'_> {
+        let Self { codes, blocks, insts, vregs, pools, forms, fuel, remarks, log, journal, def_uses, scratch } =
+            self;
+        let rows = columns_of(codes, blocks, insts, vregs, pools).function(code);
+        let tools = session::Tools { forms, fuel, remarks, log, journal };
+        let def_use = rows.facts.holds(Fact::DefUse, rows.state).then(|| def_uses.get_mut(code));
+        FunctionEditor::new(rows, tools, def_use, scratch)
+    }
+
+    /// Opens, one after the other, the functions that a phase works on: those that are not passed through and have `flags`.
+    pub fn each(&mut self, flags: CodeFlags, mut work: impl FnMut(FunctionEditor<'_>)) {
+        for code in (0..self.codes.columns().0.len()).map(CodeId::new) {
+            let state = self.codes.columns().0[code.index()];
+            if state.flags.contains(flags) && !state.flags.contains(CodeFlags::LEFT) {
+                work(self.edit(code));
+            }
+        }
+    }
+
+    /// Opens the functions for which `fact` does not hold, so that `compute` computes it.
+    pub fn each_without(&mut self, fact: Fact, mut compute: impl FnMut(&FunctionEditor<'_>)) {
+        self.each(CodeFlags::TERMINATORS_LAST, |mut f| {
+            if !f.fact_holds(fact) {
+                compute(&f);
+                f.fact_computed(fact);
+                f.stats().facts_computed += 1;
+            }
+        });
+    }
+
+    /// Makes the rows of functions dense and puts them in program order, where `wants` says so.
+    ///
+    /// # Panics
+    /// When the step has changed something already: undoing it would take the old ids for the new ones.
+    pub fn compact(&mut self, wants: impl Fn(&compact::Wear) -> bool, scratch: &mut compact::CompactScratch) {
+        let Self { codes, blocks, insts, vregs, pools, journal, .. } = self;
+        assert!(journal.is_empty(), "the step has changed something already");
+        for code in 0..codes.columns().0.len() {
+            let rows = columns_of(codes, blocks, insts, vregs, pools).function(CodeId::new(code));
+            compact_rows(rows, &wants, scratch);
+        }
+    }
+}
+
+/// Every column, to be written.
+pub(crate) fn columns_of<'a>(
+    codes: &'a mut CodeObjectsMut<'_, '_>,
+    blocks: &'a mut BlocksMut<'_, '_>,
+    insts: &'a mut InstsMut<'_, '_>,
+    vregs: &'a mut VRegsMut<'_, '_>,
+    pools: &'a mut PoolsResource,
+) -> CodeColumns<'a> {
+    let (code_states, code_facts, code_spans, code_texts) = codes.columns_to_load();
+    let (block_heads, block_edges, block_orders, block_labels) = blocks.columns_to_load();
+    let (inst_heads, inst_operands, inst_links, inst_places) = insts.columns_to_load();
+    let (vreg_heads, vreg_names) = vregs.columns_to_load();
+    CodeColumns {
+        code_spans,
+        code_states,
+        code_facts,
+        code_texts,
+        block_heads,
+        block_edges,
+        block_orders,
+        block_labels,
+        inst_heads,
+        inst_operands,
+        inst_places,
+        inst_links,
+        vreg_heads,
+        vreg_names,
+        pools: &mut pools.0,
+    }
+}

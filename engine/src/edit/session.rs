@@ -1,0 +1,256 @@
+//! One function while it is edited: what may be read, and the changes that may be begun.
+
+use super::ROOM_OF_A_CHANGE;
+use super::function::FunctionRows;
+use super::journal::Journal;
+use crate::facts::Fact;
+use crate::forms::FormTable;
+use crate::fuel::Fuel;
+use crate::log::{Remark, RemarkKind, Remarks, StepLog, StepStats};
+use crate::values::def_use::DefUse;
+use crate::view::FunctionView;
+use ptxopt_components::code_object::{CodeFlags, CodeState, Room};
+use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, Maybe, Span};
+use std::borrow::Cow;
+
+/// What an editor of a function writes to beside its rows.
+pub(crate) struct Tools<'a> {
+    pub(crate) forms: &'a mut FormTable,
+    pub(crate) fuel: &'a mut Fuel,
+    pub(crate) remarks: &'a mut Remarks,
+    pub(crate) log: &'a mut StepLog,
+    pub(crate) journal: &'a mut Journal,
+}
+
+/// The neighbours of a block in the text. None on both sides for a block that is gone.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TextLinks {
+    pub(super) prev: Maybe<BlockId>,
+    pub(super) next: Maybe<BlockId>,
+}
+
+/// Memory of the function that is being edited.
+#[derive(Default)]
+pub struct SessionScratch {
+    /// By block, once the order of blocks has changed.
+    pub(super) order: Vec<TextLinks>,
+    /// By block: the anchors at its end, as a run of the anchor pool.
+    pub(super) end_anchors: Vec<Span>,
+    /// By instruction as it was when the index was made: its first anchor.
+    pub(super) first_anchor: Vec<Maybe<InstId>>,
+    pub(super) settle: super::settle::SettleScratch,
+}
+
+/// A function that is open for changes.
+pub struct FunctionEditor<'a> {
+    pub(super) rows: FunctionRows<'a>,
+    pub(super) tools: Tools<'a>,
+    /// Kept true, where the fact holds.
+    pub(super) def_use: Option<&'a mut DefUse>,
+    pub(super) scratch: &'a mut SessionScratch,
+    pub(super) is_saved: bool,
+    /// Whether [`SessionScratch::order`] is in use.
+    pub(super) has_order: bool,
+    /// Whether the anchors are indexed.
+    pub(super) has_anchor_index: bool,
+    /// Whether edges are not those of the instructions.
+    pub(super) is_graph_stale: bool,
+}
+
+/// One change: what the bisect limit counts. See the [module](super).
+pub struct Change<'e, 'a> {
+    pub(super) f: &'e mut FunctionEditor<'a>,
+}
+
+impl<'a> FunctionEditor<'a> {
+    pub(crate) fn new(
+        rows: FunctionRows<'a>,
+        tools: Tools<'a>,
+        def_use: Option<&'a mut DefUse>,
+        scratch: &'a mut SessionScratch,
+    ) -> Self {
+        Self {
+            rows,
+            tools,
+            def_use,
+            scratch,
+            is_saved: false,
+            has_order: false,
+            has_anchor_index: false,
+            is_graph_stale: false,
+        }
+    }
+
+    /// The function's number in the batch.
+    #[must_use]
+    pub fn code(&self) -> CodeId {
+        self.rows.code
+    }
+
+    /// State and epochs.
+    #[must_use]
+    pub fn state(&self) -> CodeState {
+        *self.rows.state
+    }
+
+    /// The function as it is now. After a change of the graph its edges are those of before until
+    /// [`FunctionEditor::refresh_edges`] or the end of the edit.
+    #[must_use]
+    pub fn view(&self) -> FunctionView<'_> {
+        self.rows.view()
+    }
+
+    /// The forms.
+    pub fn forms(&mut self) -> &mut FormTable {
+        self.tools.forms
+    }
+
+    /// Function and forms together.
+    #[must_use]
+    pub fn view_and_forms(&self) -> (FunctionView<'_>, &FormTable) {
+        (self.rows.view(), self.tools.forms)
+    }
+
+    /// Who defines and who reads what.
+    ///
+    /// # Panics
+    /// Where [`Fact::DefUse`] did not hold when the function was opened: the phase must need it.
+    #[must_use]
+    pub fn def_use(&self) -> &DefUse {
+        self.def_use.as_deref().expect("the phase does not need the fact of def-use")
+    }
+
+    /// The running step's statistics.
+    pub fn stats(&mut self) -> &mut StepStats {
+        self.tools.log.current()
+    }
+
+    /// Begins a change at an instruction, if the bisect limit allows and the function has room.
+    pub fn change(&mut self, at: InstId, reason: &'static str) -> Option<Change<'_, 'a>> {
+        self.change_with_room(self.rows.places[at.index()].offset, reason, ROOM_OF_A_CHANGE)
+    }
+
+    /// Begins a change at the byte `offset` of the module.
+    pub fn change_at(&mut self, offset: u32, reason: &'static str) -> Option<Change<'_, 'a>> {
+        self.change_with_room(offset, reason, ROOM_OF_A_CHANGE)
+    }
+
+    /// Begins a change that may take as many rows as `room` says. A function without that room is not changed, and the
+    /// step's statistics count it as a limit.
+    pub fn change_with_room(&mut self, offset: u32, reason: &'static str, room: Room) -> Option<Change<'_, 'a>> {
+        let has = self.rows.spans.room;
+        if has.insts < room.insts || has.blocks < room.blocks || has.vregs < room.vregs {
+            self.tools.log.current().limits_hit += 1;
+            self.missed(offset, "the function has no room for another change");
+            return None;
+        }
+        self.begin(offset, reason)
+    }
+
+    /// Begins a change that takes no rows: it deletes, or rewrites in place.
+    pub fn change_in_place(&mut self, at: InstId, reason: &'static str) -> Option<Change<'_, 'a>> {
+        self.begin(self.rows.places[at.index()].offset, reason)
+    }
+
+    /// As [`FunctionEditor::change_in_place`], at the byte `offset` of the module.
+    pub fn change_in_place_at(&mut self, offset: u32, reason: &'static str) -> Option<Change<'_, 'a>> {
+        self.begin(offset, reason)
+    }
+
+    /// Begins a change without which later phases would be wrong: it takes no fuel and makes no remark.
+    pub fn required_change(&mut self) -> Change<'_, 'a> {
+        self.save();
+        self.rows.state.inst_epoch += 1;
+        Change { f: self }
+    }
+
+    fn save(&mut self) {
+        if !std::mem::replace(&mut self.is_saved, true) {
+            self.tools.journal.save_function(&self.rows);
+        }
+    }
+
+    fn begin(&mut self, offset: u32, reason: &'static str) -> Option<Change<'_, 'a>> {
+        if !self.tools.fuel.take() {
+            return None;
+        }
+        self.save();
+        self.rows.state.inst_epoch += 1;
+        self.remark(RemarkKind::Passed, offset, reason.into());
+        Some(Change { f: self })
+    }
+
+    /// Deletes `insts` as far as the bisect limit allows, each as a change of its own; says how many.
+    pub fn delete_each(&mut self, insts: &[InstId], reason: &'static str) -> usize {
+        let mut deleted = 0;
+        for &inst in insts {
+            if !self.rows.heads[inst.index()].is_live() {
+                continue;
+            }
+            let Some(mut change) = self.change_in_place(inst, reason) else { break };
+            change.delete(inst);
+            deleted += 1;
+        }
+        deleted
+    }
+
+    /// Says why a change was not made.
+    pub fn missed(&mut self, offset: u32, reason: &'static str) {
+        self.remark(RemarkKind::Missed, offset, reason.into());
+    }
+
+    /// Says what was found out about the place `offset`.
+    pub fn analysis(&mut self, offset: u32, what: String) {
+        self.remark(RemarkKind::Analysis, offset, what.into());
+    }
+
+    /// Whether remarks are kept: what only remarks need is not computed otherwise.
+    #[must_use]
+    pub fn remarks_are_wanted(&self) -> bool {
+        self.tools.remarks.wanted
+    }
+
+    fn remark(&mut self, kind: RemarkKind, offset: u32, reason: Cow<'static, str>) {
+        let (step, code) = (self.tools.log.step, self.rows.code);
+        self.tools.remarks.push(Remark { kind, step, code, offset, reason });
+    }
+
+    /// Whether `fact` holds for the function.
+    #[must_use]
+    pub fn fact_holds(&self, fact: Fact) -> bool {
+        self.rows.facts.holds(fact, self.rows.state)
+    }
+
+    /// Notes that `fact` holds for the function as it is now, when the edit ends.
+    pub fn fact_computed(&mut self, fact: Fact) {
+        self.rows.facts.computed(fact, self.rows.state);
+    }
+
+    /// Sets and clears state bits.
+    pub fn set_flags(&mut self, flags: CodeFlags, on: bool) {
+        self.rows.state.flags.set(flags, on);
+    }
+
+    /// The next block in the text that is not deleted.
+    #[must_use]
+    pub fn next_in_text(&self, block: BlockId) -> Option<BlockId> {
+        if self.has_order {
+            return self.scratch.order[block.index()].next.get();
+        }
+        let view = self.rows.view();
+        crate::cfg::build::next_living(view.blocks, block)
+    }
+}
+
+impl Drop for FunctionEditor<'_> {
+    fn drop(&mut self) {
+        // A panic is on its way: the function is thrown away.
+        if std::thread::panicking() {
+            return;
+        }
+        self.settle();
+        if self.def_use.is_some() {
+            self.rows.facts.computed(Fact::DefUse, self.rows.state);
+        }
+    }
+}

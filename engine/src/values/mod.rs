@@ -1,0 +1,3 @@
+//! Values: who defines and who reads what.
+
+pub mod def_use;
