@@ -90,7 +90,6 @@ impl CodeFacts {
         let CodeState { inst_epoch, cfg_epoch, row_epoch, .. } = *state;
         self.computed[fact as usize] = Computed { inst_epoch, cfg_epoch, row_epoch };
     }
-
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ pub mod log;
 pub mod names;
 pub mod phase;
 pub mod ptx;
+pub mod room;
 pub mod shard;
 pub mod tables;
 pub mod values;

@@ -273,8 +273,7 @@ impl Plan {
 mod tests {
     use super::*;
 
-    static NOTHING: Phase =
-        Phase { name: "nothing", needs: &[], gives: &[], breaks: &[], required: false, install: |_| {} };
+    static NOTHING: Phase = Phase::NOTHING;
     static HUNGRY: Phase = Phase { name: "hungry", needs: &[Fact::Liveness], ..NOTHING };
 
     static MAKES_LOOPS: Phase = Phase { needs: &[Fact::ControlFlow], gives: &[Fact::Loops], ..NOTHING };

@@ -21,14 +21,15 @@ use crate::phase::{Limits, Plan, Slot, Stage, Step, Verify};
 use crate::ptx::reader::{ReaderScratch, read};
 use crate::ptx::scan::{FunctionText, Module};
 use crate::ptx::writer::{WriterScratch, write_function};
+use crate::room::lay_out;
 use crate::tables::CodeTables;
 use crate::values::def_use::DefUses;
 use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::{LogLevel, ScheduleBuildSettings, ScheduleLabel, SingleThreadedExecutor};
 use bevy_ecs::system::{SystemParam, SystemState};
 use ptxopt_components::block::{BlockEdges, BlockFlags, BlockHead, BlockLabel, BlockOrder};
-use ptxopt_components::code_object::{CodeFlags, CodeSpans, CodeState, CodeText, Room};
-use ptxopt_components::ids::{CodeId, Id, NameId, Span};
+use ptxopt_components::code_object::{CodeFlags, CodeSpans, CodeState, CodeText};
+use ptxopt_components::ids::{CodeId, Id, NameId};
 use ptxopt_components::instruction::{InstHead, InstLinks, InstOperands, InstPlace};
 use ptxopt_components::types::{PackedType, PtxType};
 use ptxopt_components::vreg::{VRegFlags, VRegHead, VRegName};
@@ -312,41 +313,6 @@ impl Shard {
     }
 }
 
-/// Rows that a function of `rows` rows gets beside them: `percent` of those, and some for every one.
-const fn room(rows: u32, percent: u32, least: u32) -> u32 {
-    least + (rows as u64 * percent as u64 / 100) as u32
-}
-
-/// Room that every function gets, for phases that split a block or put a tombstone somewhere.
-const ROOM_LEAST: Room = Room { insts: 16, blocks: 4, vregs: 8 };
-
-/// Gives each function its rows of the columns, with room after them; says how many rows that makes.
-fn lay_out(spans: &[CodeSpans], out: &mut [CodeSpans], percent: u32) -> LiveRows {
-    let mut live = LiveRows { codes: spans.len(), ..LiveRows::default() };
-    let place = |next: &mut usize, span: Span, room: u32| {
-        let placed = Span { first: *next as u32, ..span };
-        *next += span.len() + room as usize;
-        placed
-    };
-    for (from, to) in spans.iter().zip(out) {
-        // An eighth for changes here and there, which no phase announces.
-        let percent = percent + 12;
-        let room = Room {
-            insts: room(from.insts.count, percent, ROOM_LEAST.insts),
-            blocks: room(from.blocks.count, percent, ROOM_LEAST.blocks),
-            vregs: room(from.vregs.count, percent, ROOM_LEAST.vregs),
-        };
-        *to = CodeSpans {
-            insts: place(&mut live.insts, from.insts, room.insts),
-            blocks: place(&mut live.blocks, from.blocks, room.blocks),
-            vregs: place(&mut live.vregs, from.vregs, room.vregs),
-            room,
-            ..*from
-        };
-    }
-    live
-}
-
 /// Copies the staged rows into the columns, growing the pool where it is too small, and moves the pools.
 fn load(
     world: &mut World,
@@ -414,8 +380,7 @@ fn grow_pool(world: &mut World, live: LiveRows) {
     }
     let code = (CodeSpans::default(), CodeState::default(), CodeText::default(), CodeFacts::default());
     let block = (BlockHead::default(), BlockEdges::default(), BlockOrder::default(), BlockLabel::default());
-    let inst =
-        (InstHead::default(), InstOperands::default(), InstLinks::default(), InstPlace::default());
+    let inst = (InstHead::default(), InstOperands::default(), InstLinks::default(), InstPlace::default());
     let vreg = (
         VRegHead::new(PackedType::new(PtxType::B32, 1), VRegFlags::empty()),
         VRegName { prefix: NameId(0), number: 0 },

@@ -11,8 +11,15 @@ use ptxopt_systems::{
 };
 
 /// A step without a system of its own: its verifiers are what it is for.
-static INSPECTION: Phase =
-    Phase { name: "inspection", needs: &[], gives: &[], breaks: &[], required: false, room_percent: 0, install: |_| {} };
+static INSPECTION: Phase = Phase {
+    name: "inspection",
+    needs: &[],
+    gives: &[],
+    breaks: &[],
+    required: false,
+    room_percent: 0,
+    install: |_| {},
+};
 
 /// What computes each fact.
 static ANALYSES: &[&Phase] = &[

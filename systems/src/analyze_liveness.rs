@@ -33,11 +33,7 @@ pub const PHASE: Phase = Phase {
 };
 
 /// Solves the functions of the batch whose sets are not current.
-pub fn run(
-    mut editor: Editor,
-    mut sets: ResMut<LiveSets>,
-    mut scratch: Local<LivenessScratch>,
-) {
+pub fn run(mut editor: Editor, mut sets: ResMut<LiveSets>, mut scratch: Local<LivenessScratch>) {
     editor.each_without(Fact::Liveness, |f| {
         let (function, forms) = f.view_and_forms();
         solve(&function, forms, &mut scratch, sets.of(function.code.index()));

@@ -104,7 +104,9 @@ fn report(
     mut findings_of: impl FnMut(&FunctionView<'_>, &FormTable, &LiveSet) -> Vec<Finding>,
 ) {
     editor.each(CodeFlags::TERMINATORS_LAST, |mut f| {
-        let Some(set) = sets.functions.get(f.code().index()).filter(|_| f.remarks_are_wanted()) else { return };
+        let Some(set) = sets.functions.get(f.code().index()).filter(|_| f.remarks_are_wanted()) else {
+            return;
+        };
         let (function, forms) = f.view_and_forms();
         for (offset, what) in findings_of(&function, forms, set) {
             f.analysis(offset, what);

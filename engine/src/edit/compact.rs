@@ -57,7 +57,11 @@ pub fn compact(mut rows: FunctionRows<'_>, wants: impl Fn(&Wear) -> bool, scratc
     }
     let has_anchors = !rows.spans.anchors.is_empty();
     list(&mut rows, has_anchors, scratch);
-    if wear.is_out_of_order { gather(&mut rows, scratch) } else { slide(&mut rows, scratch) }
+    if wear.is_out_of_order {
+        gather(&mut rows, scratch)
+    } else {
+        slide(&mut rows, scratch)
+    }
     if has_anchors {
         move_anchors(&mut rows, scratch);
     }

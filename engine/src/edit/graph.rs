@@ -15,13 +15,14 @@ use ptxopt_components::operand::{Operand, OperandKind};
 impl Change<'_, '_> {
     /// Deletes a branch: of a guarded one the taken edge goes, of another one its block falls through.
     pub fn delete_branch(&mut self, inst: InstId) {
+        self.f.touch_graph();
         debug_assert!(self.f.rows.heads[inst.index()].marks.contains(Marks::CONTROL));
         self.delete(inst);
-        self.f.touch_graph();
     }
 
     /// Makes a direct branch lead to `to`. What `.uni` promised of the branch before is no longer said.
     pub fn redirect(&mut self, inst: InstId, to: BlockId) {
+        self.f.touch_graph();
         let f = &mut *self.f;
         debug_assert!(f.rows.heads[inst.index()].marks.contains(Marks::CONTROL));
         f.tools.journal.save_head(&f.rows, inst);
@@ -37,29 +38,29 @@ impl Change<'_, '_> {
             f.tools.journal.save_label(&f.rows, to);
             f.rows.labels[to.index()].name = Maybe::some(f.rows.pools.names.fresh_label());
         }
-        f.touch_graph();
     }
 
     /// Lets a guarded branch be taken where it fell through. Its guard must be a predicate.
     pub fn negate_guard(&mut self, inst: InstId) {
+        self.f.touch_graph();
         let guard = self.f.view().guard_of(inst).map(|guard| guard.kind());
         let Some(OperandKind::Predicate { vreg, negated }) = guard else {
             panic!("{inst:?} has no guard to be negated");
         };
         self.set_guard(inst, Some(Operand::predicate(vreg, !negated)));
-        self.f.touch_graph();
     }
 
     /// Takes the guard of a branch away: of a conditional one the edge of the fall-through goes.
     pub fn drop_guard(&mut self, inst: InstId) {
+        self.f.touch_graph();
         debug_assert!(self.f.rows.heads[inst.index()].marks.contains(Marks::CONTROL));
         self.set_guard(inst, None);
-        self.f.touch_graph();
     }
 
     /// Starts a new block after `inst`; gives it. It takes the rows after `inst`, so a block that is split several times
     /// is split from its end.
     pub fn split_after(&mut self, inst: InstId) -> BlockId {
+        self.f.touch_graph();
         let f = &mut *self.f;
         f.index_anchors();
         let block = f.rows.heads[inst.index()].block;
@@ -94,13 +95,13 @@ impl Change<'_, '_> {
         }
         f.link_text(new, Some(block));
         f.move_end_anchors(block, new);
-        f.touch_graph();
         new
     }
 
     /// Lets `block` join the block before it in the text, which must fall through to it and be its only predecessor. Its
     /// label goes.
     pub fn merge(&mut self, block: BlockId) {
+        self.f.touch_graph();
         let f = &mut *self.f;
         f.order_blocks();
         f.index_anchors();
@@ -121,7 +122,9 @@ impl Change<'_, '_> {
             // Nothing joins.
         } else if first.insts.is_empty() {
             f.rows.blocks[into.index()].insts = second.insts;
-            f.rows.blocks[into.index()].flags.set(BlockFlags::CHAINED, second.flags.contains(BlockFlags::CHAINED));
+            f.rows.blocks[into.index()]
+                .flags
+                .set(BlockFlags::CHAINED, second.flags.contains(BlockFlags::CHAINED));
         } else if either.is_empty() && first.insts.end() == second.insts.first as usize {
             f.rows.blocks[into.index()].insts.count += second.insts.count;
         } else {
@@ -133,11 +136,11 @@ impl Change<'_, '_> {
         row.flags |= BlockFlags::DEAD;
         row.insts = Span { count: 0, ..row.insts };
         f.unlink_text(block);
-        f.touch_graph();
     }
 
     /// Puts an empty block before `block`; what fell through to that falls through to the new one.
     pub fn insert_block_before(&mut self, block: BlockId) -> BlockId {
+        self.f.touch_graph();
         let f = &mut *self.f;
         f.order_blocks();
         let before = f.scratch.order[block.index()].prev.get();
@@ -146,12 +149,12 @@ impl Change<'_, '_> {
         let new = f.new_block(offset, BlockHead { insts, ..BlockHead::default() });
         assert!(before.is_some(), "nothing stands before the entry");
         f.link_text(new, before);
-        f.touch_graph();
         new
     }
 
     /// Deletes blocks that nothing else leads to, with everything in them.
     pub fn delete_blocks(&mut self, blocks: &[BlockId]) {
+        self.f.touch_graph();
         self.f.order_blocks();
         for &block in blocks {
             let rows: Vec<InstId> = self.f.view().insts_of(block).collect();
@@ -162,15 +165,16 @@ impl Change<'_, '_> {
             f.rows.state.flags |= CodeFlags::HAS_TOMBSTONES;
             f.unlink_text(block);
         }
-        self.f.touch_graph();
     }
 }
 
 impl FunctionEditor<'_> {
-    /// Notes that edges are no longer those of the instructions.
+    /// Notes, before a change of the graph, that edges will no longer be those of the instructions.
     fn touch_graph(&mut self) {
+        if !std::mem::replace(&mut self.is_graph_stale, true) {
+            self.tools.journal.save_numbering(&self.rows);
+        }
         self.rows.state.cfg_epoch += 1;
-        self.is_graph_stale = true;
     }
 
     /// Builds successors and predecessors again, where a change has made them stale. Cost: blocks and edges.
@@ -197,6 +201,7 @@ impl FunctionEditor<'_> {
         if std::mem::replace(&mut self.has_order, true) {
             return;
         }
+        self.index_anchors();
         let order = &mut self.scratch.order;
         order.clear();
         order.resize(self.rows.spans.blocks.len(), TextLinks::default());

@@ -115,25 +115,21 @@ impl Journal {
         self.entries.push((rows.code, Saved::Label(block, rows.labels[block.index()])));
     }
 
-    /// Saves every block, head, anchor and table target: before blocks are given new ids.
+    /// Saves every block, head, anchor and table target: before the graph changes and blocks are given new ids.
     pub(super) fn save_numbering(&mut self, rows: &FunctionRows<'_>) {
         let (code, spans) = (rows.code, *rows.spans);
         let columns = (0..spans.blocks.len())
             .map(|at| (rows.blocks[at], rows.edges[at], rows.orders[at], rows.labels[at]));
         let blocks = keep(&mut self.blocks, columns);
         let heads = keep(&mut self.heads, rows.heads[..spans.insts.len()].iter().copied());
-        let anchors =
-            keep(&mut self.anchors, rows.pools.anchors[spans.anchors.range()].iter().copied());
+        let anchors = keep(&mut self.anchors, rows.pools.anchors[spans.anchors.range()].iter().copied());
         self.entries.extend([
             (code, Saved::Blocks(blocks)),
             (code, Saved::Heads(heads)),
             (code, Saved::Anchors(spans.anchors.first, anchors)),
         ]);
         for table in &rows.pools.tables[spans.tables.range()] {
-            let targets = keep(
-                &mut self.targets,
-                rows.pools.targets[table.targets.range()].iter().copied(),
-            );
+            let targets = keep(&mut self.targets, rows.pools.targets[table.targets.range()].iter().copied());
             self.entries.push((code, Saved::Targets(table.targets.first, targets)));
         }
     }

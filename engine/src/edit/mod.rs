@@ -98,8 +98,20 @@ impl Editor<'_, '_> {
 
     /// Opens a function for reading and changing. It is settled when the editor of it is dropped.
     pub fn edit(&mut self, code: CodeId) -> FunctionEditor<'_> {
-        let Self { codes, blocks, insts, vregs, pools, forms, fuel, remarks, log, journal, def_uses, scratch } =
-            self;
+        let Self {
+            codes,
+            blocks,
+            insts,
+            vregs,
+            pools,
+            forms,
+            fuel,
+            remarks,
+            log,
+            journal,
+            def_uses,
+            scratch,
+        } = self;
         let rows = columns_of(codes, blocks, insts, vregs, pools).function(code);
         let tools = session::Tools { forms, fuel, remarks, log, journal };
         let def_use = rows.facts.holds(Fact::DefUse, rows.state).then(|| def_uses.get_mut(code));

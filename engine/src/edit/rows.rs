@@ -56,7 +56,13 @@ pub fn accepts(slot: &Slot, operand: Operand) -> bool {
 impl Change<'_, '_> {
     /// Inserts an instruction before `before`, in its block. `operands` are those of the form, and the guard last where
     /// there is one; definition bits and marks follow from the form. It gets the place in the text of `before`.
-    pub fn insert_before(&mut self, before: InstId, form: FormId, operands: &[Operand], guard: Option<Operand>) -> InstId {
+    pub fn insert_before(
+        &mut self,
+        before: InstId,
+        form: FormId,
+        operands: &[Operand],
+        guard: Option<Operand>,
+    ) -> InstId {
         let place = self.f.rows.places[before.index()];
         let block = self.f.rows.heads[before.index()].block;
         let inst = self.new_row(block, form, operands, guard, place);
@@ -65,7 +71,13 @@ impl Change<'_, '_> {
     }
 
     /// Inserts an instruction at the end of a block. It gets the place in the text of the row before it.
-    pub fn insert_at_end(&mut self, block: BlockId, form: FormId, operands: &[Operand], guard: Option<Operand>) -> InstId {
+    pub fn insert_at_end(
+        &mut self,
+        block: BlockId,
+        form: FormId,
+        operands: &[Operand],
+        guard: Option<Operand>,
+    ) -> InstId {
         let last = self.f.rows.rows_of(block).next_back();
         let place = match last {
             Some(last) => self.f.rows.places[last.index()],
@@ -76,7 +88,8 @@ impl Change<'_, '_> {
         inst
     }
 
-    /// Moves an instruction before another one. Both keep their ids.
+    /// Moves an instruction before another one. Both keep their ids. Lines and labels before it stay where they are; a pragma
+    /// that belongs to it goes: it is a hint.
     pub fn move_before(&mut self, inst: InstId, before: InstId) {
         assert_ne!(inst, before, "an instruction cannot stand before itself");
         let block = self.f.rows.heads[before.index()].block;
@@ -174,8 +187,7 @@ impl Change<'_, '_> {
         let ty = PackedType::new(ty, 1);
         let number = id.0 - f.rows.text.vregs_in;
         f.rows.vregs[id.index()] = VRegHead::new(ty, VRegFlags::empty());
-        f.rows.vreg_names[id.index()] =
-            VRegName { prefix: f.rows.pools.names.fresh_prefix(ty), number };
+        f.rows.vreg_names[id.index()] = VRegName { prefix: f.rows.pools.names.fresh_prefix(ty), number };
         if let Some(def_use) = f.def_use.as_deref_mut() {
             def_use.add_vreg();
         }
@@ -256,7 +268,10 @@ impl FunctionEditor<'_> {
         let mut all = Vec::with_capacity(operands.len() + 2);
         for (position, (&operand, slot)) in operands.iter().zip(slots).enumerate() {
             let is_modelled = description.flags.contains(FormFlags::MODELLED);
-            assert!(!is_modelled || accepts(slot, operand), "{inst:?} takes no {operand:?} as operand {position}");
+            assert!(
+                !is_modelled || accepts(slot, operand),
+                "{inst:?} takes no {operand:?} as operand {position}"
+            );
             let is_written = operand.vreg().is_some() && matches!(slot.role, Role::Def | Role::DefUse);
             all.push(if is_written { operand.as_definition(slot.role == Role::DefUse) } else { operand });
         }
@@ -290,7 +305,6 @@ impl FunctionEditor<'_> {
         if head.flags.contains(BlockFlags::CHAINED) {
             return;
         }
-        self.index_anchors();
         self.tools.journal.save_block(&self.rows, block);
         let Span { first, count } = head.insts;
         for inst in first..first + count {
@@ -304,13 +318,14 @@ impl FunctionEditor<'_> {
 
     /// Puts a row that is in no block before `before`, or at the end of `block`.
     pub(super) fn link_before(&mut self, block: BlockId, inst: InstId, before: Option<InstId>) {
+        assert!(block.index() < self.rows.spans.blocks.len(), "{block:?} does not exist");
+        self.index_anchors();
         self.rows.state.flags |= CodeFlags::OUT_OF_ORDER;
         let head = self.rows.blocks[block.index()];
         let is_chained = head.flags.contains(BlockFlags::CHAINED);
         let follows_last = before.is_none() && !is_chained && head.insts.end() == inst.index();
         if head.insts.is_empty() || follows_last {
             // It is alone, or stands right after the last row: no chain is needed.
-            self.index_anchors();
             self.tools.journal.save_block(&self.rows, block);
             let row = &mut self.rows.blocks[block.index()];
             if head.insts.is_empty() {
@@ -343,6 +358,7 @@ impl FunctionEditor<'_> {
     /// Takes a row out of its block. A tombstone stays for the anchors before it.
     fn unlink(&mut self, inst: InstId) {
         let block = self.rows.heads[inst.index()].block;
+        self.index_anchors();
         self.chain(block);
         self.leave_place(inst);
         self.tools.journal.save_block(&self.rows, block);
@@ -412,7 +428,11 @@ impl FunctionEditor<'_> {
                     self.rows.pools.anchors[at].before = Anchor::END;
                 }
                 let end = &mut ends[block.index()];
-                *end = if end.is_empty() { Span::between(at, at + 1) } else { Span::between(end.first as usize, at + 1) };
+                *end = if end.is_empty() {
+                    Span::between(at, at + 1)
+                } else {
+                    Span::between(end.first as usize, at + 1)
+                };
             }
         }
     }

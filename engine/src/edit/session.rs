@@ -137,7 +137,12 @@ impl<'a> FunctionEditor<'a> {
 
     /// Begins a change that may take as many rows as `room` says. A function without that room is not changed, and the
     /// step's statistics count it as a limit.
-    pub fn change_with_room(&mut self, offset: u32, reason: &'static str, room: Room) -> Option<Change<'_, 'a>> {
+    pub fn change_with_room(
+        &mut self,
+        offset: u32,
+        reason: &'static str,
+        room: Room,
+    ) -> Option<Change<'_, 'a>> {
         let has = self.rows.spans.room;
         if has.insts < room.insts || has.blocks < room.blocks || has.vregs < room.vregs {
             self.tools.log.current().limits_hit += 1;

@@ -32,7 +32,6 @@ impl FunctionEditor<'_> {
             return;
         }
         let mut scratch = std::mem::take(&mut self.scratch.settle);
-        self.tools.journal.save_numbering(&self.rows);
         if self.has_order {
             self.renumber(&mut scratch);
         }
@@ -56,10 +55,11 @@ impl FunctionEditor<'_> {
         self.number(scratch);
         let is_same = scratch.old_of.len() == count
             && scratch.old_of.iter().enumerate().all(|(new, old)| old.index() == new);
+        // The rows of a block that was split are in another one, whatever the numbers.
+        self.move_anchors(scratch);
         if is_same {
             return;
         }
-        self.move_anchors(scratch);
         self.move_blocks(scratch);
         self.move_instructions(scratch);
         self.move_tables(scratch);
@@ -122,7 +122,8 @@ impl FunctionEditor<'_> {
             };
             let moved = if let Some(block) = new_of[home.index()].get() {
                 Anchor { block, ..anchor }
-            } else if anchor.kind == AnchorKind::BlockPragma {
+            } else if matches!(anchor.kind, AnchorKind::BlockPragma | AnchorKind::InstPragma) {
+                // What it belonged to is gone.
                 continue;
             } else {
                 match next_of[home.index()].get() {
@@ -176,7 +177,9 @@ impl FunctionEditor<'_> {
     fn move_instructions(&mut self, scratch: &SettleScratch) {
         let new_of = &scratch.new_of;
         let target = |block: BlockId| {
-            new_of[block.index()].get().unwrap_or_else(|| panic!("something branches to {block:?}, which is gone"))
+            new_of[block.index()]
+                .get()
+                .unwrap_or_else(|| panic!("something branches to {block:?}, which is gone"))
         };
         for row in 0..self.rows.spans.insts.len() {
             let head = &mut self.rows.heads[row];
@@ -214,8 +217,10 @@ impl FunctionEditor<'_> {
                 }
             }
         }
-        debug_assert!(self.rows.blocks[..scratch.old_of.len()]
-            .iter()
-            .all(|head| !head.flags.contains(BlockFlags::DEAD)));
+        debug_assert!(
+            self.rows.blocks[..scratch.old_of.len()]
+                .iter()
+                .all(|head| !head.flags.contains(BlockFlags::DEAD))
+        );
     }
 }

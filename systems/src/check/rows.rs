@@ -151,7 +151,11 @@ fn verify_blocks(function: &FunctionView<'_>) -> Verdict {
         for inst in function.all_rows_of(block) {
             let head = &function.heads[inst.index()];
             if head.block != block {
-                return wrong_at(block, inst.index(), format_args!("its row says that it lies in {:?}", head.block));
+                return wrong_at(
+                    block,
+                    inst.index(),
+                    format_args!("its row says that it lies in {:?}", head.block),
+                );
             }
             if is_dead && head.is_live() {
                 return wrong_at(block, inst.index(), "it is live in a dead block");
@@ -268,7 +272,8 @@ fn verify_anchors(function: &FunctionView<'_>) -> Verdict {
             while anchors.next_if(|(_, anchor)| (anchor.block, anchor.before) == (block, inst)).is_some() {}
         }
         let is_end = |before: InstId| {
-            before == Anchor::END || (!head.flags.contains(BlockFlags::CHAINED) && before.index() == head.insts.end())
+            before == Anchor::END
+                || (!head.flags.contains(BlockFlags::CHAINED) && before.index() == head.insts.end())
         };
         while anchors.next_if(|(_, anchor)| anchor.block == block && is_end(anchor.before)).is_some() {}
     }

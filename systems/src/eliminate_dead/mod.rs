@@ -136,7 +136,9 @@ fn eliminate(f: &mut FunctionEditor<'_>, scratch: &mut FullScratch) {
         return;
     }
     for &(inst, position) in unread.iter() {
-        let Some(mut change) = f.change_in_place(inst, "nothing reads this one of several results") else { return };
+        let Some(mut change) = f.change_in_place(inst, "nothing reads this one of several results") else {
+            return;
+        };
         change.set_operand(inst, position, Operand::sink());
     }
     f.fact_computed(Fact::NoDeadCode);

@@ -263,7 +263,14 @@ impl Reader<'_, '_> {
         out.left.extend(self.left.map(|reason| (CodeId::new(out.code_spans.len()), reason)));
         out.code_spans.push(spans);
         let live_insts = spans.insts.count;
-        out.code_states.push(CodeState { flags, inst_epoch: 1, cfg_epoch: 1, row_epoch: 1, live_insts, progress: 0 });
+        out.code_states.push(CodeState {
+            flags,
+            inst_epoch: 1,
+            cfg_epoch: 1,
+            row_epoch: 1,
+            live_insts,
+            progress: 0,
+        });
         out.code_texts.push(CodeText {
             header: function.header,
             body: function.body,

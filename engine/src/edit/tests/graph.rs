@@ -1,0 +1,125 @@
+//! Blocks and edges.
+
+use super::*;
+
+#[test]
+fn a_block_is_split_from_its_end() {
+    let mut bench = Bench::of("L: mov.u32 %r1, 1; add.u32 %r2, %r1, 1; sub.u32 %r3, %r2, 1; bra L;");
+    let mut f = bench.edit();
+    let (mov, add) = (nth(&f.view(), 0), nth(&f.view(), 1));
+    let mut change = f.change(mov, "test").unwrap();
+    change.split_after(add);
+    change.split_after(mov);
+    drop(f);
+    bench.assert_is_whole();
+    assert_eq!(bench.listing(), ["-> 1", "L: mov.u32 -> 2", "add.u32 -> 3", "sub.u32 bra -> 1"]);
+}
+
+#[test]
+fn a_chained_block_is_split_and_merged() {
+    let mut bench = Bench::of("mov.u32 %r1, 1; add.u32 %r2, %r1, 1; sub.u32 %r3, %r2, 1; ret;");
+    let not = bench.form("not.b32", b"#,#");
+    let r1 = bench.vreg("%r", 1);
+    bench.analyze();
+    let mut f = bench.edit();
+    let add = nth(&f.view(), 1);
+    let mut change = f.change(add, "test").unwrap();
+    let inserted = change.insert_before(add, not, &[Operand::register(r1), Operand::register(r1)], None);
+    let second = change.split_after(inserted);
+    assert_eq!(f.view().insts_of(second).count(), 3);
+    f.refresh_edges();
+    assert_eq!(f.view().succs(BlockId(0)), [second]);
+    f.change(add, "test").unwrap().merge(second);
+    drop(f);
+    bench.assert_is_whole();
+    assert_eq!(bench.listing(), ["mov.u32 not.b32 add.u32 sub.u32 ret ->"]);
+}
+
+#[test]
+fn redirected_branches_lose_their_promise_and_give_a_label() {
+    let mut bench = Bench::of("@%p1 bra.uni L; mov.u32 %r1, 1; @%p2 bra L; ret; L: ret;");
+    let mut f = bench.edit();
+    let first = nth(&f.view(), 0);
+    f.change(first, "test").unwrap().redirect(first, BlockId(2));
+    drop(f);
+    bench.assert_is_whole();
+    assert_eq!(bench.code()[0], "@%p1 bra $L__ptxopt_0;");
+    assert_eq!(bench.listing()[2], "$L__ptxopt_0: ret ->");
+}
+
+#[test]
+fn guards_turn_around_and_go() {
+    let mut bench = Bench::of("@%p1 bra L; @!%p2 bra L; mov.u32 %r1, 1; L: ret;");
+    bench.analyze();
+    let mut f = bench.edit();
+    let (first, second) = (nth(&f.view(), 0), nth(&f.view(), 1));
+    f.change(first, "test").unwrap().negate_guard(first);
+    f.change(second, "test").unwrap().drop_guard(second);
+    drop(f);
+    bench.assert_is_whole();
+    assert_eq!(bench.code()[..2], ["@!%p1 bra L;", "bra L;"]);
+    assert_eq!(bench.listing()[1], "bra -> 3");
+}
+
+#[test]
+fn lines_of_dead_blocks_move_on() {
+    let mut bench = Bench::of(
+        "bra L; .loc 1 1 0\nM: .loc 1 2 0\nmov.u32 %r1, 1; .loc 1 3 0\nbra M; .pragma \"nounroll\"; .loc 1 4 0\nL: .loc 1 5 0\nret;",
+    );
+    let mut f = bench.edit();
+    let dead: Vec<BlockId> = vec![BlockId(1)];
+    f.change_at(0, "test").unwrap().delete_blocks(&dead);
+    drop(f);
+    bench.assert_is_whole();
+    let lines: Vec<String> = bench.code().into_iter().filter(|line| line.starts_with(".loc")).collect();
+    assert_eq!(lines, [".loc 1 1 0", ".loc 1 2 0", ".loc 1 3 0", ".loc 1 4 0", ".loc 1 5 0"]);
+    assert!(!bench.code().contains(&".pragma \"nounroll\";".to_owned()), "it belonged to the dead block");
+    bench.compact();
+    bench.assert_is_whole();
+    assert_eq!(bench.code().iter().filter(|line| line.starts_with(".loc")).count(), 5);
+}
+
+#[test]
+fn lines_at_the_end_of_a_block_stay_there_when_another_joins() {
+    let mut bench =
+        Bench::of("mov.u32 %r1, 1; .loc 1 1 0\nL: .loc 1 2 0\nadd.u32 %r2, %r1, 1; .loc 1 3 0\n@%p1 bra L;");
+    let mut f = bench.edit();
+    let branch = nth(&f.view(), 2);
+    let mut change = f.change(branch, "test").unwrap();
+    change.delete_branch(branch);
+    change.merge(BlockId(1));
+    drop(f);
+    bench.assert_is_whole();
+    let expected = ["mov.u32 %r1, 1;", ".loc 1 1 0", ".loc 1 2 0", "add.u32 %r2, %r1, 1;", ".loc 1 3 0"];
+    assert_eq!(bench.code(), expected);
+    bench.compact();
+    assert_eq!(bench.code(), expected);
+}
+
+#[test]
+fn a_block_put_before_another_takes_what_fell_through() {
+    let mut bench = Bench::of("mov.u32 %r1, 1; L: add.u32 %r1, %r1, 1; @%p1 bra L; ret;");
+    let mut f = bench.edit();
+    let branch = nth(&f.view(), 2);
+    let mut change = f.change(branch, "test").unwrap();
+    let new = change.insert_block_before(BlockId(1));
+    let jump = f.next_in_text(BlockId(0));
+    assert_eq!(jump, Some(new));
+    drop(f);
+    bench.assert_is_whole();
+    assert_eq!(bench.listing(), ["mov.u32 -> 1", "-> 2", "L: add.u32 @bra -> 2 3", "ret ->"]);
+}
+
+#[test]
+fn tables_follow_their_blocks() {
+    let mut bench = Bench::of("T: .branchtargets A, B; brx.idx %r1, T; A: mov.u32 %r2, 1; B: ret;");
+    let mut f = bench.edit();
+    let mov = nth(&f.view(), 1);
+    f.change(mov, "test").unwrap().insert_block_before(BlockId(1));
+    drop(f);
+    bench.assert_is_whole();
+    assert_eq!(bench.listing(), ["brx.idx -> 2 3", "-> 2", "A: mov.u32 -> 3", "B: ret ->"]);
+    assert!(bench.undo());
+    bench.assert_is_whole();
+    assert_eq!(bench.listing(), ["brx.idx -> 1 2", "A: mov.u32 -> 2", "B: ret ->"]);
+}

@@ -1,0 +1,248 @@
+//! Instructions, operands and registers.
+
+use super::*;
+
+const BODY: &str = "mov.u32 %r1, 1; add.u32 %r2, %r1, %r1; st.global.u32 [%rd1], %r2; ret;";
+
+/// `#,#,#`: three operands.
+const THREE: &[u8] = b"#,#,#";
+
+fn add(bench: &mut Bench) -> (FormId, [Operand; 3]) {
+    let form = bench.form("add.u32", THREE);
+    let (r1, r2) = (bench.vreg("%r", 1), bench.vreg("%r", 2));
+    (form, [Operand::register(r2), Operand::register(r1), Operand::int(7)])
+}
+
+#[test]
+fn an_insertion_is_visible_at_once_and_keeps_ids() {
+    let mut bench = Bench::of(BODY);
+    let (form, operands) = add(&mut bench);
+    bench.analyze();
+    let mut f = bench.edit();
+    let store = nth(&f.view(), 2);
+    let inserted = f.change(store, "test").unwrap().insert_before(store, form, &operands, None);
+    let order: Vec<InstId> = f.view().insts_of(BlockId(0)).collect();
+    assert_eq!(order, [InstId(0), InstId(1), inserted, InstId(2), InstId(3)]);
+    assert!(f.view().operands_of(inserted)[0].is_definition(), "the form says so");
+    drop(f);
+    bench.assert_is_whole();
+    assert_eq!(
+        bench.code(),
+        [
+            "mov.u32 %r1, 1;",
+            "add.u32 %r2, %r1, %r1;",
+            "add.u32 %r2, %r1, 7;",
+            "st.global.u32 [%rd1], %r2;",
+            "ret;"
+        ]
+    );
+    bench.compact();
+    bench.assert_is_whole();
+    assert_eq!(bench.view().insts_of(BlockId(0)).collect::<Vec<_>>(), (0..5).map(InstId).collect::<Vec<_>>());
+    assert_eq!(bench.code()[2], "add.u32 %r2, %r1, 7;");
+}
+
+#[test]
+fn the_first_and_the_last_place_of_a_block_take_instructions() {
+    let mut bench = Bench::of("add.u32 %r2, %r1, 1; @%p1 bra L; L: ret;");
+    let (form, operands) = add(&mut bench);
+    let mut f = bench.edit();
+    let first = nth(&f.view(), 0);
+    let mut change = f.change(first, "test").unwrap();
+    let before = change.insert_before(first, form, &operands, None);
+    change.insert_before(before, form, &operands, None);
+    change.insert_at_end(BlockId(1), form, &operands, None);
+    drop(f);
+    bench.assert_is_whole();
+    assert_eq!(bench.listing(), ["add.u32 add.u32 add.u32 @bra -> 1 1", "L: ret add.u32 ->"]);
+}
+
+#[test]
+fn a_moved_instruction_leaves_its_line_where_it_was() {
+    let mut bench =
+        Bench::of(".loc 1 1 0\nmov.u32 %r1, 1;\n.loc 1 2 0\nadd.u32 %r2, %r1, %r1;\n.loc 1 3 0\nret;");
+    let mut f = bench.edit();
+    let (mov, add) = (nth(&f.view(), 0), nth(&f.view(), 1));
+    f.change(add, "test").unwrap().move_before(add, mov);
+    drop(f);
+    bench.assert_is_whole();
+    let expected =
+        ["add.u32 %r2, %r1, %r1;", ".loc 1 1 0", "mov.u32 %r1, 1;", ".loc 1 2 0", ".loc 1 3 0", "ret;"];
+    // What stands before the place to which it moves belongs to the instruction there.
+    let mut with_line = expected.to_vec();
+    with_line.swap(0, 0);
+    assert_eq!(bench.code(), with_line);
+    bench.compact();
+    bench.assert_is_whole();
+    assert_eq!(bench.code(), with_line);
+}
+
+#[test]
+fn an_instruction_moves_into_another_block() {
+    let mut bench = Bench::of("mov.u32 %r1, 1; @%p1 bra L; add.u32 %r2, %r1, %r1; L: ret;");
+    bench.analyze();
+    let mut f = bench.edit();
+    let (branch, add) = (nth(&f.view(), 1), nth(&f.view(), 2));
+    f.change(add, "hoist").unwrap().move_before(add, branch);
+    assert_eq!(f.view().heads[add.index()].block, BlockId(0));
+    drop(f);
+    bench.assert_is_whole();
+    assert_eq!(bench.listing(), ["mov.u32 add.u32 @bra -> 2 1", "-> 2", "L: ret ->"]);
+    let mut f = bench.edit();
+    f.change(add, "sink").unwrap().move_to_end(add, BlockId(1));
+    drop(f);
+    bench.assert_is_whole();
+    assert_eq!(bench.listing(), ["mov.u32 @bra -> 2 1", "add.u32 -> 2", "L: ret ->"]);
+}
+
+#[test]
+fn operands_change_where_the_slot_takes_them() {
+    let mut bench = Bench::of(BODY);
+    let r2 = bench.vreg("%r", 2);
+    bench.analyze();
+    let mut f = bench.edit();
+    let add = nth(&f.view(), 1);
+    f.change(add, "test").unwrap().set_operand(add, 2, Operand::int(5));
+    assert_eq!(f.def_use().uses(r2).count(), 1);
+    f.change(add, "test").unwrap().set_operand(add, 1, Operand::register(r2));
+    assert_eq!(f.def_use().uses(r2).count(), 2);
+    drop(f);
+    bench.assert_is_whole();
+    assert_eq!(bench.code()[1], "add.u32 %r2, %r2, 5;");
+}
+
+#[test]
+#[should_panic(expected = "takes no")]
+fn an_address_takes_no_sink_for_a_result() {
+    let mut bench = Bench::of(BODY);
+    let mut f = bench.edit();
+    let add = nth(&f.view(), 1);
+    f.change(add, "test").unwrap().set_operand(add, 0, Operand::sink());
+}
+
+#[test]
+fn uses_are_replaced_all_or_none() {
+    let mut bench = Bench::of(
+        "mov.u32 %r1, 1; add.u32 %r2, %r1, %r1; ld.global.u32 %r3, [%r1+4]; setp.eq.u32 %p1, %r1, 0; @%p1 ret; ret;",
+    );
+    let (r1, r4) = (bench.vreg("%r", 1), bench.vreg("%r", 3));
+    bench.analyze();
+    let mut f = bench.edit();
+    let mov = nth(&f.view(), 0);
+    let mut change = f.change(mov, "test").unwrap();
+    assert!(
+        !change.replace_uses(r1, Operand::int(9)),
+        "an address with an offset takes no literal for its register"
+    );
+    assert!(change.replace_uses(r1, Operand::register(r4)));
+    assert_eq!(f.def_use().use_count(r1), 0);
+    drop(f);
+    bench.assert_is_whole();
+    assert_eq!(
+        bench.code()[1..4],
+        ["add.u32 %r2, %r3, %r3;", "ld.global.u32 %r3, [%r3+4];", "setp.eq.u32 %p1, %r3, 0;"]
+    );
+}
+
+#[test]
+fn new_registers_are_declared_by_type_and_literals_keep_their_bits() {
+    let mut bench = Bench::of(BODY);
+    let form = bench.form("mov.f64", b"#,#");
+    let wide = bench.form("mov.u64", b"#,#");
+    bench.analyze();
+    let mut f = bench.edit();
+    let store = nth(&f.view(), 2);
+    let mut change = f.change(store, "test").unwrap();
+    let (a, b) = (change.new_vreg(PtxType::F64), change.new_vreg(PtxType::B64));
+    let one = change.constant(1f64.to_bits(), PtxType::F64);
+    let big = change.constant(u64::MAX - 1, PtxType::U64);
+    let huge = change.constant(1 << 40, PtxType::S64);
+    change.insert_before(store, form, &[Operand::register(a), one], None);
+    change.insert_before(store, wide, &[Operand::register(b), big], None);
+    change.insert_before(store, wide, &[Operand::register(b), huge], None);
+    drop(f);
+    bench.assert_is_whole();
+    let written = bench.written();
+    assert!(written.contains(&".reg .f64 %opt0f64_<1>;".to_owned()), "{written:?}");
+    assert!(written.contains(&".reg .b64 %opt0b64_<2>;".to_owned()), "{written:?}");
+    assert!(written.contains(&"mov.f64 %opt0f64_0, 0d3FF0000000000000;".to_owned()), "{written:?}");
+    assert!(written.contains(&"mov.u64 %opt0b64_1, -2;".to_owned()), "{written:?}");
+    assert!(written.contains(&"mov.u64 %opt0b64_1, 1099511627776;".to_owned()), "{written:?}");
+}
+
+#[test]
+fn a_form_changes_with_its_operands_and_keeps_the_guard() {
+    let mut bench = Bench::of("@!%p1 add.u32 %r2, %r1, %r1; ret;");
+    let mov = bench.form("mov.u32", b"#,#");
+    let (r1, r2) = (bench.vreg("%r", 1), bench.vreg("%r", 2));
+    bench.analyze();
+    let mut f = bench.edit();
+    let add = nth(&f.view(), 0);
+    f.change(add, "test").unwrap().set_form(add, mov, &[Operand::register(r2), Operand::register(r1)]);
+    drop(f);
+    bench.assert_is_whole();
+    assert_eq!(bench.code()[0], "@!%p1 mov.u32 %r2, %r1;");
+}
+
+#[test]
+fn fuel_counts_changes_and_not_calls() {
+    let mut bench = Bench::of(BODY);
+    bench.fuel = Fuel::new(Some(2));
+    let (form, operands) = add(&mut bench);
+    let mut f = bench.edit();
+    let store = nth(&f.view(), 2);
+    for _ in 0..2 {
+        let mut change = f.change(store, "test").unwrap();
+        change.insert_before(store, form, &operands, None);
+        change.insert_before(store, form, &operands, None);
+    }
+    assert!(f.change(store, "test").is_none());
+    assert!(f.change_in_place(store, "test").is_none());
+    drop(f);
+    assert_eq!(bench.fuel.taken(), 2);
+    assert_eq!(bench.remarks.all.len(), 2);
+}
+
+#[test]
+fn a_function_without_room_is_not_changed() {
+    let mut bench = Bench::of(BODY);
+    bench.tables.code_spans[0].room.insts = 7;
+    let mut f = bench.edit();
+    let store = nth(&f.view(), 2);
+    assert!(f.change(store, "test").is_none());
+    assert_eq!(f.stats().limits_hit, 1);
+    assert!(f.change_in_place(store, "test").is_some());
+    drop(f);
+    assert_eq!(bench.fuel.taken(), 1);
+}
+
+#[test]
+fn undoing_brings_everything_back() {
+    let mut bench = Bench::of(
+        ".loc 1 1 0\nmov.u32 %r1, 1; @%p1 bra L; .loc 1 2 0\nadd.u32 %r2, %r1, %r1; \
+         st.global.v4.u32 [%rd1], {%r1, %r2, %r1, %r2}; .loc 1 3 0\nL: @%p2 bra M; add.u32 %r3, %r2, 1; M: ret;",
+    );
+    bench.analyze();
+    let before = (bench.written(), bench.listing());
+    let epochs = bench.tables.code_states[0];
+    let mut f = bench.edit();
+    let (mov, add, store) = (nth(&f.view(), 0), nth(&f.view(), 2), nth(&f.view(), 3));
+    let mut change = f.change(add, "test").unwrap();
+    change.move_before(add, mov);
+    change.set_operand(store, 2, Operand::int(3));
+    change.delete(mov);
+    change.new_vreg(PtxType::B32);
+    let split = change.split_after(store);
+    change.insert_block_before(split);
+    let last = nth(&f.view(), 3);
+    f.change(last, "test").unwrap().redirect(last, split);
+    drop(f);
+    bench.assert_is_whole();
+    assert_ne!((bench.written(), bench.listing()), before);
+    assert!(bench.undo());
+    assert_eq!((bench.written(), bench.listing()), before);
+    bench.assert_is_whole();
+    let after = bench.tables.code_states[0];
+    assert!(after.inst_epoch > epochs.inst_epoch && after.cfg_epoch > epochs.cfg_epoch, "epochs never fall");
+    assert!(!bench.undo(), "there is nothing more to undo");
+}
