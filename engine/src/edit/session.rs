@@ -62,6 +62,14 @@ pub struct Change<'e, 'a> {
     pub(super) f: &'e mut FunctionEditor<'a>,
 }
 
+impl Change<'_, '_> {
+    /// The function as it is now.
+    #[must_use]
+    pub fn function(&self) -> FunctionView<'_> {
+        self.f.view()
+    }
+}
+
 impl<'a> FunctionEditor<'a> {
     pub(crate) fn new(
         rows: FunctionRows<'a>,

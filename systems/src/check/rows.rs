@@ -314,7 +314,7 @@ mod tests {
     use crate::check::testing::{Built, kernel};
     use ptxopt_components::block::BlockLabel;
     use ptxopt_components::ids::{InstId, LiteralId, Maybe, TableId};
-    use ptxopt_components::instruction::Marks;
+    use ptxopt_components::instruction::{InstLinks, Marks};
 
     /// Three blocks: 0 with i0 to i3, 1 (`L`) with i4 and i5, 2 (`M`) with i6.
     fn built() -> Built {
@@ -352,21 +352,59 @@ mod tests {
     fn functions_tile_the_batch() {
         reports("instruction rows start at", |built| built.tables.code_spans[0].insts.first = 1);
         reports("block rows, and the functions have", |built| built.tables.code_spans[0].blocks.count -= 1);
-        reports("anchor rows, and the functions have", |built| built.tables.code_spans[0].anchors.count -= 1);
+        reports("its anchors are not its own", |built| built.tables.code_spans[0].anchors.count += 1);
     }
 
     #[test]
-    fn blocks_tile_the_rows() {
-        reports("bix1: its rows start at i5, not at i4", |built| built.tables.block_heads[1].insts.first = 5);
-        reports("bix2: its rows start at i6, not at i5", |built| built.tables.block_heads[1].insts.count = 1);
-        reports("7 instruction rows, and the blocks have 6", |built| {
-            built.tables.block_heads[2].insts.count = 0
+    fn live_rows_lie_in_the_block_that_they_name() {
+        reports("7 instruction rows are live, and the blocks have 6", |built| {
+            built.tables.block_heads[1].insts.first = 5;
+            built.tables.block_heads[1].insts.count = 1;
         });
-        reports("7 instruction rows, and the blocks have 9", |built| {
+        reports("bix1 i3: its row says that it lies in bix0", |built| {
+            built.tables.block_heads[1].insts.first = 3;
+            built.tables.code_states[0].flags |= CodeFlags::OUT_OF_ORDER;
+        });
+        reports("bix1: its rows are not in program order", |built| {
+            built.tables.block_heads[1].insts.first = 3;
+        });
+        reports("bix2: its rows end at i9, past the last", |built| {
             built.tables.block_heads[2].insts.count = 3
         });
         reports("bix1 i5: its row says that it lies in bix2", |built| {
             built.tables.inst_heads[5].block = BlockId(2);
+        });
+        reports("7 instruction rows are live, not 8", |built| built.tables.code_states[0].live_insts = 8);
+    }
+
+    /// Chains block 1: i4 and i5.
+    fn chained(built: &mut Built) {
+        built.tables.make_room(0);
+        built.tables.block_heads[1].flags |= BlockFlags::CHAINED;
+        for (inst, other) in [(4, 5), (5, 4)] {
+            built.tables.inst_links[inst] = InstLinks { prev: InstId(other), next: InstId(other) };
+        }
+        built.tables.code_states[0].flags |= CodeFlags::OUT_OF_ORDER;
+    }
+
+    #[test]
+    fn chains_are_rings() {
+        let mut whole = built();
+        chained(&mut whole);
+        assert_eq!(verdict(&whole), Ok(()));
+        let breaks = |message: &str, damage: fn(&mut Built)| {
+            reports(message, |built| {
+                chained(built);
+                damage(built);
+            });
+        };
+        breaks("bix1 i5: its chain is not the same backward", |built| {
+            built.tables.inst_links[5].next = InstId(6);
+        });
+        breaks("bix1: its chain has more than 1 rows", |built| built.tables.block_heads[1].insts.count = 1);
+        breaks("its chain leads past the rows", |built| built.tables.block_heads[1].insts.first = 99);
+        breaks("and OUT_OF_ORDER is not set", |built| {
+            built.tables.code_states[0].flags -= CodeFlags::OUT_OF_ORDER;
         });
     }
 
@@ -436,11 +474,14 @@ mod tests {
 
     #[test]
     fn anchors_are_in_order_and_in_their_block() {
-        reports("stands behind one at", |built| built.tables.pools.anchors.swap(0, 1));
-        reports("bix1 i7: anchor 1 lies outside its block", |built| {
+        reports("bix0 i0: anchor 1 is out of order", |built| built.tables.pools.anchors.swap(0, 1));
+        reports("bix1 i7: anchor 1 is out of order, or outside its block", |built| {
             built.tables.pools.anchors[1].before = InstId(7);
         });
-        reports("lies outside its block", |built| built.tables.pools.anchors[1].block = BlockId(9));
+        reports("outside its block", |built| built.tables.pools.anchors[1].block = BlockId(9));
+        let mut at_the_end = built();
+        at_the_end.tables.pools.anchors[1].before = Anchor::END;
+        assert_eq!(verdict(&at_the_end), Ok(()));
     }
 
     #[test]

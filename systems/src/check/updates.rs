@@ -1,9 +1,10 @@
 //! Random updates of the flow graph: after each, every fact is what a rebuild from nothing gives.
 
 use super::ALL;
-use crate::{analyze_control_flow, loops, post_dominators, split_at_control_flow};
+use crate::{analyze_control_flow, loops, post_dominators, split_at_control_flow, sweep};
 use bevy_ecs::prelude::*;
 use ptxopt_components::block::{BlockFlags, BlockHead, BlockOrder};
+use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::operand::OperandKind;
@@ -15,9 +16,8 @@ use ptxopt_engine::cfg::post_dominators::{
     PostDominatorScratch, PostDominatorTrees, PostDominators, find_post_dominators,
 };
 use ptxopt_engine::columns::Code;
-use ptxopt_engine::edit::{Editor, Place};
+use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::facts::Fact;
-use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::log::Dumps;
 use ptxopt_engine::phase::{Limits, Phase, Plan, Step, Verify};
 use ptxopt_engine::ptx::scan::Module;
@@ -87,66 +87,54 @@ fn may_join(function: &FunctionView<'_>, block: BlockId) -> bool {
     falls && function.preds(block) == [before]
 }
 
-fn update(mut editor: Editor, mut forms: ResMut<FormTable>, mut random: Local<Random>) {
-    for code in 0..editor.code_count() {
-        let view = editor.view().function(Id::new(code));
-        let (code, blocks) = (view.code, view.blocks.len());
-        let dead: Vec<BlockId> = view
-            .block_ids()
-            .filter(|block| !view.orders[block.index()].is_reachable())
-            .filter(|block| !view.blocks[block.index()].flags.contains(BlockFlags::DEAD))
-            .collect();
-        let joining: Vec<BlockId> =
-            view.block_ids().filter(|&block| may_join(&view, block) && random.below(4) == 0).collect();
-        let is_target = |block: &BlockId| {
-            !joining.contains(block)
-                && block.0 > 0
-                && !view.blocks[block.index()].flags.contains(BlockFlags::DEAD)
-        };
-        let targets: Vec<BlockId> = view.block_ids().filter(is_target).collect();
-        let branches: Vec<(BlockId, InstId, bool)> = view
-            .block_ids()
-            .filter_map(|block| {
-                let inst = branch_of(&view, block)?;
-                Some((block, inst, view.guard_of(inst).is_some()))
-            })
-            .collect();
-        // An instruction in the middle of a block, at which it may be split.
-        let middle: Vec<(BlockId, InstId)> = view
-            .block_ids()
-            .filter_map(|block| Some((block, view.insts_of(block).nth(1)?)))
-            .filter(|(_, inst)| inst.0 > 0)
-            .collect();
-        if random.below(4) == 0 {
-            editor.delete_blocks(code, &dead, "random");
-            continue;
-        }
-        for &block in &joining {
-            editor.change_graph(code, 0, "random").expect("there is fuel").merge(block);
-        }
-        let new_before = targets.get(random.below(blocks)).copied();
-        let split_at = middle.get(random.below(blocks)).copied();
-        for (block, inst, is_guarded) in branches {
-            let mut change = editor.change_graph(code, 0, "random").expect("there is fuel");
-            match random.below(8) {
-                0 => change.delete_branch(inst),
-                1 if is_guarded => change.drop_guard(inst),
-                2 if is_guarded => change.negate_guard(inst),
-                3 | 4 if !targets.is_empty() => {
-                    let to = targets[random.below(targets.len())];
-                    change.redirect(inst, Place::Block(to), &mut forms);
-                }
-                5 if new_before.is_some_and(|before| before == block) => {
-                    change.insert_block_before(block);
-                    change.redirect(inst, Place::NewBefore(block), &mut forms);
-                }
-                6 if split_at.is_some_and(|(at, _)| at == block) => {
-                    let (_, at) = split_at.expect("just looked at");
-                    change.split_before(at);
-                    change.redirect(inst, Place::BlockOf(at), &mut forms);
-                }
-                _ => {}
+fn update(mut editor: Editor, mut random: Local<Random>) {
+    editor.each(CodeFlags::empty(), |mut f| update_function(&mut f, &mut random));
+}
+
+fn update_function(f: &mut FunctionEditor<'_>, random: &mut Random) {
+    let view = f.view();
+    let blocks = view.blocks.len();
+    let is_alive = |block: &BlockId| !view.blocks[block.index()].flags.contains(BlockFlags::DEAD);
+    let is_unreachable = |block: &BlockId| !view.orders[block.index()].is_reachable();
+    let dead: Vec<BlockId> = view.block_ids().filter(is_unreachable).filter(is_alive).collect();
+    let joining: Vec<BlockId> =
+        view.block_ids().filter(|&block| may_join(&view, block) && random.below(4) == 0).collect();
+    let is_target = |block: &BlockId| !joining.contains(block) && block.0 > 0 && is_alive(block);
+    let targets: Vec<BlockId> = view.block_ids().filter(is_target).collect();
+    let branches: Vec<(BlockId, InstId, bool)> = view
+        .block_ids()
+        .filter_map(|block| {
+            let inst = branch_of(&view, block)?;
+            Some((block, inst, view.guard_of(inst).is_some()))
+        })
+        .collect();
+    // An instruction in the middle of a block, at which it may be split.
+    let middle: Vec<(BlockId, InstId)> =
+        view.block_ids().filter_map(|block| Some((block, view.insts_of(block).nth(1)?))).collect();
+    let new_before = targets.get(random.below(blocks)).copied();
+    let split_at = middle.get(random.below(blocks)).copied();
+    let mut change = f.change_at(0, "random").expect("there is fuel and room");
+    if random.below(4) == 0 {
+        return change.delete_blocks(&dead);
+    }
+    joining.iter().for_each(|&block| change.merge(block));
+    for (block, inst, is_guarded) in branches {
+        match random.below(8) {
+            0 => change.delete_branch(inst),
+            1 if is_guarded => change.drop_guard(inst),
+            2 if is_guarded => change.negate_guard(inst),
+            3 | 4 if !targets.is_empty() => change.redirect(inst, targets[random.below(targets.len())]),
+            5 if new_before.is_some_and(|before| before == block) => {
+                let new = change.insert_block_before(block);
+                change.redirect(inst, new);
             }
+            6 if split_at.is_some_and(|(at, _)| at == block) => {
+                let (_, at) = split_at.expect("just looked at");
+                let before = change.function().row_before(at).expect("another one stands before it");
+                let new = change.split_after(before);
+                change.redirect(inst, new);
+            }
+            _ => {}
         }
     }
 }
@@ -236,7 +224,12 @@ fn after_random_updates_everything_equals_a_rebuild() {
             .enumerate()
             .map(step)
             .collect(),
-        analyses: &[&analyze_control_flow::ANALYSIS, &loops::ANALYSIS, &post_dominators::ANALYSIS],
+        analyses: &[
+            &analyze_control_flow::ANALYSIS,
+            &loops::ANALYSIS,
+            &post_dominators::ANALYSIS,
+            &sweep::ANALYSIS,
+        ],
         checks: ALL,
         verify: Verify::Full,
         is_above_o1: true,
