@@ -1,10 +1,8 @@
 //! Every kernel of the corpus, run once at each level of the front end.
 
-mod support;
-
+use crate::support::{corpus, launch};
 use ptxopt_emulator::{Limits, Module, Options, Outcome, Stop, run};
 use std::fs;
-use support::{corpus, launch};
 
 fn options() -> Options {
     Options { limits: Limits { steps: 400_000_000, ..Limits::default() }, ..Options::default() }

@@ -1,6 +1,6 @@
 //! Asynchronous copies and barriers in memory.
 
-use crate::{each, kernel, words};
+use super::{each, kernel, words};
 
 #[test]
 fn copies_are_seen_behind_their_wait() {

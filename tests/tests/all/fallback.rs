@@ -217,7 +217,7 @@ fn a_panic_costs_one_function() {
 #[test]
 fn a_caught_panic_prints_nothing() {
     let tests = std::env::current_exe().expect("this test is a program");
-    let arguments = ["--exact", "a_panic_costs_one_function", "--nocapture", "--test-threads=1"];
+    let arguments = ["--exact", "fallback::a_panic_costs_one_function", "--nocapture", "--test-threads=1"];
     let run = Command::new(tests).args(arguments).output().expect("the test can be run");
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout));
     assert!(String::from_utf8_lossy(&run.stdout).contains("1 passed"));

@@ -63,6 +63,7 @@ struct Scratch {
     live: LiveRegisters,
     pressure: Pressure,
     needs: Needs,
+    needs_by_walks: Needs,
     tree: DominatorTree,
     frontiers: Frontiers,
     meets: Meets,
@@ -85,13 +86,20 @@ fn compare(function: &FunctionView<'_>, forms: &FormTable, scratch: &mut Scratch
     }
     compare_meets(function, scratch);
     let strong = Naive::solve(function, forms, Strength::Strong);
-    scratch.needs.find(function);
+    scratch.needs_by_walks.walk_always();
+    for needs in [&mut scratch.needs, &mut scratch.needs_by_walks] {
+        needs.find(function);
+        compare_needs(function, &strong, needs);
+    }
+}
+
+fn compare_needs(function: &FunctionView<'_>, strong: &Naive, needs: &Needs) {
     for (at, head) in function.heads.iter().enumerate().filter(|(_, head)| head.is_live()) {
         let inst = InstId::new(at);
-        assert_eq!(scratch.needs.needs(inst), strong.is_needed[at], "{:?} {inst:?} is needed", head.block);
+        assert_eq!(needs.needs(inst), strong.is_needed[at], "{:?} {inst:?} is needed", head.block);
         for vreg in definitions(function, inst) {
             let is_read = strong.results_read.contains(&(inst, vreg));
-            assert_eq!(scratch.needs.reads_result(inst, vreg), is_read, "{inst:?} writes {vreg:?}");
+            assert_eq!(needs.reads_result(inst, vreg), is_read, "{inst:?} writes {vreg:?}");
         }
     }
 }

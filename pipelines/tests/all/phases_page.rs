@@ -14,6 +14,6 @@ fn page_is_the_table() {
     let stale = found.lines().zip(page.lines()).find(|(found, wanted)| found != wanted);
     assert!(
         found == page,
-        "docs/PHASES.md is stale, first at {stale:?}; run `BLESS=1 cargo test -p ptxopt --test phases_page`"
+        "docs/PHASES.md is stale, first at {stale:?}; run `BLESS=1 cargo test -p ptxopt phases_page`"
     );
 }

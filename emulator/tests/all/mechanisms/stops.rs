@@ -1,6 +1,6 @@
 //! How runs end early: traps, accesses, limits, launches that do not fit.
 
-use crate::{kernel, load, run_plain, run_with};
+use super::{kernel, load, run_plain, run_with};
 use ptxopt_emulator::{Argument, Launch, Limits, Module, Options, StateSpace, Stop, run};
 
 #[test]

@@ -1,6 +1,6 @@
 //! Branches that split a warp, loops, guards, jump tables, locks.
 
-use crate::{each, kernel, words};
+use super::{each, kernel, words};
 
 #[test]
 fn a_loop_runs_as_often_as_each_thread_says() {

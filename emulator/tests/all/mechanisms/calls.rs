@@ -1,6 +1,6 @@
 //! Calls: parameters in memory and in registers, recursion, addresses of functions, what devices offer.
 
-use crate::{each, kernel, run_plain, words};
+use super::{each, kernel, run_plain, words};
 use ptxopt_emulator::{Effect, PrintArgument, Stop};
 
 /// `t!` modulo 2^32, with a frame for each call.
@@ -74,7 +74,7 @@ fn printing_goes_into_the_log_thread_by_thread() {
         st.global.u32 [%own], %r1; ret;";
     let outcome = run_plain(&(functions.to_owned() + &kernel(body)), 2, 2);
     assert_eq!(outcome.stop, None);
-    assert_eq!(crate::words_of(&outcome), [2, 2]);
+    assert_eq!(super::words_of(&outcome), [2, 2]);
     let arguments = |t| vec![PrintArgument::Bits(t), PrintArgument::Bits(1.5f64.to_bits())];
     let effects: Vec<Effect> = outcome.log.into_iter().map(|entry| entry.effect).collect();
     let format = b"%d %f\n".to_vec();
@@ -90,7 +90,7 @@ fn malloc_gives_memory_that_free_takes_back() {
         { .param .b64 p; st.param.b64 [p], %rd1; call.uni free, (p); }
         setp.eq.u32 %p1, %t, 1; @%p1 ld.u32 %r1, [%rd1]; ret;";
     let outcome = run_plain(&(functions.to_owned() + &kernel(body)), 2, 2);
-    assert_eq!(crate::words_of(&outcome), [77, 77]);
+    assert_eq!(super::words_of(&outcome), [77, 77]);
     assert!(matches!(outcome.stop, Some(Stop::OutOfBounds { .. })), "{:?}", outcome.stop);
 }
 

@@ -1,6 +1,6 @@
 //! Instructions without a model.
 
-use crate::{kernel, run_with, words_of};
+use super::{kernel, run_with, words_of};
 use ptxopt_emulator::{Effect, Options, Outcome};
 
 fn outcome(body: &str) -> Outcome {

@@ -89,6 +89,6 @@ fn page_is_the_table() {
         fs::write(&path, &page).expect("the page can be written");
     }
     let found = fs::read_to_string(&path).unwrap_or_default();
-    let help = "docs/MISTAKES.md is stale; run `BLESS=1 cargo test -p ptxopt-tests --test mistakes`";
+    let help = "docs/MISTAKES.md is stale; run `BLESS=1 cargo test -p ptxopt-tests mistakes`";
     assert!(found == page, "{help}");
 }

@@ -1,6 +1,6 @@
 //! Barriers of the CTA, and what is reported of them.
 
-use crate::{each, kernel, run_plain, run_with, with_checks, words};
+use super::{each, kernel, run_plain, run_with, with_checks, words};
 use ptxopt_emulator::{Checks, Finding, Stop};
 
 #[test]

@@ -1,6 +1,6 @@
 //! Atomics: every operation, in every space, vectors and 128 bits.
 
-use crate::{each, kernel, run_plain, words, words_of};
+use super::{each, kernel, run_plain, words, words_of};
 
 /// The word at the start of the results after each of `threads` threads has done `operation` on it, and the old
 /// values that they saw.

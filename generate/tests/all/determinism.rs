@@ -26,7 +26,7 @@ fn two_processes_print_the_same() {
     assert_eq!(here, print_hash());
     let program = std::env::current_exe().expect("tests know their program");
     let mut command = Command::new(program);
-    command.args(["--exact", "child_prints", "--nocapture"]).env(CHILD, "1");
+    command.args(["--exact", "determinism::child_prints", "--nocapture"]).env(CHILD, "1");
     let output = command.output().expect("the program runs again");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains(&format!("hash {here}")), "{text}");

@@ -4,7 +4,7 @@
 use ptxopt_emulator::launch_lines::{Lane, LaunchLine};
 use ptxopt_emulator::{Module, Options, run};
 use ptxopt_tests::modules::{expect_none, in_parallel, tests_folder};
-use ptxopt_tests::native::{Kernel, ORDER_DEPENDENT, Source, clang};
+use ptxopt_tests::native::{Kernel, ORDER_DEPENDENT, Source, clang_or_skip};
 use ptxopt_tests::say::say;
 use std::collections::BTreeSet;
 use std::fs;
@@ -32,7 +32,7 @@ enum Outcome {
 
 #[test]
 fn kernels_leave_the_same_bytes_natively() {
-    let Some(clang) = clang() else { return };
+    let Some(clang) = clang_or_skip() else { return };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let sources = sources();
     let results = in_parallel(&sources, |path| compare(clang, &Source::read(path), folder.path()));

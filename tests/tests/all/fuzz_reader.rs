@@ -7,7 +7,7 @@
 //! `cargo test` runs a fixed list of seeds for a few seconds. A long run starts from random seeds:
 //!
 //! ```text
-//! PTXOPT_FUZZ_SECONDS=1800 cargo test --release -p ptxopt-tests --test fuzz_reader -- --nocapture
+//! PTXOPT_FUZZ_SECONDS=1800 cargo test --release -p ptxopt-tests fuzz_reader -- --nocapture
 //! ```
 //!
 //! `PTXOPT_FUZZ_PTXAS=64` with it asks the assembler about one mutant of 64, too: what it takes, we take, and it takes

@@ -1,6 +1,6 @@
 //! Spaces, initialisers, addresses, vectors.
 
-use crate::{HEADER, each, kernel, load, run_plain, words};
+use super::{HEADER, each, kernel, load, run_plain, words};
 use ptxopt_emulator::{Argument, Launch, Module, Options, Stop, run};
 
 #[test]
@@ -125,7 +125,7 @@ fn dynamic_shared_memory_lies_behind_the_static() {
     };
     let outcome = run(&load(&(functions.to_owned() + &kernel(body))), &launch, &Options::default());
     assert_eq!(outcome.stop, None);
-    assert_eq!(crate::words_of(&outcome), each(32, |t| t + 128));
+    assert_eq!(super::words_of(&outcome), each(32, |t| t + 128));
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn parameters_are_read_by_name_and_by_address() {
     };
     let outcome = run(&module, &launch, &Options::default());
     assert_eq!(outcome.stop, None);
-    assert_eq!(crate::words_of(&outcome), [2, 3, 1, 260]);
+    assert_eq!(super::words_of(&outcome), [2, 3, 1, 260]);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_structure_holds_addresses_of_buffers() {
         Launch { entry: "k".to_owned(), grid: [1; 3], block: [1; 3], shared_bytes: 0, args }
     };
     let outcome = run(&module, &launch(8), &Options::default());
-    assert_eq!((outcome.stop.clone(), crate::words_of(&outcome)), (None, vec![7, 2]));
+    assert_eq!((outcome.stop.clone(), super::words_of(&outcome)), (None, vec![7, 2]));
     assert_eq!(outcome.buffers[1], [9, 0, 0, 0, 2, 0, 0, 0]);
     let outcome = run(&module, &launch(17), &Options::default());
     assert!(matches!(outcome.stop, Some(Stop::BadLaunch(_))), "{:?}", outcome.stop);
@@ -186,7 +186,7 @@ fn a_structure_is_read_as_far_as_its_alignment_goes() {
     let args = vec![Argument::Buffer(vec![0; 16]), Argument::Scalar(structure)];
     let launch = Launch { entry: "k".to_owned(), grid: [1; 3], block: [1; 3], shared_bytes: 0, args };
     let outcome = run(&module, &launch, &Options::default());
-    assert_eq!((outcome.stop.clone(), crate::words_of(&outcome)), (None, vec![1, 2, 3, 8]));
+    assert_eq!((outcome.stop.clone(), super::words_of(&outcome)), (None, vec![1, 2, 3, 8]));
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn addresses_of_32_bits() {
     let args = vec![Argument::Buffer(vec![0; 4])];
     let launch = Launch { entry: "k".to_owned(), grid: [1; 3], block: [1; 3], shared_bytes: 0, args };
     let outcome = run(&module, &launch, &Options::default());
-    assert_eq!((outcome.stop.clone(), crate::words_of(&outcome)), (None, vec![6]));
+    assert_eq!((outcome.stop.clone(), super::words_of(&outcome)), (None, vec![6]));
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn a_grid_has_ids_in_three_dimensions() {
     let args = vec![Argument::Buffer(vec![0; 4 * 3 * 2 * 2 * 24])];
     let launch = Launch { entry: "k".to_owned(), grid: [3, 2, 2], block: [4, 3, 2], shared_bytes: 0, args };
     let outcome = run(&module, &launch, &Options::default());
-    assert_eq!((outcome.stop.clone(), crate::words_of(&outcome)), (None, each(288, |at| at + 1)));
+    assert_eq!((outcome.stop.clone(), super::words_of(&outcome)), (None, each(288, |at| at + 1)));
 }
 
 /// The second CTA waits for what the first writes, and the first for the second: both run.
@@ -245,5 +245,5 @@ fn ctas_that_wait_for_one_another_take_turns() {
     let args = vec![Argument::Buffer(vec![0; 16])];
     let launch = Launch { entry: "k".to_owned(), grid: [2, 1, 1], block: [1; 3], shared_bytes: 0, args };
     let outcome = run(&module, &launch, &Options::default());
-    assert_eq!((outcome.stop.clone(), crate::words_of(&outcome)), (None, vec![1, 1, 1, 1]));
+    assert_eq!((outcome.stop.clone(), super::words_of(&outcome)), (None, vec![1, 1, 1, 1]));
 }

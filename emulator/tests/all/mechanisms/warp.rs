@@ -1,6 +1,6 @@
 //! Votes, shuffles, matches, reductions of a warp.
 
-use crate::{each, kernel, run_plain, words};
+use super::{each, kernel, run_plain, words};
 use ptxopt_emulator::Stop;
 
 fn with(body: &str) -> String {

@@ -1,6 +1,6 @@
 //! What is reported of reads before writes, and of races.
 
-use crate::{kernel, run_with, with_checks};
+use super::{kernel, run_with, with_checks};
 use ptxopt_emulator::{Checks, Finding, Report, StateSpace};
 
 fn uninitialised(body: &str, threads: u32) -> Vec<Report> {
