@@ -188,6 +188,26 @@ fn is_swap(lines: &[&str]) -> bool {
     }
 }
 
+/// A branch around the jump back of a loop, to which another branch leads: what must not become a branch back.
+#[test]
+fn branches_lead_around_shared_latches() {
+    let mut count = 0;
+    for seed in 0..SEEDS {
+        let kernel = kernel(seed, &Options::for_seed(seed));
+        let lines: Vec<&str> = kernel.text().lines().map(str::trim).collect();
+        let target = |line: &str| Some(line.trim_end_matches(';').rsplit_once(' ')?.1.to_owned());
+        let is_around = |lines: &[&str]| {
+            let is_branch =
+                lines[0].starts_with('@') && lines[0].contains(" bra ") && lines[2].starts_with("bra ");
+            is_branch
+                && target(lines[0]).is_some_and(|end| lines[3] == format!("{end}:"))
+                && lines[1].ends_with(':')
+        };
+        count += usize::from(lines.windows(4).any(is_around));
+    }
+    assert!(count >= 20, "only {count} kernels branch around a shared latch");
+}
+
 /// Pairs of instructions that look like one to who is careless: in how many kernels each is at least.
 #[test]
 fn what_looks_redundant_appears_often_enough() {

@@ -89,7 +89,7 @@ fn the_subset_covers_every_form() {
     if std::env::var_os("BLESS").is_some() {
         let chosen = cover(&modules, &forms_of);
         let head = "# Modules that together use every form of corpus and forms. Written by `BLESS=1 cargo test -p ptxopt-tests\n\
-                    # --test ptxas`, which takes the module with the most new forms a byte, again and again.\n";
+                    # ptxas`, which takes the module with the most new forms a byte, again and again.\n";
         let list: String = chosen.iter().map(|&index| format!("{}\n", modules[index].name)).collect();
         fs::write(tests_folder().join(SUBSET), head.to_owned() + &list).expect("the list can be written");
     }
