@@ -138,6 +138,27 @@ fn a_group_that_is_entered_in_the_middle_is_live_at_its_entries() {
     compare(&Built::kernel(&body), &mut LivenessScratch::default(), &mut Default::default());
 }
 
+/// The way over blocks 6 to 8 leaves the function: the register is dead there, though it lives through the rest of the group.
+#[test]
+fn a_group_with_a_way_out_is_not_live_as_a_whole() {
+    let mut body = String::from("mov.u32 %r1, 7; bra B0;\n");
+    for block in 0..140 {
+        let statement = match block {
+            5 => "@%p2 bra B9;",
+            8 => "ret;",
+            139 => "st.global.u32 [g], %r1;",
+            _ => "",
+        };
+        body.push_str(&format!("B{block}: {statement}\n"));
+    }
+    let built = Built::kernel(&body);
+    compare(&built, &mut LivenessScratch::default(), &mut Default::default());
+    let mut set = LiveSet::default();
+    solve_on(Road::Walks, &built.function(), &built.forms, &mut LivenessScratch::default(), &mut set);
+    let live = ["B5", "B6", "B8", "B9"].map(|name| set.is_live_in(built.block(name), built.vreg("%r1")));
+    assert_eq!(live, [true, false, false, true]);
+}
+
 #[test]
 fn guarded_and_partial_writes_end_no_life() {
     let built = Built::kernel(

@@ -164,6 +164,7 @@ fn leave(random: &mut Random, style: Style, block: usize, block_count: usize, bo
         (Style::Wild, 16) => format!("{guard}exit;"),
         (Style::Calm, 0..3) => format!("{guard}bra B{near};"),
         (Style::Calm, 3) => format!("bra B{};", (block + 1 + random.below(3)).min(block_count - 1)),
+        (Style::Calm, 5) if random.below(8) == 0 => "ret;".to_owned(),
         (Style::Calm, 4) if random.below(12) == 0 => format!("{guard}bra B{far};"),
         _ => String::new(),
     };
