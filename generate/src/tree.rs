@@ -145,6 +145,8 @@ pub enum Trips {
 pub enum Shape {
     /// Tests before the body.
     Top,
+    /// Tests and counts before the body: nothing but the jump back stands behind it.
+    Early,
     /// Tests behind the body.
     Bottom,
     /// Tests behind the body and counts down.

@@ -353,3 +353,39 @@ impl ShardPool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::OptLevel;
+    use crate::standard;
+    use ptxopt_engine::phase::{Phase, Step};
+
+    static FAILS: Phase = Phase {
+        name: "fails",
+        needs: &[],
+        gives: &[],
+        breaks: &[],
+        required: false,
+        install: |slot| slot.add(|| panic!("row 7 is lost")),
+    };
+
+    const TEXT: &[u8] = b".version 8.0\n.target sm_80\n.entry k() { ret; }\n.entry l() { ret; }\n";
+
+    /// Whether a shard waits behind a run of a plan with `phase` in front; no other run has the key.
+    fn waits(phase: Option<&'static Phase>, key: u64) -> bool {
+        let mut plan = standard::plan(&Options { level: OptLevel::O1, ..Options::default() }, false);
+        let own = |phase| Step { number: 0, name: "own", phase, dump: false, verified: false };
+        plan.steps.splice(0..0, phase.map(own));
+        let module = Module::scan(TEXT).expect("the module is valid");
+        let output = run(&module, &plan, Some(key)).expect("the module is valid");
+        assert_eq!(output.report.functions_left, if phase.is_some() { 2 } else { 0 });
+        SHARDS.take(Some(key)).is_some()
+    }
+
+    #[test]
+    fn a_shard_in_which_a_phase_failed_is_thrown_away() {
+        assert!(waits(None, 1), "one that did its work is kept");
+        assert!(!waits(Some(&FAILS), 2));
+    }
+}

@@ -150,15 +150,7 @@ impl From<NameError> for OptionError {
 }
 
 /// Everything that a caller may choose.
-///
-/// ```
-/// use ptxopt::{OptLevel, Options};
-///
-/// let mut options = Options { level: OptLevel::O3, ..Options::default() };
-/// options.set_knob("DisablePhases=OriPerformLiveDead")?;
-/// assert_ne!(options.fingerprint(), Options::default().fingerprint());
-/// # Ok::<(), ptxopt::OptionError>(())
-/// ```
+/// The example of the [crate] sets some.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     /// How much work to put into the code.

@@ -18,3 +18,6 @@ pub mod report_code;
 pub mod simplify_loops;
 pub mod split_at_control_flow;
 pub mod sweep;
+
+#[cfg(test)]
+mod claims;

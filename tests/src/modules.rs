@@ -1,6 +1,6 @@
 //! The modules that tests work on: corpus and forms from the repository, the wild set from the user's cache folder.
 
-use crate::say::skipped;
+use crate::say::{NO_WILD_SET, skipped};
 use rayon::ThreadPoolBuilder;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use std::fs;
@@ -99,15 +99,20 @@ pub fn regress() -> Vec<ModuleFile> {
     modules_in("regress", &tests_folder().join("regress"))
 }
 
+/// Where the wild set is, if it was made.
+#[must_use]
+pub fn wild_folder() -> Option<PathBuf> {
+    let version = constant_of_script("wild/make", "VERSION");
+    let folder = cache_folder()?.join(format!("wild-{version}"));
+    folder.is_dir().then_some(folder)
+}
+
 /// What other compilers made; nothing, and a line that says so, where it was not made.
 #[must_use]
 pub fn wild() -> Vec<ModuleFile> {
-    let version = constant_of_script("wild/make", "VERSION");
-    let folder =
-        cache_folder().map(|cache| cache.join(format!("wild-{version}"))).filter(|folder| folder.is_dir());
-    folder.map_or_else(
+    wild_folder().map_or_else(
         || {
-            skipped("the wild set is not made (tests/wild/make makes it)");
+            skipped(NO_WILD_SET);
             Vec::new()
         },
         |folder| modules_in("wild", &folder),

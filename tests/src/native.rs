@@ -1,12 +1,14 @@
 //! Corpus kernels on the processor that runs the tests: compiled by clang, run as a program of their own.
 
-use crate::say::skipped;
+use crate::say::{NO_CLANG, skipped};
 use ptxopt_emulator::launch_lines::LaunchLine;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+const CLANG: &str = "clang-22";
 
 /// What the kernels are compiled with natively. `-w`: the sources are written for another target.
 const NATIVE_FLAGS: &[&str] = &[
@@ -51,12 +53,18 @@ const NO_TWIN: i32 = 3;
 /// The compiler, if it is installed.
 #[must_use]
 pub fn clang() -> Option<&'static str> {
-    let version = Command::new("clang-22").arg("--version").output();
-    if version.is_ok_and(|output| output.status.success()) {
-        return Some("clang-22");
+    let version = Command::new(CLANG).arg("--version").output();
+    version.is_ok_and(|output| output.status.success()).then_some(CLANG)
+}
+
+/// The compiler; without it, none and a line that says so.
+#[must_use]
+pub fn clang_or_skip() -> Option<&'static str> {
+    let clang = clang();
+    if clang.is_none() {
+        skipped(NO_CLANG);
     }
-    skipped("clang-22 is not installed (tests/tools/install-clang installs it)");
-    None
+    clang
 }
 
 /// One file of the corpus: its kernels and how to run them.

@@ -6,7 +6,7 @@
 
 use crate::cubin::code_sections;
 use crate::modules::{cache_folder, constant_of_script};
-use crate::say::skipped;
+use crate::say::{NO_PTXAS, skipped};
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -47,6 +47,17 @@ struct Known {
     file: File,
 }
 
+fn release() -> String {
+    constant_of_script("tools/install-ptxas", "RELEASE")
+}
+
+/// Where the assembler is, if it is installed.
+#[must_use]
+pub fn binary() -> Option<PathBuf> {
+    let binary = cache_folder()?.join(format!("ptxas-{}/ptxas", release()));
+    binary.is_file().then_some(binary)
+}
+
 impl Ptxas {
     /// The assembler, if it is installed; else a line that says that it is not.
     ///
@@ -54,14 +65,11 @@ impl Ptxas {
     /// When the cache folder cannot be written.
     #[must_use]
     pub fn find() -> Option<Self> {
-        let release = constant_of_script("tools/install-ptxas", "RELEASE");
-        let cache = cache_folder();
-        let binary = cache.as_ref().map(|cache| cache.join(format!("ptxas-{release}/ptxas")));
-        let (Some(cache), Some(binary)) = (cache, binary.filter(|binary| binary.is_file())) else {
-            skipped("ptxas is not installed (tests/tools/install-ptxas installs it)");
+        let (Some(cache), Some(binary)) = (cache_folder(), binary()) else {
+            skipped(NO_PTXAS);
             return None;
         };
-        let folder = cache.join(format!("verdicts-{release}"));
+        let folder = cache.join(format!("verdicts-{}", release()));
         fs::create_dir_all(&folder).expect("the cache folder can be written");
         let path = folder.join("accepted");
         // A line that a stopped run left unfinished spells no key and is passed over.

@@ -10,6 +10,18 @@ use std::sync::Mutex;
 /// Environment variable that turns a skip into a failure: for runs that installed everything.
 pub const SKIP_NOTHING: &str = "PTXOPT_SKIP_NOTHING";
 
+/// What is said where the assembler is absent.
+pub const NO_PTXAS: &str =
+    "ptxas is absent, so nothing was assembled; `tests/tools/install-ptxas` fetches it";
+
+/// What is said where the compiler is absent.
+pub const NO_CLANG: &str =
+    "clang is absent, so nothing was compared with the processor; `tests/tools/install-clang` fetches it";
+
+/// What is said where the wild set is absent.
+pub const NO_WILD_SET: &str =
+    "the wild set is absent, so only this repository's modules were tried; `tests/wild/make` makes it";
+
 /// Prints a line.
 pub fn say(line: &str) {
     // Nobody is left to tell when standard error is closed.

@@ -108,31 +108,4 @@ impl Opcodes {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn pattern(mnemonic: &str) -> &'static str {
-        let mut parts = mnemonic.split('.').map(str::as_bytes);
-        let root = parts.next().unwrap();
-        Opcodes::get().find(root, &parts.collect::<Vec<_>>()).unwrap().1.pattern
-    }
-
-    #[test]
-    fn every_row_is_what_its_own_pattern_means() {
-        for row in Opcodes::rows() {
-            assert_eq!(pattern(&row.pattern.replace('*', "")), row.pattern);
-        }
-    }
-
-    #[test]
-    fn the_row_with_most_required_parts_wins() {
-        assert_eq!(pattern("mul.wide.s32"), "mul*.wide");
-        assert_eq!(pattern("bar.red.popc.u32"), "bar.red");
-        assert_eq!(pattern("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"), "wgmma.mma_async");
-    }
-
-    #[test]
-    fn a_starred_run_is_contiguous_and_in_order() {
-        assert_ne!(pattern("cvt.rn.f16x2.e4m3x2"), pattern("cvt.rn.satfinite.e4m3x2.f16x2"));
-    }
-}
+mod tests;

@@ -20,16 +20,6 @@ struct Line([u64; LINE_WORDS]);
 ///
 /// A matrix is meant to be kept and [`reset`](BitMatrix::reset) for each function: it allocates only when the
 /// shape needs more than any before.
-///
-/// ```
-/// use ptxopt_engine::bits::{self, BitMatrix};
-///
-/// let mut live_in = BitMatrix::with_shape(3, 100);
-/// live_in.set(2, 99);
-/// assert!(live_in.union_rows_if_changed(0, 2));
-/// assert!(!live_in.union_rows_if_changed(0, 2));
-/// assert_eq!(bits::ones(live_in.row(0)).collect::<Vec<_>>(), [99]);
-/// ```
 #[derive(Clone, Default)]
 pub struct BitMatrix {
     /// At least `row_count * stride` words. What is behind them is whatever an earlier shape left there.

@@ -7,3 +7,6 @@ pub mod pressure;
 pub mod print;
 pub mod uniformity;
 pub mod uninitialised;
+
+#[cfg(test)]
+mod tests;

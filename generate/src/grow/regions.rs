@@ -48,7 +48,8 @@ impl Grower<'_> {
             _ => Trips::Const(drawn),
         };
         let shape = match self.random.below(5) {
-            0 | 1 => Shape::Top,
+            0 => Shape::Top,
+            1 => Shape::Early,
             2 => Shape::Bottom,
             3 => Shape::Down,
             _ => Shape::Middle(u8::try_from(self.random.below(4)).expect("below 4")),
@@ -65,7 +66,10 @@ impl Grower<'_> {
             turns: context.turns * trips_max.max(1),
             ..context.inside()
         };
-        let body = self.arm(&inner);
+        let mut body = self.arm(&inner);
+        if shape == Shape::Early && self.options.weight(Feature::Leaves) > 0 {
+            self.leave_at_the_end(&inner, &mut body);
+        }
         let step = u32::try_from(self.random.between(1, 3)).expect("small");
         into.push(Statement::Loop(Loop {
             id,
@@ -75,6 +79,18 @@ impl Grower<'_> {
             is_nounroll: self.random.chance(10),
             body,
         }));
+    }
+
+    /// A `continue`, and a `break` as the last statement: a branch around the jump back, to which another branch leads.
+    fn leave_at_the_end(&mut self, context: &Context, body: &mut Vec<Statement>) {
+        // Numbers of their own, so that what else a seed grows does not depend on these.
+        let random = self.random.clone();
+        let [goes_on, leaves] =
+            [(); 2].map(|()| if context.may_scatter { self.any_cond() } else { self.uniform_cond(context) });
+        let at = self.random.below(body.len() + 1);
+        self.random = random;
+        body.insert(at, Statement::Continue(goes_on, false));
+        body.push(Statement::Break(leaves, 0));
     }
 
     /// `break` or `continue`.

@@ -61,6 +61,14 @@ impl Writer<'_> {
                 self.advance();
                 self.jump(None, false, &frame.head);
             }
+            Shape::Early => {
+                let is_done = self.compare("ge.u32", &frame.counter, &frame.bound);
+                self.leave_by(&is_done, stays);
+                self.advance();
+                self.statements(&looped.body);
+                self.shared_latch();
+                self.jump(None, false, &frame.head);
+            }
             Shape::Bottom | Shape::Down => {
                 self.statements(&looped.body);
                 self.shared_latch();

@@ -10,7 +10,7 @@ pub fn markdown() -> String {
     let mut page = String::from(
         "# The phases\n\n\
          Generated from the pipeline table (`pipelines/src/table`). Change the table, then run\n\
-         `BLESS=1 cargo test -p ptxopt --test phases_page`.\n\n\
+         `BLESS=1 cargo test -p ptxopt phases_page`.\n\n\
          A gate says at which -O levels a phase may run. At -O0 only what leaves every instruction as it is\n\
          runs. `ptxopt phases -O1` prints the same table for one level.\n\n",
     );

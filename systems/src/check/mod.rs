@@ -37,7 +37,7 @@ pub mod uniformity_full;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 #[cfg(test)]
 mod updates;
 

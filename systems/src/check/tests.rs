@@ -115,7 +115,7 @@ fn nothing_is_wrong_with_what_the_reader_makes() {
 const PLAN_LIMITS: Limits = Limits { time_ms: 60_000, memory: u64::MAX, growth_percent: 400 };
 
 /// Runs `phases` over a module with every verifier behind each.
-fn run(text: &[u8], phases: &[&'static Phase]) -> BatchOutput {
+pub(crate) fn run(text: &[u8], phases: &[&'static Phase]) -> BatchOutput {
     let step = |(number, phase): (usize, &&'static Phase)| Step {
         number: number as u16,
         name: phase.name,
@@ -125,7 +125,7 @@ fn run(text: &[u8], phases: &[&'static Phase]) -> BatchOutput {
     };
     let plan = Plan {
         steps: phases.iter().enumerate().map(step).collect(),
-        analyses: &[&analyze_control_flow::ANALYSIS, &analyze_liveness::PHASE],
+        analyses: &[&analyze_control_flow::ANALYSIS, &crate::loops::ANALYSIS, &analyze_liveness::PHASE],
         checks: ALL,
         verify: Verify::Full,
         is_above_o1: true,

@@ -47,6 +47,8 @@ pub mod needs;
 mod simple;
 mod sinks;
 pub mod sites;
+#[cfg(test)]
+mod tests;
 
 pub use needs::Needs;
 pub use simple::{SimpleScratch, find_dead_simply};

@@ -50,6 +50,12 @@ pub struct Needs {
 }
 
 impl Needs {
+    /// Finds joins of definitions by walks from now on, as in functions whose dominance frontiers are quadratic: what
+    /// compares the two ways.
+    pub fn walk_always(&mut self) {
+        self.sites.walk_always();
+    }
+
     /// Finds what is needed in a function whose control-flow facts hold.
     pub fn find(&mut self, function: &FunctionView<'_>) {
         self.definitions.collect(function, ALWAYS_LIVE);

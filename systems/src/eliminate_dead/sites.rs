@@ -54,6 +54,7 @@ pub struct Sites {
     of_vreg: Vec<Span>,
     all: Vec<Site>,
     joins: Joins,
+    walks_always: bool,
     frontiers: Frontiers,
     meets: Meets,
     /// By block: one more than the register whose site it is, and its number among the register's new sites.
@@ -63,6 +64,11 @@ pub struct Sites {
 }
 
 impl Sites {
+    /// Lists no frontiers from now on, however small: what compares the two ways.
+    pub fn walk_always(&mut self) {
+        self.walks_always = true;
+    }
+
     /// Forgets the sites of the function before.
     pub fn start(&mut self, function: &FunctionView<'_>) {
         self.of_vreg.clear();
@@ -113,7 +119,7 @@ impl Sites {
     fn prepare(&mut self, function: &FunctionView<'_>, tree: &DominatorTree) {
         self.noted.clear();
         self.noted.resize(function.blocks.len(), (0, 0));
-        if self.frontiers.compute(function, tree) {
+        if !self.walks_always && self.frontiers.compute(function, tree) {
             self.joins = Joins::Frontiers;
         } else {
             self.joins = Joins::Walks;

@@ -6,7 +6,7 @@ use std::fmt::Write;
 const HEAD: &str = "# Deliberate mistakes
 
 What a wrong optimizer would do, and within how many kernels the judge notices. The table is made from the one that
-the test `mistakes` runs (`tests/src/mistakes`); `BLESS=1 cargo test -p ptxopt-tests --test mistakes` writes it.
+the test `mistakes` runs (`tests/src/mistakes`); `BLESS=1 cargo test -p ptxopt-tests mistakes` writes it.
 
 Each mistake is made on the text that the writer prints, at every place that its belief suggests. Only modules with such
 a place count. Corpus modules come in a fixed order, those written by hand first; generated kernels by seed, from 0.

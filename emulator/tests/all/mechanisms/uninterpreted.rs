@@ -1,0 +1,62 @@
+//! Instructions without a model.
+
+use super::{kernel, run_with, words_of};
+use ptxopt_emulator::{Effect, Options, Outcome};
+
+fn outcome(body: &str) -> Outcome {
+    let options = Options { uninterpreted: true, ..Options::default() };
+    let outcome = run_with(&kernel(body), 4, 8, &options);
+    assert_eq!(outcome.stop, None);
+    outcome
+}
+
+const BODY: &str = "UNRELATED frobnicate.b32 %r1, %t; frobnicate.b32 %r2, %t; frobnicate.b32 %r3, 7;
+    st.global.u32 [%own], %r1; xor.b32 %r4, %r2, %r3; st.global.u32 [%own+16], %r4;
+    quiesce.global [%out], %r1; ret;";
+
+#[test]
+fn results_depend_on_values_and_occurrence() {
+    let all = words_of(&outcome(&BODY.replace("UNRELATED", "")));
+    let mut distinct = all.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    // Different inputs, and the same input a second time, give different results.
+    assert_eq!(distinct.len(), all.len());
+}
+
+#[test]
+fn unrelated_instructions_change_nothing() {
+    let plain = outcome(&BODY.replace("UNRELATED", ""));
+    let more = BODY.replace(
+        "UNRELATED",
+        "other.b32 %r20, %t; mul.lo.u32 %r21, %t, 3;\n.reg .b32 %extra; mov.u32 %extra, 1;",
+    );
+    let more = outcome(&more.replace("%r1,", "%r11,").replace("%r1;", "%r11;"));
+    assert_eq!((&plain.buffers, &plain.log), (&more.buffers, &more.log));
+}
+
+#[test]
+fn what_has_no_result_is_an_effect() {
+    let outcome = outcome(&BODY.replace("UNRELATED", ""));
+    let effects: Vec<&Effect> = outcome.log.iter().map(|entry| &entry.effect).collect();
+    assert_eq!(effects.len(), 4);
+    for (entry, effect) in outcome.log.iter().zip(effects) {
+        let Effect::Instruction { mnemonic, inputs } = effect else { panic!("{effect:?}") };
+        assert_eq!(mnemonic, "quiesce.global");
+        assert_eq!(inputs[1], u64::from(words_of(&outcome)[entry.thread.tid[0] as usize]));
+    }
+}
+
+#[test]
+fn functions_without_a_body_give_a_hash_of_their_arguments() {
+    let functions = ".extern .func (.param .b32 r) mystery(.param .b32 a);\n";
+    let body = "and.b32 %r1, %t, 1; { .param .b32 a; .param .b32 r; st.param.b32 [a], %r1; call.uni (r), mystery, (a);
+        ld.param.b32 %r2, [r]; } st.global.u32 [%own], %r2; ret;";
+    let options = Options { uninterpreted: true, ..Options::default() };
+    let outcome = run_with(&(functions.to_owned() + &kernel(body)), 4, 4, &options);
+    assert_eq!(outcome.stop, None);
+    let all = words_of(&outcome);
+    assert_eq!((all[0], all[1]), (all[2], all[3]));
+    assert_ne!(all[0], all[1]);
+    assert_eq!(outcome.log.len(), 4);
+}

@@ -1,0 +1,5 @@
+//! The tests of the facade and of the command, as one program.
+
+mod command;
+mod library;
+mod phases_page;

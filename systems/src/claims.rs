@@ -1,0 +1,82 @@
+//! The claims of `tests/golden`, checked by this crate alone: a mistake in a phase fails here in seconds.
+//!
+//! The golden tests of the `tests` crate compare every line with a blessed diff. Here only the claim counts: its `CHECK`
+//! and `CHECK-NOT` lines, and whether the phase changes anything at all.
+
+use crate::check::tests::run;
+use crate::{eliminate_dead, optimize_branches, simplify_loops, split_at_control_flow, sweep};
+use ptxopt_engine::phase::Phase;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn claims(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden").join(folder);
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut claims: Vec<PathBuf> =
+        files.filter(|path| path.extension().is_some_and(|extension| extension == "ptx")).collect();
+    claims.sort();
+    claims
+}
+
+/// The text of the functions behind `phases`, without comments.
+fn output(text: &str, phases: &[&'static Phase]) -> String {
+    let output = run(text.as_bytes(), phases);
+    for function in &output.functions {
+        assert_eq!(function.left, None, "{text}");
+    }
+    String::from_utf8(output.text).unwrap()
+}
+
+/// Checks the claims about `phase`, which runs behind `before`; gives how many there are.
+fn check(folder: &str, before: &[&'static Phase], phase: &'static Phase) -> usize {
+    let mut count = 0;
+    for path in claims(folder) {
+        let text = fs::read_to_string(&path).unwrap();
+        let name = path.display();
+        // A module with debug sections gets layout only, which is for the pipeline to decide.
+        if text.lines().any(|line| line.starts_with(".target") && line.contains("debug")) {
+            continue;
+        }
+        let unchanged = output(&text, &[before, &[SWEEP]].concat());
+        let changed = output(&text, &[before, &[phase, SWEEP]].concat());
+        let diff = fs::read_to_string(path.with_extension("diff")).unwrap();
+        assert_eq!(diff.is_empty(), unchanged == changed, "{name} comes out as\n{changed}");
+        // Lines about what stands around functions are not for here.
+        let directive = |name| text.lines().filter_map(move |line| line.strip_prefix(name)).map(str::trim);
+        let mut lines = changed.lines();
+        for wanted in directive("// CHECK: ").filter(|wanted| !wanted.starts_with("bix")) {
+            assert!(
+                lines.any(|line| line.contains(wanted)),
+                "{name}: no `{wanted}` at its place in\n{changed}"
+            );
+        }
+        for unwanted in directive("// CHECK-NOT: ") {
+            assert!(!changed.contains(unwanted), "{name}: `{unwanted}` in\n{changed}");
+        }
+        count += 1;
+    }
+    count
+}
+
+const SPLIT: &Phase = &split_at_control_flow::PHASE;
+const SWEEP: &Phase = &sweep::PHASE;
+
+#[test]
+fn eliminate_dead() {
+    assert!(check("eliminate_dead", &[SPLIT], &eliminate_dead::FULL) > 80);
+}
+
+#[test]
+fn eliminate_dead_simple() {
+    assert!(check("eliminate_dead_simple", &[SPLIT], &eliminate_dead::SIMPLE) > 15);
+}
+
+#[test]
+fn optimize_branches() {
+    assert!(check("optimize_branches", &[SPLIT, SWEEP], &optimize_branches::PHASE) > 20);
+}
+
+#[test]
+fn simplify_loops() {
+    assert!(check("simplify_loops", &[SPLIT], &simplify_loops::PHASE) > 8);
+}

@@ -1,0 +1,314 @@
+//! What a failure costs: one function its optimization, and nothing else.
+//!
+//! Phases of the tests' own run in front of the last inspection. Each does something wrong to the function called
+//! `guilty` of three, and the other two must come out as if it had not been there.
+
+use bevy_ecs::change_detection::ResMut;
+use ptxopt::{Options, Output, Status, VerifyLevel, optimize, optimize_with_plan, standard};
+use ptxopt_components::block::BlockFlags;
+use ptxopt_components::ids::{BlockId, CodeId, Id, InstId};
+use ptxopt_components::instruction::{InstPlace, Marks};
+use ptxopt_engine::columns::{BlocksMut, Code, CodeObjects, InstsMut};
+use ptxopt_engine::edit::{EditLog, Insertion};
+use ptxopt_engine::phase::{Phase, Plan, Step};
+use std::process::Command;
+use std::time::Duration;
+
+/// Three kernels, each with a dead product. The blanks and the comment in the second are its own.
+const THREE: &str = r"// Stands before the first.
+.version 8.0
+.target sm_80
+.address_size 64
+
+.visible .entry first(.param .u64 out)
+{
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<2>;
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    mul.lo.u32 %r2, %r1, 11;
+    st.global.u32 [%rd1], %r1;
+    ret;
+}
+// Stands before the second.
+.visible .entry guilty(.param .u64 out)
+{
+    .reg .b32   %r<40>;   // more than it needs
+    .reg .pred %p<2>;
+    .reg .b64 %rd<2>;
+
+    ld.param.u64 %rd1, [ out ];
+    mov.u32 %r1, %tid.x;
+    mul.lo.u32 %r2, %r1, 22;
+    setp.gt.u32 %p1, %r1, 0x10;
+    @%p1   bra   DONE;
+    st.global.u32 [%rd1], %r1;
+DONE:
+    ret;
+}
+.visible .entry third(.param .u64 out)
+{
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<2>;
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    mul.lo.u32 %r2, %r1, 33;
+    st.global.u32 [%rd1], %r1;
+    ret;
+}
+";
+
+/// A module without anything guilty.
+const INNOCENT: &str = r".version 8.0
+.target sm_80
+.address_size 64
+.visible .entry alone(.param .u64 out)
+{
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<2>;
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    mul.lo.u32 %r2, %r1, 44;
+    st.global.u32 [%rd1], %r1;
+    ret;
+}
+";
+
+const fn sabotage(name: &'static str, install: fn(&mut ptxopt_engine::phase::Slot<'_>)) -> Phase {
+    Phase { name, needs: &[], gives: &[], breaks: &[], required: false, install }
+}
+
+static PANICS: Phase = sabotage("panics", |slot| slot.add(panic_on_guilty));
+static SLEEPS: Phase = sabotage("sleeps", |slot| slot.add(sleep_on_guilty));
+static GROWS: Phase = sabotage("grows", |slot| slot.add(grow_guilty));
+static LOSES_A_BRANCH: Phase = sabotage("loses_a_branch", |slot| slot.add(lose_branch));
+static MISPLACES_A_ROW: Phase = sabotage("misplaces_a_row", |slot| slot.add(misplace_row));
+static KILLS_A_TARGET: Phase = sabotage("kills_a_target", |slot| slot.add(kill_target));
+
+/// The functions that are called `guilty`, by number.
+fn guilty_ones(codes: &CodeObjects<'_, '_>) -> Vec<CodeId> {
+    let (.., texts) = codes.columns();
+    let name_of = |code: &usize| THREE.as_bytes().get(texts[*code].name.range());
+    (0..texts.len()).filter(|code| name_of(code) == Some(b"guilty")).map(CodeId::new).collect()
+}
+
+fn panic_on_guilty(codes: CodeObjects) {
+    assert!(guilty_ones(&codes).is_empty(), "row 7 is lost");
+}
+
+/// Longer than the limit that the test sets for the whole batch.
+const NAP: Duration = Duration::from_millis(700);
+const NAP_LIMIT_MS: u64 = 200;
+
+fn sleep_on_guilty(codes: CodeObjects) {
+    if !guilty_ones(&codes).is_empty() {
+        std::thread::sleep(NAP);
+    }
+}
+
+/// Puts ten copies of the first instruction in front of it.
+fn grow_guilty(code: Code, codes: CodeObjects, mut edits: ResMut<EditLog>) {
+    for id in guilty_ones(&codes) {
+        let function = code.view().function(id);
+        let first = InstId(0);
+        let copy = Insertion {
+            code: id,
+            before: first,
+            block: BlockId(0),
+            head: function.heads[0],
+            operands: function.operands_of(first).to_vec(),
+            place: InstPlace { offset: function.places[0].offset },
+        };
+        edits.insertions.extend(std::iter::repeat_n(copy, 10));
+    }
+}
+
+/// Deletes the first branch without a word to anybody.
+fn lose_branch(codes: CodeObjects, mut insts: InstsMut) {
+    let (_, _, spans, _) = codes.columns();
+    for code in guilty_ones(&codes) {
+        let rows = &mut insts.columns().0[spans[code.index()].insts.range()];
+        let branch =
+            rows.iter_mut().find(|head| head.marks.contains(Marks::CONTROL)).expect("it has a branch");
+        branch.marks |= Marks::TOMBSTONE;
+    }
+}
+
+/// Says that the first instruction lies in the last block.
+fn misplace_row(codes: CodeObjects, mut insts: InstsMut) {
+    let (_, _, spans, _) = codes.columns();
+    for code in guilty_ones(&codes) {
+        let span = spans[code.index()];
+        insts.columns().0[span.insts.first as usize].block = BlockId(span.blocks.count - 1);
+    }
+}
+
+/// Declares the last block dead, to which a branch leads.
+fn kill_target(codes: CodeObjects, mut blocks: BlocksMut) {
+    let (_, _, spans, _) = codes.columns();
+    for code in guilty_ones(&codes) {
+        blocks.columns().0[spans[code.index()].blocks.end() - 1].flags |= BlockFlags::DEAD;
+    }
+}
+
+/// The plan of `options` with `phase` in front of the last inspection.
+fn plan_with(phase: &'static Phase, options: &Options) -> Plan {
+    let mut plan = standard::plan(options, false);
+    let last = plan.steps.iter().position(|step| step.number == 94).expect("every plan is inspected");
+    plan.steps.insert(last, Step { number: 93, name: phase.name, phase, dump: false, verified: false });
+    plan
+}
+
+fn with_verify(verify: VerifyLevel) -> Options {
+    Options { verify, ..Options::default() }
+}
+
+fn run(phase: &'static Phase, options: &Options) -> Output {
+    let plan = plan_with(phase, options);
+    let output = optimize_with_plan(THREE.as_bytes(), &plan).expect("the module is valid");
+    // Whatever was thrown away, the next modules find everything in order.
+    for next in [INNOCENT, THREE] {
+        let fresh = optimize(next.as_bytes(), &Options::default()).expect("the module is valid");
+        assert_eq!(fresh.report.status, Status::Ok);
+    }
+    let next = optimize_with_plan(INNOCENT.as_bytes(), &plan).expect("the module is valid");
+    assert_eq!((next.report.status, next.report.instructions_out), (Status::Ok, 4));
+    output
+}
+
+/// The text from a function's header to its closing brace.
+fn function_in<'t>(text: &'t str, name: &str) -> &'t str {
+    let first = text.find(&format!(".visible .entry {name}(")).expect("the function is there");
+    let length = text[first..].find('}').expect("its body ends");
+    &text[first..=first + length]
+}
+
+/// Checks that the guilty function came out as it came in, and the other two optimized; gives the reason.
+fn reason_of(output: &Output) -> &str {
+    let text = std::str::from_utf8(&output.text).expect("text in, text out");
+    let undisturbed = optimize(THREE.as_bytes(), &Options::default()).expect("the module is valid");
+    let undisturbed = String::from_utf8(undisturbed.text).expect("text in, text out");
+    assert_eq!(function_in(text, "guilty"), function_in(THREE, "guilty"));
+    for name in ["first", "third"] {
+        assert_eq!(function_in(text, name), function_in(&undisturbed, name));
+        assert!(!function_in(text, name).contains("mul.lo.u32"));
+    }
+    assert!(text.contains("// Stands before the first.") && text.contains("// Stands before the second."));
+    let report = &output.report;
+    assert_eq!((report.status, report.functions, report.functions_left), (Status::Partly, 3, 1));
+    assert_eq!(report.left.len(), 1);
+    assert_eq!(report.left[0].name, "guilty");
+    assert_eq!((report.instructions_in, report.instructions_out), (5 + 7 + 5, 4 + 7 + 4));
+    assert_eq!((report.blocks_in, report.blocks_out), (1 + 3 + 1, 1 + 3 + 1));
+    &report.left[0].reason
+}
+
+#[test]
+fn a_panic_costs_one_function() {
+    for verify in [VerifyLevel::Off, VerifyLevel::Full] {
+        let output = run(&PANICS, &with_verify(verify));
+        let reason = reason_of(&output);
+        assert!(reason.starts_with("a phase failed: ") && reason.contains("row 7 is lost"), "{reason}");
+        assert!(!reason.contains('\n'), "{reason}");
+    }
+}
+
+/// The test above runs again as a process of its own, whose standard error is seen.
+#[test]
+fn a_caught_panic_prints_nothing() {
+    let tests = std::env::current_exe().expect("this test is a program");
+    let arguments = ["--exact", "fallback::a_panic_costs_one_function", "--nocapture", "--test-threads=1"];
+    let run = Command::new(tests).args(arguments).output().expect("the test can be run");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout));
+    assert!(String::from_utf8_lossy(&run.stdout).contains("1 passed"));
+    assert_eq!(String::from_utf8_lossy(&run.stderr), "");
+}
+
+#[test]
+fn damage_that_the_verifier_sees_costs_one_function() {
+    for phase in [&LOSES_A_BRANCH, &MISPLACES_A_ROW, &KILLS_A_TARGET] {
+        for verify in [VerifyLevel::Fast, VerifyLevel::Full] {
+            let output = run(phase, &with_verify(verify));
+            let reason = reason_of(&output);
+            let is_told =
+                reason.starts_with("check ") && reason.contains(&format!("failed after {}: ", phase.name));
+            assert!(is_told, "{}: {reason}", phase.name);
+        }
+    }
+}
+
+/// Without being asked, the verifier looks at what is about to be written.
+#[test]
+fn damage_never_reaches_the_output() {
+    for phase in [&LOSES_A_BRANCH, &MISPLACES_A_ROW, &KILLS_A_TARGET] {
+        let output = run(phase, &with_verify(VerifyLevel::Off));
+        let reason = reason_of(&output);
+        assert!(
+            reason.starts_with("check ") && reason.contains("failed after FinalInspectionPass: "),
+            "{reason}"
+        );
+    }
+}
+
+#[test]
+fn the_time_limit_costs_one_function() {
+    let mut options = Options::default();
+    options.set_limit(&format!("time={NAP_LIMIT_MS}")).expect("a limit");
+    let output = run(&SLEEPS, &options);
+    assert!(reason_of(&output).contains("time limit"), "{:?}", output.report.left);
+}
+
+#[test]
+fn the_growth_limit_costs_one_function() {
+    let output = run(&GROWS, &Options::default());
+    assert_eq!(reason_of(&output), "grew");
+}
+
+/// Twice the size is within a limit of 300 percent, and the copies are there.
+#[test]
+fn growth_within_the_limit_is_kept() {
+    let mut options = with_verify(VerifyLevel::Full);
+    options.set_limit("growth=300").expect("a limit");
+    let output =
+        optimize_with_plan(THREE.as_bytes(), &plan_with(&GROWS, &options)).expect("the module is valid");
+    assert_eq!(output.report.status, Status::Ok, "{:?}", output.report.left);
+    let text = String::from_utf8(output.text).expect("text in, text out");
+    assert_eq!(function_in(&text, "guilty").matches("ld.param.u64 %rd1, [out];").count(), 11);
+}
+
+/// The limit lies between what the second function takes and what the others take.
+#[test]
+fn the_memory_limit_costs_one_function() {
+    let mut options = Options::default();
+    options.set_limit("memory=2400").expect("a limit");
+    let output = optimize(THREE.as_bytes(), &options).expect("the module is valid");
+    assert_eq!(reason_of(&output), "memory limit");
+}
+
+/// The failing batch is one of several that run at once.
+#[test]
+fn a_panic_costs_one_function_of_several_batches() {
+    let filler = |name: &str| {
+        let sums = "    add.u32 %r1, %r1, 1;\n".repeat(5000);
+        format!(
+            ".visible .entry {name}(.param .u64 out)\n{{\n    .reg .b32 %r<3>;\n    .reg .b64 %rd<2>;\n    \
+             ld.param.u64 %rd1, [out];\n    mov.u32 %r1, %tid.x;\n    mul.lo.u32 %r2, %r1, 55;\n{sums}    \
+             st.global.u32 [%rd1], %r1;\n    ret;\n}}\n"
+        )
+    };
+    let text = format!("{THREE}{}{}", filler("fourth"), filler("fifth"));
+    let plan = plan_with(&PANICS, &Options::default());
+    let pool = |threads| {
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started")
+    };
+    let outputs = [1, 4].map(|threads| {
+        pool(threads).install(|| optimize_with_plan(text.as_bytes(), &plan).expect("the module is valid"))
+    });
+    assert_eq!(outputs[0].text, outputs[1].text);
+    for output in &outputs {
+        let text = std::str::from_utf8(&output.text).expect("text in, text out");
+        assert_eq!(function_in(text, "guilty"), function_in(THREE, "guilty"));
+        assert_eq!(text.matches("mul.lo.u32").count(), 1);
+        assert_eq!((output.report.functions_left, output.report.left[0].name.as_str()), (1, "guilty"));
+    }
+}

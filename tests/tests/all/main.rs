@@ -1,0 +1,28 @@
+//! The tests over whole modules, as one program: linked once, and what is slow in one test runs beside another.
+//!
+//! `cargo test -p ptxopt-tests NAME` runs one module of them, for instance `judge` or `golden`.
+
+mod bad_batch;
+mod bad_input;
+// The kernels of the benchmarks have a unit test. It runs here: their own crate needs a library for timing, which takes
+// longer to compile than all of this program.
+#[path = "../../../bench/src/kernels.rs"]
+mod bench_kernels;
+mod determinism;
+mod fallback;
+mod fuzz_reader;
+mod generated;
+mod golden;
+mod gpu;
+mod growth;
+mod judge;
+mod liveness;
+mod mistakes;
+mod native;
+mod phases;
+mod ptxas;
+mod regress;
+mod removed;
+mod round_trip;
+mod sinks;
+mod uniformity;
