@@ -34,6 +34,7 @@ const TAG_LITERAL: u32 = 3;
 const TAG_BLOCK: u32 = 4;
 const TAG_REF: u32 = 5;
 
+const SUB_PLAIN: u32 = 0;
 const SUB_MINUS: u32 = 1;
 const SUB_F32: u32 = 1;
 const SUB_PRED: u32 = 0;
@@ -48,7 +49,8 @@ const KIND_SHIFT: u32 = 29;
 const KIND_OFFSET: u32 = 1;
 const KIND_OFFSET_WIDE: u32 = 2;
 const KIND_SELECTOR: u32 = 3;
-const ALSO_READ: u32 = 1 << 28;
+const ALSO_READ_SHIFT: u32 = 28;
+const ALSO_READ: u32 = 1 << ALSO_READ_SHIFT;
 const PAYLOAD_MASK: u32 = (1 << 28) - 1;
 
 /// One operand of an instruction.
@@ -269,6 +271,38 @@ impl Operand {
     #[must_use]
     pub const fn modifiers(self) -> u32 {
         self.modifiers
+    }
+
+    /// Number of [patterns](Operand::pattern).
+    pub const PATTERN_COUNT: usize = 512;
+
+    /// What the operand is, without the id and the payload: tag, sub-kind, whether it is written and also read.
+    #[inline]
+    #[must_use]
+    pub const fn pattern(self) -> usize {
+        (self.word >> SUB_SHIFT | (self.modifiers & ALSO_READ) >> (ALSO_READ_SHIFT - 8)) as usize
+    }
+
+    /// An operand with this pattern, id 0 and no payload; none where no operand is like that.
+    #[must_use]
+    pub const fn of_pattern(pattern: usize) -> Option<Self> {
+        let (word, also_read) = ((pattern as u32 & 0xFF) << SUB_SHIFT, pattern as u32 >> 8);
+        let operand = Self { word, modifiers: also_read << ALSO_READ_SHIFT };
+        let is_vreg = word & VREG != 0;
+        let has_meaning = match (operand.tag(), operand.sub()) {
+            (TAG_REG, SUB_PLAIN | SUB_MINUS) | (TAG_REF, SUB_PRED | SUB_NOT_PRED) => is_vreg,
+            (TAG_IMM, SUB_PLAIN | SUB_F32) | (TAG_LITERAL | TAG_BLOCK, SUB_PLAIN) => !is_vreg,
+            (TAG_REF, SUB_SYMBOL | SUB_SPECIAL | SUB_SINK | SUB_TABLE | SUB_TEXT) => !is_vreg,
+            _ => false,
+        };
+        if has_meaning { Some(operand) } else { None }
+    }
+
+    /// The id in the word, whatever it counts.
+    #[inline]
+    #[must_use]
+    pub const fn id(self) -> u32 {
+        self.word & ID_MASK
     }
 
     /// The register that the operand names: predicate or not, read or written.
@@ -544,6 +578,37 @@ mod tests {
         ];
         assert_eq!(reads(&operands).map(|vreg| vreg.0).collect::<Vec<_>>(), [2, 4, 5, 4]);
         assert_eq!(writes(&operands).map(|vreg| vreg.0).collect::<Vec<_>>(), [1, 2, 3]);
+    }
+
+    #[test]
+    fn patterns_keep_all_but_ids_and_payloads() {
+        let vreg = Operand::register(VRegId(77)).with_offset(-16).unwrap();
+        let operands = [
+            vreg,
+            vreg.with_minus(),
+            vreg.as_definition(false),
+            vreg.as_definition(true),
+            Operand::predicate(VRegId(5), true),
+            Operand::int(0),
+            Operand::f32_bits(0),
+            Operand::literal(LiteralId(3)),
+            Operand::block(BlockId(3)),
+            Operand::symbol(NameId(9)),
+            Operand::special(2),
+            Operand::sink().as_definition(false),
+            Operand::table(TableId(1)),
+            Operand::text(LiteralId(1)),
+        ];
+        for operand in operands {
+            let twin = Operand::of_pattern(operand.pattern()).unwrap();
+            assert_eq!(twin.pattern(), operand.pattern());
+            assert_eq!(std::mem::discriminant(&twin.kind()), std::mem::discriminant(&operand.kind()));
+            let roles = |operand: Operand| (operand.is_definition(), operand.is_use(), operand.vreg().is_some());
+            assert_eq!(roles(twin), roles(operand));
+        }
+        assert_eq!(vreg.id(), 77);
+        let meaningful = (0..Operand::PATTERN_COUNT).filter_map(Operand::of_pattern);
+        meaningful.for_each(|operand| drop(operand.kind()));
     }
 
     #[test]

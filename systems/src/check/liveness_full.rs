@@ -153,6 +153,7 @@ fn verify_no_surplus(function: &FunctionView<'_>, blocks: &Blocks, set: &LiveSet
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::liveness::Scratch;
     use crate::check::testing::{Built, analyzed, solved};
 
     /// 0 -> 1 -> {1, 2}; 3 is unreachable. %r1 lives around the loop, %r2 over it.
@@ -214,7 +215,7 @@ mod tests {
         set.damage(true, BlockId(2), built.vreg("%p", 1), true);
         set.damage(false, BlockId(2), built.vreg("%p", 1), true);
         let equation =
-            crate::check::liveness::verify(&built.function(), &built.forms, &set, &mut Transfer::default());
+            crate::check::liveness::verify(&built.function(), &built.forms, &set, &mut Scratch::default());
         assert_eq!(equation, Ok(()));
         let found = verify(&built.function(), &built.forms, &set).unwrap_err();
         assert!(

@@ -54,8 +54,8 @@ fn verify_all(built: &Built, tallies: &mut Tallies) {
     tallies.time("rows", || rows::verify_spans(&view));
     let (mut seen, mut edge_scratch, mut flow_scratch) =
         (rows::SeenNames::default(), edges::Scratch::default(), control_flow::Scratch::default());
-    let (mut solver, mut set, mut transfer) =
-        (LivenessScratch::default(), LiveSet::default(), liveness::Transfer::default());
+    let (mut solver, mut set, mut liveness_scratch) =
+        (LivenessScratch::default(), LiveSet::default(), liveness::Scratch::default());
     let forms = &built.forms;
     for function in view.functions() {
         if function.state.flags.contains(CodeFlags::LEFT) {
@@ -80,7 +80,7 @@ fn verify_all(built: &Built, tallies: &mut Tallies) {
             tallies.time("control_flow_full", || control_flow_full::verify(function));
         }
         solve(function, forms, &mut solver, &mut set);
-        tallies.time("liveness", || liveness::verify(function, forms, &set, &mut transfer));
+        tallies.time("liveness", || liveness::verify(function, forms, &set, &mut liveness_scratch));
         tallies.time("liveness_full", || liveness_full::verify(function, forms, &set));
     }
 }

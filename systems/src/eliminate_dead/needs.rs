@@ -14,7 +14,8 @@
 //! partial one does not. At the start of the block it goes on at the innermost [site](super::sites) that dominates
 //! it; at a join, at the ends of all predecessors. What was asked for once is not asked for again, so the work is
 //! that of making SSA form for the registers that have several definitions. The definition of all others dominates
-//! the use, which is a comparison.
+//! the use, which is a comparison. At a join of many predecessors only those count at whose ends the values differ, so
+//! the register's sites are looked at instead where there are fewer of them.
 //!
 //! # Backward, because rows stream
 //! One sweep goes from the last instruction to the first and follows the uses of what is needed when it gets there.
@@ -30,6 +31,9 @@ use ptxopt_components::instruction::Marks;
 use ptxopt_components::operand::reads;
 use ptxopt_engine::dataflow::dominance::DominatorTree;
 use ptxopt_engine::view::FunctionView;
+
+/// Predecessors of a join, for each site of a register, from which on the sites are looked at instead.
+const PREDS_PER_SITE_MAX: usize = 4;
 
 /// What is needed in a function, and the memory to find it.
 #[derive(Default)]
@@ -211,9 +215,16 @@ impl Needs {
 
     /// The values of `vreg` that meet at a site are read.
     fn demand_join(&mut self, function: &FunctionView<'_>, vreg: VRegId, site: usize) {
-        if self.sites.demand(site) {
-            let preds = function.preds(self.sites.get(site).block).iter();
-            self.ends.extend(preds.filter(|&&pred| self.tree.is_reachable(pred)).map(|&pred| (vreg, pred)));
+        if !self.sites.demand(site) {
+            return;
+        }
+        let Self { tree, sites, ends, .. } = self;
+        let join = sites.get(site).block;
+        let preds = function.preds(join);
+        if preds.len() < PREDS_PER_SITE_MAX * sites.count(vreg) {
+            ends.extend(preds.iter().filter(|&&pred| tree.is_reachable(pred)).map(|&pred| (vreg, pred)));
+        } else {
+            sites.around_preds(function, tree, vreg, join, |block| ends.push((vreg, block)));
         }
     }
 }

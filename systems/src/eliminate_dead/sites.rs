@@ -57,6 +57,9 @@ pub struct Sites {
     walks_always: bool,
     frontiers: Frontiers,
     meets: Meets,
+    incoming: Incoming,
+    /// By site of one register: the predecessors of a join around which it is the innermost site.
+    pred_counts: Vec<u32>,
     /// By block: one more than the register whose site it is, and its number among the register's new sites.
     noted: Vec<(u32, u32)>,
     waiting: Vec<BlockId>,
@@ -75,6 +78,7 @@ impl Sites {
         self.of_vreg.resize(function.vregs.len(), Span::default());
         self.all.clear();
         self.joins = Joins::Unknown;
+        self.incoming.start();
     }
 
     /// Makes the sites of `vreg`, unless it has been asked about before.
@@ -174,6 +178,39 @@ impl Sites {
         Some(span.first as usize + at)
     }
 
+    /// Number of sites of `vreg`.
+    pub fn count(&self, vreg: VRegId) -> usize {
+        self.of_vreg[vreg.index()].len()
+    }
+
+    /// Calls `found` with the block of each site of `vreg` that is the innermost around some predecessor of `join`.
+    ///
+    /// A loop around a switch has a predecessor for each case and carries many registers, most of which few cases
+    /// change: this looks at the sites of the register, where asking for each predecessor would be quadratic.
+    pub fn around_preds(
+        &mut self,
+        function: &FunctionView<'_>,
+        tree: &DominatorTree,
+        vreg: VRegId,
+        join: BlockId,
+        mut found: impl FnMut(BlockId),
+    ) {
+        let places = self.incoming.places(function, tree, join);
+        let sites = &self.all[self.of_vreg[vreg.index()].range()];
+        self.pred_counts.clear();
+        // A site comes before those inside it, whose predecessors are not its own.
+        for site in sites {
+            let before = |end: u32| places.partition_point(|&place| place < end) as u32;
+            let count = before(site.interval.end) - before(site.interval.first);
+            self.pred_counts.push(count);
+            if site.outer != NO_SITE {
+                self.pred_counts[site.outer as usize] -= count;
+            }
+        }
+        let is_innermost = sites.iter().zip(&self.pred_counts).filter(|&(_, &count)| count > 0);
+        is_innermost.for_each(|(site, _)| found(site.block));
+    }
+
     /// Site number `site`.
     pub fn get(&self, site: usize) -> &Site {
         &self.all[site]
@@ -182,5 +219,38 @@ impl Sites {
     /// Notes that the values which meet at a site are asked for; says whether they were not before.
     pub fn demand(&mut self, site: usize) -> bool {
         !std::mem::replace(&mut self.all[site].is_demanded, true)
+    }
+}
+
+/// The predecessors of joins as sorted places in the dominator tree, listed for a join when first asked for.
+#[derive(Default)]
+struct Incoming {
+    /// By block: its places; no entry before it is asked about.
+    of_block: Vec<Span>,
+    places: Vec<u32>,
+}
+
+impl Incoming {
+    /// Forgets the joins of the function before.
+    fn start(&mut self) {
+        self.of_block.clear();
+        self.places.clear();
+    }
+
+    /// The places of the reachable predecessors of `join`.
+    fn places(&mut self, function: &FunctionView<'_>, tree: &DominatorTree, join: BlockId) -> &[u32] {
+        let Self { of_block, places } = self;
+        if of_block.is_empty() {
+            of_block.resize(function.blocks.len(), Span::default());
+        }
+        let span = &mut of_block[join.index()];
+        if span.is_empty() {
+            let first = places.len();
+            let preds = function.preds(join).iter().filter(|&&pred| tree.is_reachable(pred));
+            places.extend(preds.map(|&pred| tree.interval(pred).first));
+            places[first..].sort_unstable();
+            *span = Span::between(first, places.len());
+        }
+        &places[span.range()]
     }
 }

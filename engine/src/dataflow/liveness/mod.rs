@@ -44,6 +44,12 @@ use walks::Ranges;
 /// the dense sets would take 4.6 kB an instruction.
 pub const DENSE_WORDS_MAX: usize = 1 << 20;
 
+/// Bits of a [`Strip`].
+pub const STRIP_BITS: usize = 512;
+
+/// Some consecutive bits of one block's set: a cache line.
+pub type Strip = [u64; STRIP_BITS / 64];
+
 /// No bit: the register does not live across a block boundary.
 const NO_BIT: u32 = u32::MAX;
 
@@ -207,6 +213,22 @@ impl LiveSet {
         self.live_out.members(self.road, block)
     }
 
+    /// Number of strips that hold all bits.
+    #[must_use]
+    pub fn strip_count(&self) -> usize {
+        self.vreg_of.len().div_ceil(STRIP_BITS)
+    }
+
+    /// The bits of strip number `strip` of [`Self::live_in_bits`], by block.
+    pub fn live_in_strip(&self, strip: usize, blocks: &mut Vec<Strip>) {
+        self.live_in.strip(self.road, strip, self.block_count, blocks);
+    }
+
+    /// The bits of strip number `strip` of [`Self::live_out_bits`], by block.
+    pub fn live_out_strip(&self, strip: usize, blocks: &mut Vec<Strip>) {
+        self.live_out.strip(self.road, strip, self.block_count, blocks);
+    }
+
     /// Dense sets: puts `vreg` into the live-in or live-out set of `block`, or takes it out. What tests of verifiers
     /// do damage with.
     ///
@@ -225,6 +247,20 @@ impl Sets {
         match road {
             Road::Dense => self.rows.test(block.index(), bit),
             Road::Walks => self.ranges.contains(bit, block),
+        }
+    }
+
+    fn strip(&self, road: Road, strip: usize, block_count: usize, blocks: &mut Vec<Strip>) {
+        blocks.clear();
+        blocks.resize(block_count, Strip::default());
+        match road {
+            Road::Dense => {
+                let words = strip * size_of::<Strip>() / size_of::<u64>()..;
+                for (block, row) in blocks.iter_mut().zip(self.rows.rows()) {
+                    block.iter_mut().zip(&row[words.clone()]).for_each(|(to, from)| *to = *from);
+                }
+            }
+            Road::Walks => self.ranges.strip(strip, blocks),
         }
     }
 

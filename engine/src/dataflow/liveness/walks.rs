@@ -13,7 +13,7 @@
 //! For each group a list names the runs that touch it; the members of a block's set are those of the list that contain
 //! the block.
 
-use super::{LiveSet, LivenessScratch, NO_BIT};
+use super::{LiveSet, LivenessScratch, NO_BIT, STRIP_BITS, Strip};
 use crate::view::FunctionView;
 use ptxopt_components::block::{BlockFlags, BlockOrder};
 use ptxopt_components::ids::{BlockId, Id, VRegId};
@@ -66,6 +66,27 @@ impl Ranges {
         let group = block.index() / GROUP;
         let list = self.list_starts[group] as usize..self.list_starts[group + 1] as usize;
         Members { ranges: self, list: self.touching[list].iter(), block }
+    }
+
+    /// Sets in `blocks`, all of whose bits are clear, those of the strip's registers that live there.
+    pub(super) fn strip(&self, strip: usize, blocks: &mut [Strip]) {
+        let first = strip * STRIP_BITS;
+        let end = (first + STRIP_BITS).min(self.starts.len() - 1);
+        let runs = &self.runs[self.starts[first] as usize..self.starts[end] as usize];
+        // Each bit changes where a run starts and behind its end.
+        for run in runs {
+            let bit = run.bit as usize - first;
+            for at in [run.first as usize, run.last as usize + 1] {
+                if let Some(block) = blocks.get_mut(at) {
+                    block[bit / 64] ^= 1 << (bit % 64);
+                }
+            }
+        }
+        let mut live = Strip::default();
+        for block in blocks {
+            live.iter_mut().zip(block.iter()).for_each(|(live, changed)| *live ^= changed);
+            *block = live;
+        }
     }
 
     /// Appends the runs of the next bit: the set bits of `row`, all of which lie in `words`. Clears those.
