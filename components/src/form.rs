@@ -5,6 +5,7 @@
 
 use crate::ids::Span;
 use crate::opcodes::{Effects, InFlight};
+use crate::operation::Operation;
 use crate::types::{PtxType, StateSpace};
 use bitflags::bitflags;
 
@@ -34,6 +35,16 @@ pub mod shape {
     pub const PAREN_CLOSE: u8 = b')';
     /// Operands follow one another as text chunks: a statement that is copied through.
     pub const VERBATIM: u8 = b'"';
+
+    /// The shape of `count` operands with commas between them, up to eight: `d, a, b` is 3.
+    ///
+    /// # Panics
+    /// When there are more.
+    #[must_use]
+    pub const fn plain(count: usize) -> &'static [u8] {
+        const EIGHT: &[u8] = b"#,#,#,#,#,#,#,#";
+        EIGHT.split_at((count * 2).saturating_sub(1)).0
+    }
 }
 
 /// What an operand is to its instruction.
@@ -112,6 +123,10 @@ bitflags! {
 pub struct Form {
     /// Root opcode: row of [`crate::opcodes::Opcodes::roots`].
     pub root: u16,
+    /// What it computes; unknown where a qualifier is not understood, and where the form is not modelled.
+    pub operation: Operation,
+    /// Position of the first source among the slots, if there is one.
+    pub first_source: u8,
     /// What executing it does beside writing results.
     pub effects: Effects,
     /// What it has to do with registers in flight.
@@ -130,4 +145,44 @@ pub struct Form {
     pub shape: Span,
     /// One slot an operand, the guard excluded, in the form table's slot pool.
     pub slots: Span,
+}
+
+impl Form {
+    /// The effects that are none: they say what may be done with the instruction.
+    const PERMISSIONS: Effects = Effects::COMMUTES.union(Effects::SPECULATABLE);
+    /// The carry register is an operand of the row, hidden behind those of the form.
+    const CARRY: Effects = Effects::CARRY_IN.union(Effects::CARRY_OUT);
+
+    /// Whether the results follow from the operands alone, and nothing else happens. Two instructions of one form with
+    /// the same operands have the same results, wherever they stand.
+    ///
+    /// Not asked is what an operand brings: `mov.u32 %r1, %clock` reads a special register that changes.
+    #[inline]
+    #[must_use]
+    pub const fn is_pure(&self) -> bool {
+        self.flags.contains(FormFlags::MODELLED)
+            && self.effects.difference(Self::PERMISSIONS).difference(Self::CARRY).is_empty()
+    }
+
+    /// Whether the instruction may run where it did not run before: it can neither fault nor take effect.
+    #[inline]
+    #[must_use]
+    pub const fn is_speculatable(&self) -> bool {
+        self.effects.contains(Effects::SPECULATABLE)
+    }
+
+    /// Whether other threads take part, so that which of them execute the instruction is part of its meaning.
+    #[inline]
+    #[must_use]
+    pub const fn is_convergent(&self) -> bool {
+        self.effects.contains(Effects::CONVERGENT)
+    }
+
+    /// The positions of the two operands that may change places.
+    #[inline]
+    #[must_use]
+    pub const fn swappable(&self) -> Option<[usize; 2]> {
+        let first = self.first_source as usize;
+        if self.effects.contains(Effects::COMMUTES) { Some([first, first + 1]) } else { None }
+    }
 }

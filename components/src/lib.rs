@@ -6,11 +6,13 @@
 pub mod anchor;
 pub mod block;
 pub mod code_object;
+pub mod description;
 pub mod form;
 pub mod ids;
 pub mod instruction;
 pub mod opcodes;
 pub mod operand;
+pub mod operation;
 pub mod qualifiers;
 pub mod special_registers;
 pub mod types;

@@ -43,9 +43,15 @@ ptx_types! {
     E4m3x4 "e4m3x4" 32, E5m2x4 "e5m2x4" 32, E2m1x4 "e2m1x4" 16, E2m3x4 "e2m3x4" 32, E3m2x4 "e3m2x4" 32,
     U4 "u4" 4, S4 "s4" 4, B1 "b1" 1, B4x16 "b4x16" 64, U2 "u2" 2, S2 "s2" 2,
     TexRef "texref" 64, SamplerRef "samplerref" 64, SurfRef "surfref" 64,
+    E2m1 "e2m1" 4, E2m3 "e2m3" 6, E3m2 "e3m2" 6, Ue8m0 "ue8m0" 8, Ue4m3 "ue4m3" 8, B1024 "b1024" 1024,
 }
 
 impl PtxType {
+    /// Every type, in the order of their numbers.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::ALL.iter().map(|&(ty, _, _)| ty)
+    }
+
     /// The type called `name` (without its dot).
     #[must_use]
     pub fn parse(name: &[u8]) -> Option<Self> {

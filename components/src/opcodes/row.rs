@@ -56,7 +56,7 @@ bitflags! {
         const CARRY_IN = 1 << 14;
         /// Writes the carry register (`.cc`).
         const CARRY_OUT = 1 << 15;
-        /// Operands 1 and 2 may change places.
+        /// The first two sources may change places.
         const COMMUTES = 1 << 16;
         /// Reads through a texture or surface.
         const TEXTURE = 1 << 17;

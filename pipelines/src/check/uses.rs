@@ -7,8 +7,8 @@
 
 use ptxopt_components::form::Role;
 use ptxopt_components::ids::{Id, InstId, VRegId};
-use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, OperandKind};
+use ptxopt_components::operation::Operation;
 use ptxopt_components::types::PtxType;
 use ptxopt_emulator::Entry;
 use ptxopt_engine::forms::FormTable;
@@ -75,7 +75,7 @@ impl<'a> Walk<'a> {
                     walk.definitions[vreg.index()].push(inst);
                 }
             }
-            if walk.root(inst) == b"st"
+            if matches!(walk.operation(inst), Operation::St | Operation::StAsync | Operation::StBulk)
                 && let Some(address) = walk.address(inst)
                 && let Some(vreg) = address.vreg()
             {
@@ -89,9 +89,8 @@ impl<'a> Walk<'a> {
         (0..self.function.heads.len()).map(InstId::new)
     }
 
-    fn root(&self, inst: InstId) -> &[u8] {
-        let mnemonic = self.forms.mnemonic_text(self.function.heads[inst.index()].form);
-        mnemonic.split(|&byte| byte == b'.').next().unwrap_or_default()
+    fn operation(&self, inst: InstId) -> Operation {
+        self.forms.get(self.function.heads[inst.index()].form).operation
     }
 
     /// The operand that is the address of an access.
@@ -122,12 +121,12 @@ impl<'a> Walk<'a> {
                 OperandKind::Register { vreg, .. } => {
                     let [inst] = self.definitions[vreg.index()][..] else { return None };
                     let operands = self.function.operands_of(inst);
-                    match (self.root(inst), operands) {
-                        (b"mov" | b"cvta", &[_, from]) => {
+                    match (self.operation(inst), operands) {
+                        (Operation::Mov | Operation::Cvta | Operation::CvtaTo, &[_, from]) => {
                             offset += self.offset(from);
                             operand = from;
                         }
-                        (b"add", &[_, from, by]) => {
+                        (Operation::Add, &[_, from, by]) => {
                             let OperandKind::Int(by) = by.kind() else { return None };
                             offset += i64::from(by);
                             operand = from;
@@ -145,7 +144,7 @@ impl<'a> Walk<'a> {
     fn loaded(&self, inst: InstId) -> Vec<(Operand, Place, PtxType)> {
         let form = self.forms.get(self.function.heads[inst.index()].form);
         let (Some(ty), Some(address)) = (form.types[0], self.address(inst)) else { return Vec::new() };
-        if !form.effects.contains(Effects::READ) || !matches!(self.root(inst), b"ld" | b"ldu") {
+        if !matches!(form.operation, Operation::Ld | Operation::Ldu) {
             return Vec::new();
         }
         let Some((name, first)) = self.place(address) else { return Vec::new() };
@@ -181,8 +180,8 @@ impl<'a> Walk<'a> {
         while let Some(vreg) = waiting.pop() {
             for &inst in &self.definitions[vreg.index()] {
                 let operands = self.function.operands_of(inst);
-                match self.root(inst) {
-                    b"ld" | b"ldu" => {
+                match self.operation(inst) {
+                    Operation::Ld | Operation::Ldu => {
                         let loaded = self.loaded(inst);
                         let own = loaded.into_iter().filter(|(operand, ..)| operand.vreg() == Some(vreg));
                         places.extend(own.map(|(_, place, _)| place));
@@ -196,11 +195,16 @@ impl<'a> Walk<'a> {
                                 .for_each(|o| reach(*o, &mut waiting));
                         }
                     }
-                    b"mov" | b"add" | b"sub" | b"cvta" | b"selp" => {
+                    Operation::Mov
+                    | Operation::Add
+                    | Operation::Sub
+                    | Operation::Cvta
+                    | Operation::CvtaTo
+                    | Operation::Selp => {
                         operands.iter().filter(|o| o.is_use()).for_each(|o| reach(*o, &mut waiting));
                     }
                     // The addend; the product is an offset.
-                    b"mad" => operands.get(3).into_iter().for_each(|o| reach(*o, &mut waiting)),
+                    Operation::Mad => operands.get(3).into_iter().for_each(|o| reach(*o, &mut waiting)),
                     _ => {}
                 }
             }

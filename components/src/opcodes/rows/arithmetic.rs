@@ -6,7 +6,7 @@
 use super::super::row::{Effects, Row, row};
 
 const PURE: Effects = Effects::SPECULATABLE;
-/// Operands 1 and 2 may change places. Of two NaN inputs of an `.f64` instruction the ISA does not say whose
+/// The first two sources may change places. Of two NaN inputs of an `.f64` instruction the ISA does not say whose
 /// payload survives, so swapping is legal for floats too.
 const SWAPS: Effects = PURE.and(Effects::COMMUTES);
 /// Carry chains stay where they are: only the form of the instruction shows the carry register, so a row that
@@ -36,7 +36,8 @@ pub(super) const ROWS: &[Row] = &[
     row("fma", "=t .t/i .t/i .t/i", SWAPS),
     row("sad", "=t .t/i .t/i .t/i", SWAPS),
     // Dot products: four bytes by four bytes, or two halves by two bytes. The two factors may differ in
-    // signedness, so swapping them would need the type suffixes swapped as well.
+    // signedness, so swapping them would need the type suffixes swapped as well; where the types of `dp4a` are the
+    // same, the form says that it commutes.
     row("dp4a", "=b32 .u32/i .u32/i .u32/i", PURE),
     row("dp2a", "=b32 .u32/i .u32/i .u32/i", PURE),
     // Divide. The result of an integer division by zero is unspecified, but it is a result.

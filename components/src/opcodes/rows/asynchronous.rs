@@ -50,8 +50,8 @@ pub(super) const ROWS: &[Row] = &[
     row("mbarrier.test_wait.parity", "=pred @ .b32/i", BARRIER),
     row("mbarrier.try_wait", "=pred @ .b64/i .b32/i?", BARRIER),
     row("mbarrier.try_wait.parity", "=pred @ .b32/i .b32/i?", BARRIER),
-    // Only takes a token apart.
-    row("mbarrier.pending_count", "=b32 .b64/i", Effects::SPECULATABLE),
+    // Only takes a token apart; what is no token has no defined count.
+    row("mbarrier.pending_count", "=b32 .b64/i", Effects::PURE),
     // Rewrites a field of a tensor map: an ordinal for the fields that are arrays, then the new value.
     row("tensormap.replace", "@ .x/i .x/i?", Effects::READ.and(Effects::WRITE).and(WAIT)),
     // Copies a tensor map between spaces and fences the proxies; the whole warp takes part.

@@ -4,6 +4,7 @@
 
 use super::super::row::{Effects, Row, row};
 
+/// Whether the sources may change places depends on the comparison, which the form looks at.
 const PURE: Effects = Effects::SPECULATABLE;
 
 pub(super) const ROWS: &[Row] = &[

@@ -21,10 +21,11 @@ pub(super) const ROWS: &[Row] = &[
     row("prefetchu", "@", PINNED),
     row("applypriority", "@ .x/i", PINNED),
     row("discard", "@ .x/i", WRITE),
-    // Cache policies are plain values.
-    row("createpolicy.fractional", "=b64 .f32/i?", Effects::SPECULATABLE),
-    row("createpolicy.range", "=b64 @ .b32/i .b32/i", Effects::SPECULATABLE),
-    row("createpolicy.cvt", "=b64 .b64/i", Effects::SPECULATABLE),
+    // Cache policies are plain values. A fraction, a range or a property that is out of bounds has no defined result,
+    // so none of them is speculated.
+    row("createpolicy.fractional", "=b64 .f32/i?", Effects::PURE),
+    row("createpolicy.range", "=b64 @ .b32/i .b32/i", Effects::PURE),
+    row("createpolicy.cvt", "=b64 .b64/i", Effects::PURE),
     // The stack pointer is a hidden operand of these three. What is restored ends the life of what was
     // allocated, so accesses may not cross it.
     row("alloca", "=t .t/i .b32/i?", PINNED),

@@ -13,13 +13,15 @@
 //! shfl.sync.bfly.b32 %r9, %r1, 1, 31, -1; // as the value: every lane gets another one's
 //! ```
 
-use crate::forms::FormTable;
+use crate::forms::{Description, FormTable};
 use crate::view::FunctionView;
 use ptxopt_components::code_object::CodeFlags;
-use ptxopt_components::form::{Form, FormFlags, Role};
+use ptxopt_components::form::{Form, Role};
 use ptxopt_components::ids::{Id, InstId, NameId, VRegId};
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, OperandKind};
+use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::{Action, Modifiers, ShuffleMode, VoteMode};
 use ptxopt_components::special_registers::{SPECIAL_REGISTERS, Shared};
 use ptxopt_components::types::StateSpace;
 
@@ -98,7 +100,7 @@ impl Natures {
     pub fn bring_up_to_date(&mut self, forms: &FormTable) {
         for at in self.rows.len()..forms.len() {
             let id = Id::new(at);
-            self.rows.push(nature(forms.get(id), forms.mnemonic_text(id)));
+            self.rows.push(nature(forms.get(id), forms.describe(id)));
         }
     }
 
@@ -110,35 +112,45 @@ impl Natures {
     }
 }
 
-fn nature(form: &Form, mnemonic: &[u8]) -> Nature {
-    let parts: Vec<&[u8]> = mnemonic.split(|&byte| byte == b'.').map(<[u8]>::trim_ascii).collect();
-    let has = |part: &[u8]| parts.contains(&part);
-    let root = parts[0];
-    let is_barrier = matches!(root, b"bar" | b"barrier");
+fn nature(form: &Form, description: &Description) -> Nature {
+    let Description { operation, qualifiers, .. } = description;
     let effects = form.effects;
+    let is_barrier = matches!(
+        operation,
+        Operation::Bar | Operation::Barrier | Operation::BarWarpSync | Operation::BarrierCluster
+    );
     Nature {
-        kind: if form.flags.contains(FormFlags::MODELLED) { kind(form, &parts) } else { Kind::Varies },
+        kind: kind(form, description),
         is_meeting: effects.contains(Effects::CONVERGENT) && !effects.contains(Effects::VOLATILE),
-        names_members: has(b"sync") || is_barrier,
+        names_members: qualifiers.has(Modifiers::SYNC) || is_barrier,
         is_call: effects.intersects(Effects::CALL | Effects::UNKNOWN),
-        aligns: match () {
-            () if !is_barrier || !has(b"sync") || has(b"cluster") => None,
-            () if has(b"warp") => Some(Aligns::Warp),
-            () => Some(Aligns::Cta),
+        aligns: match operation {
+            Operation::BarWarpSync => Some(Aligns::Warp),
+            Operation::Bar | Operation::Barrier if qualifiers.action == Some(Action::Sync) => {
+                Some(Aligns::Cta)
+            }
+            _ => None,
         },
-        waits_for_grid: root == b"griddepcontrol",
+        // What is not understood may wait for anything.
+        waits_for_grid: matches!(operation, Operation::GridDependency | Operation::Unknown),
     }
 }
 
-fn kind(form: &Form, parts: &[&[u8]]) -> Kind {
-    let has = |part: &[u8]| parts.contains(&part);
-    let effects = form.effects;
-    match parts[0] {
-        b"vote" | b"redux" => return Kind::Votes(Members::BehindFirst),
-        b"match" if has(b"all") => return Kind::Votes(Members::BehindFirst),
-        b"bar" | b"barrier" if has(b"red") => return Kind::Votes(Members::BeforeLast),
-        b"elect" => return Kind::Elects,
-        b"shfl" => return Kind::Shuffles { by_index: has(b"idx") },
+fn kind(form: &Form, description: &Description) -> Kind {
+    let Description { operation, qualifiers, .. } = description;
+    match operation {
+        Operation::Unknown => return Kind::Varies,
+        Operation::Vote | Operation::Redux => return Kind::Votes(Members::BehindFirst),
+        Operation::Match if qualifiers.vote == Some(VoteMode::All) => {
+            return Kind::Votes(Members::BehindFirst);
+        }
+        Operation::Bar | Operation::Barrier if qualifiers.action == Some(Action::Reduce) => {
+            return Kind::Votes(Members::BeforeLast);
+        }
+        Operation::Elect => return Kind::Elects,
+        Operation::Shfl => {
+            return Kind::Shuffles { by_index: qualifiers.shuffle == Some(ShuffleMode::Index) };
+        }
         _ => {}
     }
     let varies = Effects::ATOMIC
@@ -150,17 +162,20 @@ fn kind(form: &Form, parts: &[&[u8]]) -> Kind {
         | Effects::CALL
         | Effects::TEXTURE
         | Effects::UNKNOWN;
-    let is_load = matches!(parts[0], b"ld" | b"ldu");
-    if effects.intersects(varies) || effects.contains(Effects::READ) && !is_load {
+    let is_load = matches!(operation, Operation::Ld | Operation::Ldu);
+    if form.effects.intersects(varies) || form.effects.contains(Effects::READ) && !is_load {
         return Kind::Varies;
     }
+    let is_unwritten = qualifiers.has(Modifiers::NON_COHERENT) || *operation == Operation::Ldu;
     match form.space {
         // The address of something that each thread has of its own.
-        StateSpace::Local | StateSpace::Param if parts[0] == b"cvta" => Kind::Varies,
+        StateSpace::Local | StateSpace::Param if matches!(operation, Operation::Cvta | Operation::CvtaTo) => {
+            Kind::Varies
+        }
         _ if !is_load => Kind::Computes,
         StateSpace::Const => Kind::ReadsConstant,
         StateSpace::Param => Kind::ReadsParameter,
-        StateSpace::Global if has(b"nc") || parts[0] == b"ldu" => Kind::ReadsUnwritten,
+        StateSpace::Global if is_unwritten => Kind::ReadsUnwritten,
         StateSpace::Global | StateSpace::Shared | StateSpace::SharedCluster => Kind::Reads,
         StateSpace::Local | StateSpace::Generic => Kind::Varies,
     }
