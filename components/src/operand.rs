@@ -15,6 +15,7 @@
 //! one register operand with an offset, and `{%f1, %f2}` is two operands.
 
 use crate::ids::{BlockId, Id, LiteralId, NameId, TableId, VRegId};
+use crate::special_registers::SPECIAL_REGISTERS;
 use bytemuck::{Pod, Zeroable};
 
 /// Largest id that fits an operand word. A function that uses more registers, names or literals is an error.
@@ -366,6 +367,35 @@ impl Operand {
             (TAG_REF, SUB_TABLE) => OperandKind::Table(TableId(id)),
             (TAG_REF, SUB_TEXT) => OperandKind::Text(LiteralId(id)),
             _ => panic!("operand word {:#010x} has no meaning", self.word),
+        }
+    }
+}
+
+/// The operand in words, for messages. Registers are told apart by their rows: their names are in the text of the module.
+impl std::fmt::Display for Operand {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.kind() {
+            OperandKind::Register { vreg, minus: false } => write!(f, "register {vreg:?}")?,
+            OperandKind::Register { vreg, minus: true } => write!(f, "minus register {vreg:?}")?,
+            OperandKind::Predicate { vreg, negated: false } => write!(f, "predicate {vreg:?}")?,
+            OperandKind::Predicate { vreg, negated: true } => write!(f, "negated predicate {vreg:?}")?,
+            OperandKind::Int(value) => write!(f, "number {value}")?,
+            OperandKind::F32(bits) => write!(f, "number 0f{bits:08X}")?,
+            OperandKind::Literal(_) => f.write_str("number of 64 bits")?,
+            OperandKind::Block(block) => write!(f, "block {block:?}")?,
+            OperandKind::Symbol(_) => f.write_str("symbol")?,
+            OperandKind::Special(row) => match SPECIAL_REGISTERS.get(row as usize) {
+                Some(register) => write!(f, "special register %{}", register.name)?,
+                None => write!(f, "special register number {row}")?,
+            },
+            OperandKind::Sink => f.write_str("sink `_`")?,
+            OperandKind::Table(_) => f.write_str("table")?,
+            OperandKind::Text(_) => f.write_str("text")?,
+        }
+        match (self.is_definition(), self.is_use()) {
+            (true, true) => f.write_str(", written and read"),
+            (true, false) => f.write_str(", written"),
+            (false, _) => Ok(()),
         }
     }
 }

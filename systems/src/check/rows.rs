@@ -174,7 +174,7 @@ fn verify_operands(function: &FunctionView<'_>, head: &InstHead, row: &InstOpera
 fn verify_ids(function: &FunctionView<'_>, operand: Operand) -> Verdict {
     let pools = function.pools;
     let in_range = |id: usize, length: usize| {
-        if id < length { Ok(()) } else { Err(format!("{operand:?} does not exist: there are {length}")) }
+        if id < length { Ok(()) } else { Err(format!("{operand} does not exist: there are {length}")) }
     };
     match operand.kind() {
         OperandKind::Register { vreg, .. } => verify_vreg(function, operand, vreg, false)?,
@@ -197,10 +197,10 @@ fn verify_ids(function: &FunctionView<'_>, operand: Operand) -> Verdict {
 /// Verifies that the register of an operand exists, and is a predicate where the operand says so.
 fn verify_vreg(function: &FunctionView<'_>, operand: Operand, vreg: VRegId, is_predicate: bool) -> Verdict {
     let Some(row) = function.vregs.get(vreg.index()) else {
-        return Err(format!("{operand:?} does not exist: there are {}", function.vregs.len()));
+        return Err(format!("{operand} does not exist: there are {}", function.vregs.len()));
     };
     if is_predicate != matches!(row.class(), RegClass::P | RegClass::Up) {
-        return Err(format!("{operand:?} is a register of class {:?}", row.class()));
+        return Err(format!("{operand} is a register of class {:?}", row.class()));
     }
     Ok(())
 }
@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn ids_exist() {
-        reports("bix1 i4: Register { vreg: v99, minus: false } does not exist", |built| {
+        reports("bix1 i4: register v99 does not exist", |built| {
             replace(built, 4, 1, Operand::register(VRegId(99)))
         });
         for operand in [
