@@ -252,7 +252,7 @@ mod tests {
         reports("`add.s32`: it has 3 operands, not 4", |built| set_guarded(built, 0, true));
         reports("`setp.lt.and.s32`: it has 6 operands, not 5", |built| set_guarded(built, 1, false));
         reports("its guard is register v0", |built| change(built, 1, 5, |_| Operand::register(VRegId(0))));
-        reports("its guard is predicate v3, written", |built| {
+        reports("its guard is negated predicate v2, written", |built| {
             change(built, 1, 5, |guard| guard.as_definition(false))
         });
     }
@@ -340,6 +340,6 @@ mod tests {
         let mut built = kernel(".reg .b32 %r<3>; frobnicate %r1, _, 7; ret;");
         assert_eq!(verdict(&built), Ok(()));
         change(&mut built, 0, 0, |operand| Operand::register(operand.vreg().unwrap()));
-        assert!(verdict(&built).unwrap_err().contains("stands where its form has DefUse"));
+        assert!(verdict(&built).unwrap_err().contains("stands where its form has a result that is read too"));
     }
 }
