@@ -13,16 +13,14 @@
 
 use ptxopt_bench::clock::{minimum_and_median, thread_time};
 use ptxopt_bench::{kernels, modules};
-use ptxopt_components::block::{BlockFlags, BlockHead, BlockOrder};
-use ptxopt_components::code_object::{CodeFlags, CodeState};
+use ptxopt_components::block::{BlockFlags, BlockHead};
+use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{CodeId, Id, InstId};
-use ptxopt_components::instruction::Marks;
-use ptxopt_components::operand::Operand;
+use ptxopt_components::instruction::InstLinks;
 use ptxopt_engine::batches::cut;
 use ptxopt_engine::cfg::analyze::{AnalysisScratch, bring_up_to_date};
-use ptxopt_engine::commit::{CommitScratch, commit};
-use ptxopt_engine::edit::EditLog;
-use ptxopt_engine::facts::{CodeFacts, Fact};
+use ptxopt_engine::edit::{FunctionEditor, PlainEditor};
+use ptxopt_engine::facts::CodeFacts;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::phase::{Limits, Phase, Plan, Step, Verify};
 use ptxopt_engine::ptx::reader::{ReaderScratch, read};
@@ -30,7 +28,7 @@ use ptxopt_engine::ptx::scan::{FunctionText, Module};
 use ptxopt_engine::ptx::writer::{WriterScratch, write_function};
 use ptxopt_engine::shard::Shard;
 use ptxopt_engine::tables::CodeTables;
-use ptxopt_systems::eliminate_dead::{self, Needs, find_unneeded, find_unread_results};
+use ptxopt_systems::eliminate_dead::{self, FullScratch};
 use ptxopt_systems::{analyze_control_flow, split_at_control_flow, sweep as sweep_phase};
 use std::hint::black_box;
 use std::time::Instant;
@@ -41,9 +39,9 @@ const MODULE_INSTS: usize = 200_000;
 /// The steps of a run: number, name, phase.
 static STEPS: [(u16, &str, &Phase); 4] = [
     (3, "control flow", &analyze_control_flow::PHASE),
-    (6, "split, commit", &split_at_control_flow::PHASE),
+    (6, "split", &split_at_control_flow::PHASE),
     (16, "dead code", &eliminate_dead::FULL),
-    (76, "sweep, commit", &sweep_phase::PHASE),
+    (76, "sweep", &sweep_phase::PHASE),
 ];
 
 /// What is measured of a run.
@@ -103,17 +101,13 @@ fn run_in_world(
 #[derive(Default)]
 struct Arrays {
     tables: CodeTables,
-    /// What commits build.
-    staged: CodeTables,
     forms: FormTable,
-    edits: EditLog,
+    editor: PlainEditor,
     reader: ReaderScratch,
     writer: WriterScratch,
-    commit: CommitScratch,
     analysis: AnalysisScratch,
-    needs: Needs,
-    dead: Vec<InstId>,
-    unread: Vec<(InstId, usize)>,
+    scratch: FullScratch,
+    splits: Vec<InstId>,
 }
 
 impl Arrays {
@@ -122,16 +116,20 @@ impl Arrays {
         read(module, functions, &mut self.forms, &mut self.reader, &mut self.tables)
             .expect("the text is PTX");
         self.tables.code_facts.resize(self.tables.code_spans.len(), CodeFacts::default());
+        self.tables.inst_links.resize(self.tables.inst_heads.len(), InstLinks::default());
         let loaded = thread_time();
         let mut began = Instant::now();
         for (step, sum) in times[1..=STEPS.len()].iter_mut().enumerate() {
+            self.editor.journal.clear();
             match step {
                 0 => self.analyze(),
-                1 => self.split(),
-                2 => self.eliminate(),
+                1 => self.each(|f, _, splits| split_at_control_flow::split(f, splits)),
+                2 => {
+                    self.analyze();
+                    self.each(|f, scratch, _| eliminate_dead::eliminate(f, scratch));
+                }
                 _ => self.sweep(),
             }
-            self.apply_edits();
             let now = Instant::now();
             *sum += (now - began).as_nanos() as f64;
             began = now;
@@ -166,113 +164,21 @@ impl Arrays {
         }
     }
 
-    /// As the system of [`split_at_control_flow`].
-    fn split(&mut self) {
-        let CodeTables { code_spans, code_states, block_heads, inst_heads, .. } = &mut self.tables;
-        for (code, (span, state)) in code_spans.iter().zip(code_states).enumerate() {
-            if state.flags.intersects(CodeFlags::LEFT | CodeFlags::TERMINATORS_LAST) {
-                continue;
-            }
-            let heads = &inst_heads[span.insts.range()];
-            for block in &block_heads[span.blocks.range()] {
-                let last = block.insts.end().saturating_sub(1);
-                for inst in block.insts.range() {
-                    if heads[inst].marks.contains(Marks::CONTROL) && heads[inst].is_live() && inst != last {
-                        self.edits.splits.push((CodeId::new(code), InstId::new(inst)));
-                    }
-                }
-            }
-            state.flags |= CodeFlags::TERMINATORS_LAST;
-        }
-    }
-
-    /// As the system of the full form of [`eliminate_dead`].
-    fn eliminate(&mut self) {
-        self.analyze();
+    /// Opens every function that phases work on.
+    fn each(&mut self, mut work: impl FnMut(&mut FunctionEditor<'_>, &mut FullScratch, &mut Vec<InstId>)) {
         for code in (0..self.tables.code_spans.len()).map(CodeId::new) {
-            let state = &self.tables.code_states[code.index()];
-            let facts = &self.tables.code_facts[code.index()];
-            if !state.flags.contains(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST)
-                || state.flags.contains(CodeFlags::LEFT)
-                || facts.holds(Fact::NoDeadCode, state)
-            {
-                continue;
+            if !self.tables.code_states[code.index()].flags.contains(CodeFlags::LEFT) {
+                let mut f = self.editor.edit(&mut self.tables, &mut self.forms, code);
+                work(&mut f, &mut self.scratch, &mut self.splits);
             }
-            self.delete_unreachable(code);
-            let function = self.tables.view().function(code);
-            self.needs.find(&function);
-            find_unneeded(&function, &self.needs, &mut self.dead);
-            find_unread_results(&function, &self.forms, &self.needs, &mut self.unread);
-            delete(&mut self.tables, code, &self.dead);
-            sink(&mut self.tables, code, &self.unread);
-            let state = &self.tables.code_states[code.index()];
-            self.tables.code_facts[code.index()].computed(Fact::NoDeadCode, state);
-        }
-    }
-
-    fn delete_unreachable(&mut self, code: CodeId) {
-        let span = self.tables.code_spans[code.index()];
-        for block in span.blocks.range() {
-            let row = &mut self.tables.block_heads[block];
-            if self.tables.block_orders[block].rpo != BlockOrder::UNREACHABLE
-                || row.flags.contains(BlockFlags::DEAD)
-            {
-                continue;
-            }
-            row.flags |= BlockFlags::DEAD;
-            for inst in row.insts.range() {
-                self.tables.inst_heads[span.insts.first as usize + inst].marks |= Marks::TOMBSTONE;
-            }
-            let state = &mut self.tables.code_states[code.index()];
-            changed(state);
-            state.cfg_epoch += 1;
-            self.edits.reconnect = true;
         }
     }
 
     fn sweep(&mut self) {
-        self.edits.sweep |= self.tables.code_states.iter().any(|state| {
-            state.flags.contains(CodeFlags::HAS_TOMBSTONES) && !state.flags.contains(CodeFlags::LEFT)
-        });
-    }
-
-    /// As the shard's commit; the tables that were built become the tables.
-    fn apply_edits(&mut self) {
-        if !self.edits.moves_rows() && !self.edits.reconnect {
-            return;
+        for code in (0..self.tables.code_spans.len()).map(CodeId::new) {
+            self.editor.compact(&mut self.tables, code, |_| true);
         }
-        let pools = std::mem::take(&mut self.tables.pools);
-        commit(self.tables.view(), pools, &self.edits, &mut self.commit, &mut self.staged);
-        std::mem::swap(&mut self.tables.code_facts, &mut self.staged.code_facts);
-        std::mem::swap(&mut self.tables, &mut self.staged);
-        self.edits.clear();
     }
-}
-
-fn delete(tables: &mut CodeTables, code: CodeId, insts: &[InstId]) {
-    let first = tables.code_spans[code.index()].insts.first as usize;
-    for inst in insts {
-        tables.inst_heads[first + inst.index()].marks |= Marks::TOMBSTONE;
-    }
-    if !insts.is_empty() {
-        changed(&mut tables.code_states[code.index()]);
-    }
-}
-
-fn sink(tables: &mut CodeTables, code: CodeId, results: &[(InstId, usize)]) {
-    let first = tables.code_spans[code.index()].insts.first as usize;
-    for &(inst, position) in results {
-        let row = first + inst.index();
-        let count = tables.inst_heads[row].operand_count;
-        let operands = tables.inst_operands[row].get_mut(count, &mut tables.pools.operands);
-        operands[position] = Operand::sink();
-        tables.code_states[code.index()].inst_epoch += 1;
-    }
-}
-
-fn changed(state: &mut CodeState) {
-    state.inst_epoch += 1;
-    state.flags |= CodeFlags::HAS_TOMBSTONES;
 }
 
 /// Modules to run, and what they are.

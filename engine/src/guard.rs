@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::sync::Once;
 
 thread_local! {
@@ -13,7 +13,10 @@ thread_local! {
 
 static HOOK: Once = Once::new();
 
-/// Runs `work`; a panic inside becomes its message and place.
+/// What stops a function that has taken too long. It is no bug, so a message of these words alone comes without a place.
+pub const TIME_LIMIT: &str = "time limit";
+
+/// Runs `work`; a panic inside becomes its message, with its place.
 ///
 /// Whatever `work` was changing is suspect afterwards: the caller throws it away.
 ///
@@ -24,7 +27,7 @@ pub fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
         let outer = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             if DEPTH.with_borrow(|depth| *depth > 0) {
-                MESSAGE.with_borrow_mut(|message| *message = Some(info.to_string()));
+                MESSAGE.with_borrow_mut(|message| *message = Some(message_of(info)));
             } else {
                 outer(info);
             }
@@ -39,6 +42,14 @@ pub fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     })
 }
 
+fn message_of(info: &PanicHookInfo<'_>) -> String {
+    let text = text_of(info.payload());
+    match info.location() {
+        Some(place) if text != TIME_LIMIT => format!("{text}, at {}:{}", place.file(), place.line()),
+        _ => text,
+    }
+}
+
 fn text_of(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("panic without a message").to_owned()
@@ -51,7 +62,8 @@ mod tests {
     #[test]
     fn a_panic_becomes_its_message() {
         let message = guarded(|| panic!("row {} is lost", 7)).unwrap_err();
-        assert!(message.contains("row 7 is lost") && message.contains("guard.rs"), "{message}");
+        assert!(message.starts_with("row 7 is lost, at ") && message.contains("guard.rs:"), "{message}");
+        assert_eq!(guarded(|| panic!("{TIME_LIMIT}")), Err::<(), _>("time limit".to_owned()));
         assert_eq!(guarded(|| 5), Ok(5));
     }
 }

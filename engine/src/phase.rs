@@ -3,6 +3,7 @@
 //! A phase is an algorithm with its declared needs; a step is a place in the pipeline where it runs. One phase may
 //! run as several steps. A [`Plan`] is checked when it is built, so a pipeline that cannot be right never starts.
 
+use crate::edit::compact::ORDER_ROWS;
 use crate::facts::Fact;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::ScheduleSystem;
@@ -265,7 +266,8 @@ impl Plan {
     /// What computes `fact`.
     #[must_use]
     pub fn analysis(&self, fact: Fact) -> Option<&'static Phase> {
-        self.analyses.iter().copied().find(|phase| phase.gives.contains(&fact))
+        let analyses = self.analyses.iter().copied().chain([&ORDER_ROWS]);
+        analyses.into_iter().find(|phase| phase.gives.contains(&fact))
     }
 }
 

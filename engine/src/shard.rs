@@ -13,7 +13,7 @@ use crate::facts::CodeFacts;
 use crate::fingerprint::Fingerprint;
 use crate::forms::FormTable;
 use crate::fuel::Fuel;
-use crate::guard::guarded;
+use crate::guard::{TIME_LIMIT, guarded};
 use crate::log::{
     Dumps, Left, LeftFunctions, Remark, Remarks, StepLog, StepStats, Undone, UndoneSteps, Violations,
 };
@@ -566,7 +566,7 @@ fn end(
     stats.changes += changes;
     let functions = codes.columns().0.len().max(1) as u64;
     let spent = (now - log.batch_began).as_millis() as u64;
-    assert!(spent <= limits.0.time_ms.saturating_mul(functions), "time limit");
+    assert!(spent <= limits.0.time_ms.saturating_mul(functions), "{TIME_LIMIT}");
 }
 
 fn dump_code(code: Code, forms: Res<FormTable>, mut dumps: ResMut<Dumps>, number: u16, name: &'static str) {

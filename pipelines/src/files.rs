@@ -1,13 +1,19 @@
 //! Files: whole or not at all.
 //!
 //! A file is written under a temporary name in its own folder and then given its own name in one step. So a
-//! reader never sees half of it, and a run that is stopped leaves the old file, or none.
+//! reader never sees half of it, a run that is stopped leaves the old file, or none, and other names of the old
+//! file (hard links) keep the old bytes. It has the mode of the file that it replaces; a new one has that of any
+//! new file. A missing folder is made.
+//!
+//! Batches write thousands of small files: a new file in a folder that is there takes the five system calls look,
+//! create, write, rename and close, and nothing else is asked.
 
-use std::fs::{self, File};
+use std::error::Error;
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::Builder;
+use tempfile::{Builder, NamedTempFile};
 use walkdir::WalkDir;
 
 /// What temporary names start with. They do not end in `.ptx`, so a batch never takes one for an input.
@@ -15,6 +21,11 @@ const TEMPORARY_PREFIX: &str = ".ptxopt-";
 
 /// The path that stands for standard input, or standard output.
 pub const STANDARD_STREAM: &str = "-";
+
+/// The name of an input in messages.
+pub fn shown(path: &Path) -> String {
+    if path == Path::new(STANDARD_STREAM) { "<stdin>".to_owned() } else { path.display().to_string() }
+}
 
 /// Whether a file in a folder is taken for a module.
 pub fn is_module(path: &Path) -> bool {
@@ -28,8 +39,10 @@ pub fn modules(paths: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
         // The error of the walk names the path, and would name its own cause a second time.
         let entry = entry.map_err(|error| {
             let kind = error.io_error().map_or(io::ErrorKind::Other, io::Error::kind);
+            let cause =
+                error.io_error().map_or_else(|| "links lead in a circle".to_owned(), ToString::to_string);
             let path = error.path().unwrap_or(Path::new("a folder")).display().to_string();
-            io::Error::new(kind, format!("cannot read `{path}`: {kind}"))
+            io::Error::new(kind, format!("cannot read `{path}`: {cause}"))
         })?;
         if entry.file_type().is_file() && (entry.depth() == 0 || is_module(entry.path())) {
             found.push(entry.into_path());
@@ -48,34 +61,93 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     fs::read(path)
 }
 
-/// Writes a file, or standard output. The file's folder has to be there.
+/// Writes a file, or standard output. Makes the file's folder where it is missing.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if path == Path::new(STANDARD_STREAM) {
         let mut stdout = io::stdout().lock();
         stdout.write_all(bytes)?;
         return stdout.flush();
     }
-    // A link stays a link: what it points to is replaced. What is no file (`/dev/null`) must not be replaced
-    // by one.
-    let path = entry(path)?;
-    match fs::metadata(&path) {
-        Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        Ok(metadata) if !metadata.is_file() => File::options().write(true).open(&path)?.write_all(bytes),
-        _ => replace(&path, bytes),
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_symlink() => write_through(path, bytes),
+        Ok(metadata) => write_over(path, &metadata, bytes),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => replace(path, None, bytes),
+        Err(error) => Err(error),
     }
 }
 
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
+/// Writes what a link points to: a link stays a link.
+fn write_through(link: &Path, bytes: &[u8]) -> io::Result<()> {
+    match fs::metadata(link) {
+        Ok(metadata) if metadata.is_file() => replace(&fs::canonicalize(link)?, Some(&metadata), bytes),
+        Ok(metadata) => write_over(link, &metadata, bytes),
+        // The end of the chain is not there yet. A chain without an end is another error.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            write(&folder_of(link).join(fs::read_link(link)?), bytes)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes where something is. What is no file (`/dev/null`) must not be replaced by one.
+fn write_over(path: &Path, metadata: &Metadata, bytes: &[u8]) -> io::Result<()> {
+    if metadata.is_dir() {
+        Err(io::ErrorKind::IsADirectory.into())
+    } else if metadata.is_file() {
+        replace(path, Some(metadata), bytes)
+    } else {
+        File::options().write(true).open(path)?.write_all(bytes)
+    }
+}
+
+/// Gives the path a new file, whether or not there is an old one.
+fn replace(path: &Path, old: Option<&Metadata>, bytes: &[u8]) -> io::Result<()> {
+    let folder = folder_of(path);
+    let mut file = match temporary(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(folder)?;
+            temporary(folder)
+        }
+        result => result,
+    }
+    .map_err(without_path)?;
+    if let Some(old) = old {
+        keep_mode(file.as_file(), old)?;
+    }
+    file.write_all(bytes)?;
+    file.persist(path)?;
+    Ok(())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."))
+}
+
+fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = Builder::new();
     builder.prefix(TEMPORARY_PREFIX).suffix(".tmp");
     // Temporary files are private by default; this one becomes a file like any other.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    // The error would name the temporary file.
-    let mut file = builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))?;
-    file.write_all(bytes)?;
-    file.persist(path)?;
+    builder.tempfile_in(folder)
+}
+
+/// The error of the system, without the name of a temporary file that the user has never seen.
+fn without_path(error: io::Error) -> io::Error {
+    let inner: Option<&(dyn Error + 'static)> = error.get_ref().map(|inner| inner as _);
+    let cause = inner.and_then(Error::source).and_then(|cause| cause.downcast_ref::<io::Error>());
+    cause.and_then(io::Error::raw_os_error).map_or(error, io::Error::from_raw_os_error)
+}
+
+/// Gives a file the mode of the one that it replaces, but for the bits that let a program run as somebody else.
+#[cfg(unix)]
+fn keep_mode(file: &File, old: &Metadata) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(PermissionsExt::from_mode(old.permissions().mode() & 0o777))
+}
+
+#[cfg(not(unix))]
+fn keep_mode(_: &File, _: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
@@ -83,14 +155,14 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub fn entry(path: &Path) -> io::Result<PathBuf> {
     match fs::canonicalize(path) {
         Ok(path) => Ok(path),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let Some(name) = path.file_name() else { return Err(error) };
-            let folder = match path.parent() {
-                Some(folder) if folder != Path::new("") => folder,
-                _ => Path::new("."),
-            };
-            Ok(entry(folder)?.join(name))
-        }
+        // A link to what is not there leads to where that will be.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match fs::read_link(path) {
+            Ok(target) => entry(&folder_of(path).join(target)),
+            Err(_) => {
+                let Some(name) = path.file_name() else { return Err(error) };
+                Ok(entry(folder_of(path))?.join(name))
+            }
+        },
         Err(error) => Err(error),
     }
 }
@@ -119,8 +191,58 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("a.ptx")).unwrap();
         assert!(write(&folder.path().join("a.ptx"), b"x").is_err());
-        assert!(write(&folder.path().join("no/such/a.ptx"), b"x").is_err());
-        assert_eq!(names(folder.path()), ["a.ptx"]);
+        fs::write(folder.path().join("file"), b"").unwrap();
+        let error = write(&folder.path().join("file/a.ptx"), b"x").unwrap_err();
+        assert!(!error.to_string().contains(TEMPORARY_PREFIX), "{error}");
+        let mut names = names(folder.path());
+        names.sort();
+        assert_eq!(names, ["a.ptx", "file"]);
+    }
+
+    #[test]
+    fn missing_folders_are_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("no/such/a.ptx");
+        write(&path, b"x").unwrap();
+        assert_eq!(read(&path).unwrap(), b"x");
+    }
+
+    /// Another name of the old file shows whether that was written to.
+    #[test]
+    fn the_old_file_keeps_its_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("a.ptx"), folder.path().join("other"));
+        fs::write(&path, b"old").unwrap();
+        fs::hard_link(&path, &other).unwrap();
+        write(&path, b"new").unwrap();
+        assert_eq!((read(&path).unwrap(), read(&other).unwrap()), (b"new".to_vec(), b"old".to_vec()));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_mode_of_a_replaced_file_is_kept() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.ptx");
+        for mode in [0o600, 0o755, 0o444] {
+            fs::write(&path, b"old").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            write(&path, b"new").unwrap();
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, mode);
+            fs::remove_file(&path).unwrap();
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_what_is_not_there_yet_is_written_through() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("deep/real", &link).unwrap();
+        write(&link, b"new").unwrap();
+        assert_eq!(fs::read(folder.path().join("deep/real")).unwrap(), b"new");
+        std::os::unix::fs::symlink("circle", folder.path().join("circle")).unwrap();
+        assert!(write(&folder.path().join("circle"), b"x").is_err());
     }
 
     #[cfg(unix)]

@@ -27,7 +27,7 @@ pub mod report;
 pub mod standard;
 pub mod table;
 
-pub use optimize::{Output, optimize, optimize_with_plan};
+pub use optimize::{Optimizer, Output, optimize, optimize_with_plan};
 pub use options::{Limits, OptLevel, OptionError, Options, VerifyLevel};
 pub use ptxopt_engine::diagnostics::Diagnostics;
 pub use report::{FunctionLeft, ModuleReport, PhaseTime, Status, Summary};

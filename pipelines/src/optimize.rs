@@ -14,13 +14,15 @@ use crate::report::{FunctionLeft, ModuleReport, PhaseTime, PhaseUndone, Status};
 use crate::standard::{self, ORDER};
 use ptxopt_engine::batches::cut;
 use ptxopt_engine::diagnostics::{Diagnostic, Diagnostics};
-use ptxopt_engine::log::{Remark, StepStats};
+use ptxopt_engine::guard::TIME_LIMIT;
+use ptxopt_engine::log::{Remark, RemarkKind, StepStats};
 use ptxopt_engine::phase::{Phase, Plan, Step};
 use ptxopt_engine::ptx::scan::{FunctionText, Module};
 use ptxopt_engine::ptx::writer::assemble;
 use ptxopt_engine::shard::{BatchError, BatchOutput, FunctionOutput, Shard};
 use rayon::prelude::*;
-use std::sync::Mutex;
+use std::collections::HashSet;
+use std::sync::{Mutex, OnceLock};
 
 /// Shards kept for the next call.
 const SHARDS_KEPT_MAX: usize = 64;
@@ -48,15 +50,48 @@ pub struct Output {
 /// # Errors
 /// What is wrong with the text, when no assembler would take it.
 pub fn optimize(input: &[u8], options: &Options) -> Result<Output, Diagnostics> {
-    let module = Module::scan(input)?;
-    let plan = standard::plan(options, module.is_debug);
-    let key = pool_key(options, module.is_debug);
-    let mut output = run(&module, &plan, key)?;
-    if options.remarks && module.is_debug && !options.force_debug {
-        let remark = "debug module: layout only, because its debug sections name registers";
-        output.remarks.insert(0, remark.to_owned());
+    Optimizer::new(options).optimize(input)
+}
+
+/// Options with what follows from them, for many modules: of a small module, working that out anew would take a good
+/// part of the time.
+pub struct Optimizer<'a> {
+    options: &'a Options,
+    /// For modules without debug sections that name registers, and for those with them; made when the first one comes.
+    pipelines: [OnceLock<Pipeline>; 2],
+}
+
+/// A plan, and what a shard must have been made for to serve it.
+struct Pipeline {
+    plan: Plan,
+    key: Option<u64>,
+}
+
+impl<'a> Optimizer<'a> {
+    /// An optimizer with these options.
+    #[must_use]
+    pub fn new(options: &'a Options) -> Self {
+        Self { options, pipelines: [const { OnceLock::new() }; 2] }
     }
-    Ok(output)
+
+    /// Optimizes a module, as [`optimize`] does.
+    ///
+    /// # Errors
+    /// What is wrong with the text, when no assembler would take it.
+    pub fn optimize(&self, input: &[u8]) -> Result<Output, Diagnostics> {
+        let options = self.options;
+        let module = Module::scan(input)?;
+        let Pipeline { plan, key } = self.pipelines[usize::from(module.is_debug)].get_or_init(|| Pipeline {
+            plan: standard::plan(options, module.is_debug),
+            key: pool_key(options, module.is_debug),
+        });
+        let mut output = run(&module, plan, *key)?;
+        if options.remarks && module.is_debug && !options.force_debug {
+            let remark = "debug module: layout only, because its debug sections name registers";
+            output.remarks.insert(0, remark.to_owned());
+        }
+        Ok(output)
+    }
 }
 
 /// Optimizes a module with a plan of the caller's own: the standard one with steps added or taken away.
@@ -193,7 +228,7 @@ fn as_it_came_in(module: &Module<'_>, function: &FunctionText, plan: &Plan, reas
     BatchOutput {
         functions: vec![FunctionOutput {
             text: 0..text.len(),
-            left: Some(format!("a phase failed: {}", reason.replace('\n', " "))),
+            left: Some(cause(reason)),
             undone: Vec::new(),
             insts_in: insts,
             insts_out: insts,
@@ -205,6 +240,11 @@ fn as_it_came_in(module: &Module<'_>, function: &FunctionText, plan: &Plan, reas
         steps: vec![StepStats::default(); plan.steps.len()],
         ..BatchOutput::default()
     }
+}
+
+/// Why a phase failed, in one line.
+fn cause(reason: String) -> String {
+    if reason == TIME_LIMIT { reason } else { format!("a phase failed: {}", reason.replace('\n', " ")) }
 }
 
 /// Takes functions back that came out larger than the growth limit allows.
@@ -287,9 +327,14 @@ fn join(module: &Module<'_>, plan: &Plan, outputs: Vec<BatchOutput>) -> Output {
         report.read_ns += batch.read.as_nanos() as u64;
         report.phases_ns += batch.phases.as_nanos() as u64;
         report.write_ns += batch.write.as_nanos() as u64;
-        output
-            .remarks
-            .extend(batch.remarks.iter().map(|remark| describe(remark, module, plan, &line_starts)));
+        // Two phases of one name may find out the same. A change is never left out: each counts for `--bisect`.
+        let mut known = HashSet::new();
+        for remark in &batch.remarks {
+            let line = describe(remark, module, plan, &line_starts);
+            if remark.kind != RemarkKind::Analysis || known.insert(line.clone()) {
+                output.remarks.push(line);
+            }
+        }
         output.dumps.extend(batch.dumps);
     }
     report.functions_left = report.left.len() as u64;
@@ -302,7 +347,7 @@ fn join(module: &Module<'_>, plan: &Plan, outputs: Vec<BatchOutput>) -> Output {
         .filter(|(step, _)| step.number < Step::OBSERVERS)
         .map(|(step, stats)| PhaseTime {
             number: step.number as u8,
-            name: step.name.to_owned(),
+            name: step.name.into(),
             ns: stats.ns,
             changes: stats.changes,
         })
@@ -361,14 +406,8 @@ mod tests {
     use crate::standard;
     use ptxopt_engine::phase::{Phase, Step};
 
-    static FAILS: Phase = Phase {
-        name: "fails",
-        needs: &[],
-        gives: &[],
-        breaks: &[],
-        required: false,
-        install: |slot| slot.add(|| panic!("row 7 is lost")),
-    };
+    static FAILS: Phase =
+        Phase { name: "fails", install: |slot| slot.add(|| panic!("row 7 is lost")), ..Phase::NOTHING };
 
     const TEXT: &[u8] = b".version 8.0\n.target sm_80\n.entry k() { ret; }\n.entry l() { ret; }\n";
 

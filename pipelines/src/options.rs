@@ -3,6 +3,7 @@
 //! The defaults are those of `-O2`. [`Options::fingerprint`] is a number that changes with every option that
 //! can change the output; with the version of the program it makes the key of a result cache.
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::str::FromStr;
 
@@ -338,7 +339,9 @@ impl Options {
         for part in parts.into_iter().flat_map(Selection::parts).filter(|&part| part == Part::OriCopyProp) {
             notes.push(format!("`{}` does nothing: {}", part.name(), table::NOT_YET));
         }
-        notes.dedup();
+        // A phase that is named twice, or named and dumped, is spoken of once.
+        let mut said = BTreeSet::new();
+        notes.retain(|note| said.insert(note.clone()));
         notes
     }
 
@@ -565,11 +568,14 @@ mod tests {
         assert!(Options::default().notes().is_empty());
         assert!(with_knob("235").notes().is_empty());
         assert_eq!(with_knob("487").notes().len(), 2);
-        let notes = with_knob("NamedPhases=GvnCse+OriCopyProp").notes();
+        let mut options = with_knob("NamedPhases=GvnCse+OriCopyProp");
+        options.set_knob("DUMPIR=OriHoistInvariantsEarly+GvnCse").unwrap();
+        let notes = options.notes();
         assert_eq!(
             notes,
             [
                 "phase 49 `GvnCse` does nothing: no system for it in this release",
+                "phase 35 `OriHoistInvariantsEarly` does nothing: no system for it in this release",
                 "`OriCopyProp` does nothing: no system for it in this release",
             ]
         );

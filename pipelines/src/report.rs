@@ -3,6 +3,7 @@
 //! A [`ModuleReport`] is one JSON object, one line of a batch's report file. A [`Summary`] adds them up and
 //! prints as the table at the end of a run.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::time::Duration;
@@ -54,8 +55,8 @@ pub struct PhaseUndone {
 pub struct PhaseTime {
     /// The number of the phase.
     pub number: u8,
-    /// Its name.
-    pub name: String,
+    /// Its name; borrowed from the table of phases, as a batch has dozens of phases a module.
+    pub name: Cow<'static, str>,
     /// CPU time, in nanoseconds.
     pub ns: u64,
     /// Changes made.
@@ -131,7 +132,7 @@ pub struct Summary {
     /// The first failures, with their reasons.
     failures: Vec<(String, String)>,
     /// Time and changes of each phase.
-    phases: BTreeMap<PhaseNumber, (String, u64, u64)>,
+    phases: BTreeMap<PhaseNumber, (Cow<'static, str>, u64, u64)>,
 }
 
 impl Summary {
@@ -275,7 +276,7 @@ impl Summary {
         right_align(&mut table, &[0, 2, 3, 4]);
         for (number, (name, ns, changes)) in &self.phases {
             let each = each(*ns, self.instructions_in);
-            table.add_row([number.to_string(), name.clone(), seconds(*ns), each, grouped(*changes)]);
+            table.add_row([number.to_string(), name.to_string(), seconds(*ns), each, grouped(*changes)]);
         }
         trimmed(&table)
     }
@@ -388,7 +389,7 @@ mod tests {
             left: vec![FunctionLeft { name: "k".to_owned(), reason: "time limit".to_owned() }],
             phases: vec![PhaseTime {
                 number: 16,
-                name: "OriPerformLiveDeadFirst".to_owned(),
+                name: "OriPerformLiveDeadFirst".into(),
                 ns: 400_000,
                 changes: 500,
             }],

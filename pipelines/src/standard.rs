@@ -28,7 +28,6 @@ static ANALYSES: &[&Phase] = &[
     &analyze_uniformity::ANALYSIS,
     &loops::ANALYSIS,
     &post_dominators::ANALYSIS,
-    &sweep::ANALYSIS,
 ];
 
 /// What must come before what, and why. Checked whenever a plan is made.

@@ -2,7 +2,7 @@
 //!
 //! Source phase  6 SetControlFlowOpLastInBB (basic-blocks-and-cfg, "Phase 6")
 //! Reads         Blocks, Insts
-//! Writes        EditLog, CodeState
+//! Writes        blocks, CodeState
 //! Needs         nothing
 //! Leaves        a control-flow instruction is the last of its block; TERMINATORS_LAST is set
 //! Breaks        block ids; control-flow facts and liveness
@@ -20,9 +20,9 @@
 
 use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::CodeFlags;
-use ptxopt_components::ids::{CodeId, Id, InstId};
+use ptxopt_components::ids::{Id, InstId};
 use ptxopt_components::instruction::Marks;
-use ptxopt_engine::edit::Editor;
+use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::facts::Fact;
 use ptxopt_engine::phase::Phase;
 use ptxopt_engine::view::FunctionView;
@@ -38,21 +38,24 @@ pub const PHASE: Phase = Phase {
     install: |slot| slot.add(run),
 };
 
-/// Splits blocks after each control-flow instruction in mid-block.
+/// Splits the blocks of every function.
 pub fn run(mut editor: Editor, mut splits: Local<Vec<InstId>>) {
-    for code in 0..editor.view().code_spans.len() {
-        let mut f = editor.edit(CodeId::new(code));
-        if f.state().flags.intersects(CodeFlags::LEFT | CodeFlags::TERMINATORS_LAST) {
-            continue;
-        }
-        splits.clear();
-        find_splits(&f.view(), &mut splits);
-        // From the end: a split moves what comes after it.
-        for &inst in splits.iter().rev() {
-            f.required_change().split_after(inst);
-        }
-        f.set_flags(CodeFlags::TERMINATORS_LAST, true);
+    editor.each(CodeFlags::empty(), |mut f| split(&mut f, &mut splits));
+}
+
+/// Splits the blocks of a function after each control-flow instruction in mid-block. The reader has done so already: this
+/// costs a comparison, unless a phase has put something after control flow since and said so.
+pub fn split(f: &mut FunctionEditor<'_>, splits: &mut Vec<InstId>) {
+    if f.state().flags.contains(CodeFlags::TERMINATORS_LAST) {
+        return;
     }
+    splits.clear();
+    find_splits(&f.view(), splits);
+    // From the end: a split moves what comes after it.
+    for &inst in splits.iter().rev() {
+        f.required_change().split_after(inst);
+    }
+    f.set_flags(CodeFlags::TERMINATORS_LAST, true);
 }
 
 /// The control-flow instructions that are not the last row of their block, in order.

@@ -16,7 +16,6 @@
 use bevy_ecs::prelude::*;
 use ptxopt_engine::edit::Editor;
 use ptxopt_engine::edit::compact::CompactScratch;
-use ptxopt_engine::facts::Fact;
 use ptxopt_engine::phase::Phase;
 
 /// The sweep.
@@ -26,17 +25,4 @@ pub const PHASE: Phase =
 /// Sweeps every function.
 pub fn run(mut editor: Editor, mut scratch: Local<CompactScratch>) {
     editor.compact(|_| true, &mut scratch);
-}
-
-/// What puts rows into program order for phases and facts that compare instruction ids.
-pub const ANALYSIS: Phase = Phase {
-    name: "order_rows",
-    gives: &[Fact::ProgramOrder],
-    install: |slot| slot.add(order),
-    ..Phase::NOTHING
-};
-
-/// Sweeps the functions whose rows are not in program order.
-pub fn order(mut editor: Editor, mut scratch: Local<CompactScratch>) {
-    editor.compact(|wear| wear.is_out_of_order, &mut scratch);
 }

@@ -108,6 +108,14 @@ impl LoopNest {
         &self.blocks[self.row(id).blocks.range()]
     }
 
+    /// Those of its blocks that no inner loop holds; its header is the first.
+    #[must_use]
+    pub fn own_blocks(&self, id: LoopId) -> &[BlockId] {
+        let blocks = self.blocks(id);
+        let is_own = |block: &BlockId| self.loop_of(*block) == Some(id);
+        &blocks[..blocks.iter().take_while(|block| is_own(block)).count()]
+    }
+
     /// The sources of its back edges, each once, in order of rank.
     #[must_use]
     pub fn latches(&self, id: LoopId) -> &[BlockId] {
@@ -128,6 +136,12 @@ impl LoopNest {
     pub fn exits(&self, id: LoopId) -> impl Iterator<Item = (BlockId, BlockId)> + '_ {
         let edges = &self.exits[self.row(id).exits.range()];
         edges.iter().copied().filter(move |&(_, target)| !self.holds(id, target))
+    }
+
+    /// The edges that leave it from a block that no inner loop holds. Costs these edges.
+    pub fn own_exits(&self, id: LoopId) -> impl Iterator<Item = (BlockId, BlockId)> + '_ {
+        let edges = &self.exits[self.row(id).exits.range()];
+        edges.iter().copied().take_while(move |&(source, _)| self.loop_of(source) == Some(id))
     }
 
     /// The cycles with several entries: the blocks of each in order of rank.

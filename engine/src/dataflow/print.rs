@@ -12,16 +12,21 @@
 //!   line 9: R 2 (3) P 0 (0) before, R 3 (4) P 0 (0) behind, add.s32, last %r4
 //! spill cost of %r1: 3.5 (14 accesses by weight, over 4 instructions)
 //! ```
-//! Registers stand in the order of their first use in the function. Slots, in brackets, have 32 bits.
+//! Registers stand in the order of their first use in the function. Slots, in brackets, have 32 bits. Of a set of more than
+//! [`SHOWN_MAX`] registers the others are counted, so that a text is as long as its function.
 
-use super::liveness::LiveSet;
+use super::liveness::{LiveSet, Side};
 use super::pressure::{CLASSES, Counts, Pressure};
 use crate::forms::FormTable;
 use crate::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::types::RegClass;
 use ptxopt_components::vreg::{VRegFlags, VRegName};
+use std::collections::BTreeSet;
 use std::fmt::Write;
+
+/// Registers of one set that are named. More than a thread has, so that only sets that no hardware holds are cut.
+pub const SHOWN_MAX: usize = 256;
 
 /// The name of a register as the module's `text` spells it.
 #[must_use]
@@ -42,6 +47,27 @@ pub fn register(function: &FunctionView<'_>, text: &[u8], vreg: VRegId) -> Strin
 pub fn line(function: &FunctionView<'_>, text: &[u8], inst: InstId) -> usize {
     let offset = function.places[inst.index()].offset as usize;
     memchr::memchr_iter(b'\n', &text[..offset.min(text.len())]).count() + 1
+}
+
+/// Where the lines of a text start: what many places are looked up in, where [`line`] would read the text for each.
+pub struct Lines {
+    starts: Vec<usize>,
+}
+
+impl Lines {
+    /// The lines of `text`.
+    #[must_use]
+    pub fn of(text: &[u8]) -> Self {
+        let behind_breaks = memchr::memchr_iter(b'\n', text).map(|at| at + 1);
+        Self { starts: std::iter::once(0).chain(behind_breaks).collect() }
+    }
+
+    /// The line of an instruction, counted from 1.
+    #[must_use]
+    pub fn line(&self, function: &FunctionView<'_>, inst: InstId) -> usize {
+        let offset = function.places[inst.index()].offset as usize;
+        self.starts.partition_point(|&start| start <= offset)
+    }
 }
 
 fn name(function: &FunctionView<'_>, text: &[u8]) -> String {
@@ -68,11 +94,10 @@ pub fn class_name(class: RegClass) -> &'static str {
 pub fn liveness(function: &FunctionView<'_>, text: &[u8], set: &LiveSet, out: &mut String) {
     let (name, all, global) = (name(function, text), function.vregs.len(), set.globals().len());
     say(out, format_args!("liveness of {name}: {global} of {all} registers live across blocks\n"));
+    let (mut live_in, mut live_out) = (Sweep::new(set, Side::In), Sweep::new(set, Side::Out));
     for block in function.block_ids() {
-        let mut members: Vec<VRegId> = set.live_in_vregs(block).collect();
-        write_set(function, text, block, "in", &mut members, out);
-        let mut members: Vec<VRegId> = set.live_out_vregs(block).collect();
-        write_set(function, text, block, "out", &mut members, out);
+        write_set(function, text, block, "in", live_in.set_of(block), out);
+        write_set(function, text, block, "out", live_out.set_of(block), out);
     }
 }
 
@@ -81,15 +106,51 @@ fn write_set(
     text: &[u8],
     block: BlockId,
     side: &str,
-    members: &mut [VRegId],
+    members: &BTreeSet<VRegId>,
     out: &mut String,
 ) {
-    members.sort_unstable();
     say(out, format_args!("{block:?} {side}:"));
-    for &vreg in members.iter() {
+    for &vreg in members.iter().take(SHOWN_MAX) {
         say(out, format_args!(" {}", register(function, text, vreg)));
     }
+    if members.len() > SHOWN_MAX {
+        say(out, format_args!(" and {} more", members.len() - SHOWN_MAX));
+    }
     out.push('\n');
+}
+
+/// The live sets of one side, block after block. Costs what changes between neighbours, not what the sets hold: a register
+/// that lives everywhere is put in once.
+struct Sweep {
+    /// What begins to live at a block, and what has ceased to before it; the last blocks first.
+    begins: Vec<(u32, VRegId)>,
+    ends: Vec<(u32, VRegId)>,
+    living: BTreeSet<VRegId>,
+}
+
+impl Sweep {
+    fn new(set: &LiveSet, side: Side) -> Self {
+        let (mut begins, mut ends) = (Vec::new(), Vec::new());
+        set.each_run(side, |blocks, vreg| {
+            begins.push((blocks.start, vreg));
+            ends.push((blocks.end, vreg));
+        });
+        for list in [&mut begins, &mut ends] {
+            list.sort_unstable_by(|a, b| b.cmp(a));
+        }
+        Self { begins, ends, living: BTreeSet::new() }
+    }
+
+    /// The set of a block, which is the one behind that of the last call, or the first.
+    fn set_of(&mut self, block: BlockId) -> &BTreeSet<VRegId> {
+        while let Some((_, vreg)) = self.ends.pop_if(|&mut (end, _)| end <= block.0) {
+            self.living.remove(&vreg);
+        }
+        while let Some((_, vreg)) = self.begins.pop_if(|&mut (first, _)| first <= block.0) {
+            self.living.insert(vreg);
+        }
+        &self.living
+    }
 }
 
 /// One line a class of which registers live: the peak and where it is.
@@ -120,18 +181,11 @@ pub fn pressure(
 ) {
     say(out, format_args!("pressure of {}\n", name(function, text)));
     peaks(function, text, pressure, out);
-    let (mut line, mut behind) = (1, 0);
+    let lines = Lines::of(text);
     for block in function.block_ids() {
         say(out, format_args!("{block:?} depth {}\n", function.orders[block.index()].depth));
         for inst in function.insts_of(block) {
-            // Instructions stand in the order of the text nearly always, so lines are counted on from the last.
-            let offset = (function.places[inst.index()].offset as usize).min(text.len());
-            line = match text.get(behind..offset) {
-                Some(between) => line + memchr::memchr_iter(b'\n', between).count(),
-                None => memchr::memchr_iter(b'\n', &text[..offset]).count() + 1,
-            };
-            behind = offset;
-            say(out, format_args!("  line {line}:"));
+            say(out, format_args!("  line {}:", lines.line(function, inst)));
             write_counts(&pressure.before[inst.index()], out);
             out.push_str(" before,");
             write_counts(&pressure.behind[inst.index()], out);

@@ -3,12 +3,28 @@
 //! Cost: nothing where there is nothing to be gained, else one pass over the function's rows; two where blocks are chained.
 //! Instructions get new ids, as the row epoch says. Facts that name no instruction still hold.
 
+use super::Editor;
 use super::function::FunctionRows;
+use crate::facts::Fact;
+use crate::phase::Phase;
+use bevy_ecs::system::Local;
 use ptxopt_components::anchor::{Anchor, AnchorKind};
 use ptxopt_components::block::BlockFlags;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, Span};
 use ptxopt_components::instruction::{InstHead, InstOperands, InstPlace};
+
+/// What makes [`Fact::ProgramOrder`] hold: every plan has it.
+pub static ORDER_ROWS: Phase = Phase {
+    name: "order_rows",
+    gives: &[Fact::ProgramOrder],
+    install: |slot| slot.add(order_rows),
+    ..Phase::NOTHING
+};
+
+fn order_rows(mut editor: Editor, mut scratch: Local<CompactScratch>) {
+    editor.compact(|wear| wear.is_out_of_order, &mut scratch);
+}
 
 /// How far a function is from dense rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,6 +24,7 @@ pub mod compact;
 pub mod function;
 mod graph;
 pub mod journal;
+mod plain;
 mod rows;
 mod session;
 mod settle;
@@ -31,9 +32,10 @@ mod settle;
 #[cfg(test)]
 mod tests;
 
-pub use compact::compact as compact_rows;
+pub use compact::{CompactScratch, Wear, compact as compact_rows};
 pub use function::{CodeColumns, FunctionRows};
 pub use journal::Journal;
+pub use plain::PlainEditor;
 pub use rows::{accepts, marks_of};
 pub use session::{Change, FunctionEditor, SessionScratch};
 
@@ -143,7 +145,7 @@ impl Editor<'_, '_> {
     ///
     /// # Panics
     /// When the step has changed something already: undoing it would take the old ids for the new ones.
-    pub fn compact(&mut self, wants: impl Fn(&compact::Wear) -> bool, scratch: &mut compact::CompactScratch) {
+    pub fn compact(&mut self, wants: impl Fn(&Wear) -> bool, scratch: &mut CompactScratch) {
         let Self { codes, blocks, insts, vregs, pools, journal, .. } = self;
         assert!(journal.is_empty(), "the step has changed something already");
         for code in 0..codes.columns().0.len() {

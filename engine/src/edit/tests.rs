@@ -1,17 +1,16 @@
 //! Edits of small functions: what each does. [`random`] holds random ones against a model.
 
-use super::session::{FunctionEditor, SessionScratch, Tools};
-use super::{Journal, compact::CompactScratch, compact_rows};
+use super::{FunctionEditor, PlainEditor};
 use crate::cfg::build::{EdgeSource, connect_blocks};
 use crate::facts::Fact;
 use crate::forms::{Dialect, FormTable};
 use crate::fuel::Fuel;
-use crate::log::{Remarks, StepLog};
+use crate::log::Remarks;
 use crate::ptx::reader::{ReaderScratch, read};
 use crate::ptx::scan::Module;
 use crate::ptx::writer::{WriterScratch, write_function};
 use crate::tables::CodeTables;
-use crate::values::def_use::{DefUse, DefUses, OperandRef};
+use crate::values::def_use::{DefUse, OperandRef};
 use crate::view::FunctionView;
 use ptxopt_components::block::{BlockEdges, BlockFlags};
 use ptxopt_components::ids::{BlockId, CodeId, FormId, Id, InstId, VRegId};
@@ -28,12 +27,7 @@ pub(super) struct Bench {
     pub text: String,
     pub forms: FormTable,
     pub tables: CodeTables,
-    pub fuel: Fuel,
-    pub remarks: Remarks,
-    pub log: StepLog,
-    pub journal: Journal,
-    pub def_uses: DefUses,
-    scratch: SessionScratch,
+    pub editor: PlainEditor,
 }
 
 impl Bench {
@@ -44,17 +38,9 @@ impl Bench {
         read(&module, &module.functions, &mut forms, &mut ReaderScratch::default(), &mut tables)
             .unwrap_or_else(|diagnostic| panic!("{diagnostic:?} in\n{text}"));
         tables.make_room(100);
-        Self {
-            text,
-            forms,
-            tables,
-            fuel: Fuel::new(None),
-            remarks: Remarks { wanted: true, all: Vec::new() },
-            log: StepLog::new(1),
-            journal: Journal::default(),
-            def_uses: DefUses::default(),
-            scratch: SessionScratch::default(),
-        }
+        let mut editor = PlainEditor::default();
+        editor.remarks = Remarks { wanted: true, ..Remarks::default() };
+        Self { text, forms, tables, editor }
     }
 
     /// A module with one kernel.
@@ -71,28 +57,20 @@ impl Bench {
 
     /// Computes def-use, so that the next edit keeps it.
     pub(super) fn analyze(&mut self) {
-        self.def_uses.get_mut(CodeId(0)).build(&self.tables.view().function(CodeId(0)));
-        let state = self.tables.code_states[0];
-        self.tables.code_facts[0].computed(Fact::DefUse, &state);
+        self.editor.analyze(&mut self.tables, CodeId(0));
     }
 
     /// Opens the function; it is settled when that is dropped.
     pub(super) fn edit(&mut self) -> FunctionEditor<'_> {
-        let Self { forms, tables, fuel, remarks, log, journal, def_uses, scratch, .. } = self;
-        let rows = tables.columns_mut().function(CodeId(0));
-        let tools = Tools { forms, fuel, remarks, log, journal };
-        let def_use = rows.facts.holds(Fact::DefUse, rows.state).then(|| def_uses.get_mut(CodeId(0)));
-        FunctionEditor::new(rows, tools, def_use, scratch)
+        self.editor.edit(&mut self.tables, &mut self.forms, CodeId(0))
     }
 
     pub(super) fn undo(&mut self) -> bool {
-        self.journal.undo(CodeId(0), self.tables.columns_mut())
+        self.editor.undo(&mut self.tables, CodeId(0))
     }
 
     pub(super) fn compact(&mut self) {
-        self.journal.clear();
-        let rows = self.tables.columns_mut().function(CodeId(0));
-        compact_rows(rows, |_| true, &mut CompactScratch::default());
+        self.editor.compact(&mut self.tables, CodeId(0), |_| true);
     }
 
     /// The form of `mnemonic` with operands in `shape`.
@@ -181,7 +159,7 @@ impl Bench {
             assert_eq!(function.preds(block), &pool[edges[block.index()].preds.range()], "{block:?}");
         }
         if self.tables.code_facts[0].holds(Fact::DefUse, &self.tables.code_states[0]) {
-            assert_def_use_is_rebuilt(&function, self.def_uses.get(CodeId(0)).expect("it holds"));
+            assert_def_use_is_rebuilt(&function, self.editor.def_uses.get(CodeId(0)).expect("it holds"));
         }
     }
 }

@@ -11,6 +11,10 @@
 //! whole module from a parallel iterator, then another inside that: modules pile up on its stack and in
 //! memory. With one loop a thread, all that is there to take are pieces of modules already begun.
 //!
+//! # Messages
+//! Diagnostics and remarks of a module wait until those of all modules before it, in the order of the inputs, are
+//! printed: what a batch says is the same on any number of threads.
+//!
 //! # Interruption
 //! A flag stops the loops between modules. A module that has begun is finished, and files are written whole
 //! or not at all, so the folder holds only complete outputs and the batch can be run again.
@@ -19,17 +23,20 @@ mod plan;
 
 pub use plan::{Job, Plan, PlanError, plan};
 
-use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, IsTerminal, Read, Write};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use crate::files;
+use crate::optimize::Optimizer;
 use crate::options::Options;
 use crate::report::ModuleReport;
 
@@ -57,8 +64,8 @@ pub fn pool(threads: usize) -> Result<ThreadPool, ThreadPoolBuildError> {
     ThreadPoolBuilder::new().num_threads(threads).thread_name(|index| format!("worker {index}")).build()
 }
 
-/// Runs a plan. Diagnostics and remarks go to standard error as they come. Gives a report for each job, in
-/// the order of the plan; `None` for those that were not begun before the interruption.
+/// Runs a plan. Diagnostics and remarks go to standard error in the order of the plan. Gives a report for each job,
+/// in that order; `None` for those that were not begun before the interruption.
 pub fn run(
     plan: &Plan,
     options: &Options,
@@ -67,18 +74,22 @@ pub fn run(
 ) -> Vec<Option<ModuleReport>> {
     let progress = Progress::of(plan);
     let slots: Vec<OnceLock<ModuleReport>> = plan.jobs.iter().map(|_| OnceLock::new()).collect();
+    let messages = Messages::default();
+    let optimizer = Optimizer::new(options);
     let order = plan.largest_first();
     let cursor = AtomicUsize::new(0);
     pool.broadcast(|_| {
         while !interrupted.load(Ordering::Relaxed) {
             let Some(&index) = order.get(cursor.fetch_add(1, Ordering::Relaxed)) else { break };
             let job = &plan.jobs[index];
-            let report = run_job(job, options, &progress.bar);
+            let (report, text) = run_job(job, &optimizer);
+            messages.add(index, text, &progress.bar);
             slots[index].set(report).expect("the cursor gives each job once");
             progress.advance(job);
         }
     });
     progress.bar.finish_and_clear();
+    messages.print_rest();
     slots.into_iter().map(OnceLock::into_inner).collect()
 }
 
@@ -116,9 +127,47 @@ impl Progress {
     }
 }
 
-/// One module, from file to file.
-fn run_job(job: &Job, options: &Options, bar: &ProgressBar) -> ModuleReport {
-    let outcome = panic::catch_unwind(AssertUnwindSafe(|| try_job(job, options, bar)));
+/// What the modules have to say, on its way to standard error.
+#[derive(Default)]
+struct Messages(Mutex<Pending>);
+
+#[derive(Default)]
+struct Pending {
+    /// The job whose messages are printed next.
+    next: usize,
+    /// Those of later jobs.
+    waiting: BTreeMap<usize, String>,
+}
+
+impl Messages {
+    /// Takes what job number `index` says, which may be nothing, and prints what is due.
+    fn add(&self, index: usize, text: String, bar: &ProgressBar) {
+        let mut pending = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Pending { next, waiting } = &mut *pending;
+        waiting.insert(index, text);
+        while let Some(text) = waiting.remove(next) {
+            *next += 1;
+            if !text.is_empty() {
+                bar.suspend(|| print(&text));
+            }
+        }
+    }
+
+    /// Prints what waits for jobs that were never begun.
+    fn print_rest(self) {
+        let pending = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        pending.waiting.values().for_each(|text| print(text));
+    }
+}
+
+fn print(text: &str) {
+    // Nobody is left to tell when standard error is closed.
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// One module, from file to file: its report, and what is to be said.
+fn run_job(job: &Job, optimizer: &Optimizer<'_>) -> (ModuleReport, String) {
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| try_job(job, optimizer)));
     let outcome = outcome.unwrap_or_else(|cause| {
         let text = cause.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| cause.downcast_ref::<String>().cloned());
@@ -126,11 +175,10 @@ fn run_job(job: &Job, options: &Options, bar: &ProgressBar) -> ModuleReport {
     });
     let input = job.input.display().to_string();
     match outcome {
-        Ok(report) => ModuleReport { input, ..report },
+        Ok((report, remarks)) => (ModuleReport { input, ..report }, remarks),
         Err(failure) => {
             let (rendered, summary, bytes_in) = describe(failure, &input);
-            bar.suspend(|| eprintln!("{}", rendered.trim_end()));
-            ModuleReport::failed(input, bytes_in, summary)
+            (ModuleReport::failed(input, bytes_in, summary), format!("{}\n", rendered.trim_end()))
         }
     }
 }
@@ -150,35 +198,41 @@ fn describe(failure: Failure, input: &str) -> (String, String, u64) {
     }
 }
 
-fn try_job(job: &Job, options: &Options, bar: &ProgressBar) -> Result<ModuleReport, Failure> {
-    let text = fs::read(&job.input).map_err(|error| Failure::io("read", error, 0))?;
+/// A module's report, and its remarks.
+fn try_job(job: &Job, optimizer: &Optimizer<'_>) -> Result<(ModuleReport, String), Failure> {
+    let text = read(job).map_err(|error| Failure::io("read", error, 0))?;
     let bytes_in = text.len() as u64;
-    let name = job.input.display().to_string();
-    let output = crate::optimize(&text, options).map_err(|diagnostics| Failure::Module {
-        rendered: diagnostics.render(&name, &text, wants_color()),
-        summary: diagnostics.summary(&name, &text),
-        bytes_in,
+    let output = optimizer.optimize(&text).map_err(|diagnostics| {
+        let name = job.input.display().to_string();
+        Failure::Module {
+            rendered: diagnostics.render(&name, &text, wants_color()),
+            summary: diagnostics.summary(&name, &text),
+            bytes_in,
+        }
     })?;
     let no_write = |error| Failure::io("write the output of", error, bytes_in);
-    if let Some(folder) = job.output.parent() {
-        fs::create_dir_all(folder).map_err(no_write)?;
-    }
     files::write(&job.output, &output.text).map_err(no_write)?;
     if !output.dumps.is_empty() {
         let mut dump = job.output.clone().into_os_string();
         dump.push(DUMP_SUFFIX);
         files::write(Path::new(&dump), &output.dumps).map_err(no_write)?;
     }
-    if options.remarks && !output.remarks.is_empty() {
-        bar.suspend(|| {
-            let mut stderr = io::stderr().lock();
-            for remark in &output.remarks {
-                // Nobody is left to tell when standard error is closed.
-                let _ = writeln!(stderr, "{name}: {remark}");
-            }
-        });
+    let mut remarks = String::new();
+    for remark in &output.remarks {
+        let _ = writeln!(remarks, "{}: {remark}", job.input.display());
     }
-    Ok(output.report)
+    Ok((output.report, remarks))
+}
+
+/// Reads a module. Its size is known from the plan, so nobody is asked for it again; that is a guess only, since
+/// the file may have changed, or be a pipe.
+fn read(job: &Job) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    // One more byte, so that the end is found without growing.
+    text.try_reserve(job.size as usize + 1)?;
+    // A file asks the system for its size and place, what is taken from it does not.
+    File::open(&job.input)?.take(u64::MAX).read_to_end(&mut text)?;
+    Ok(text)
 }
 
 /// Whether diagnostics are coloured: on a terminal, unless the user asked for no colours anywhere.

@@ -3,7 +3,12 @@
 //! A folder gives every `.ptx` file under it, in the order of their names, each at its place relative to the
 //! folder; a file that is named itself goes straight into the output folder. Everything that can be refused
 //! is refused here, before the first module runs.
+//!
+//! Links to folders are followed, but for those to a folder that holds the link: they lead back to where the walk
+//! comes from, or out of the folder that was named to everything around it. Nothing is written outside the output
+//! folder, whatever links that holds.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::io;
@@ -29,7 +34,7 @@ pub struct Job {
 pub struct Plan {
     /// The modules, in the order of the inputs.
     pub jobs: Vec<Job>,
-    /// Folders that could not be read, with the reason. Each counts as a failure; the batch goes on.
+    /// Folders that could not be read or are not followed, with the reason. Each counts as a failure; the batch goes on.
     pub unreadable: Vec<(PathBuf, String)>,
 }
 
@@ -70,6 +75,13 @@ pub enum PlanError {
         /// The output.
         output: PathBuf,
     },
+    /// A link in the output folder leads an output out of it.
+    Outside {
+        /// The output.
+        output: PathBuf,
+        /// The file that would be written.
+        target: PathBuf,
+    },
 }
 
 impl fmt::Display for PlanError {
@@ -89,6 +101,12 @@ impl fmt::Display for PlanError {
                 "`{}` needs a folder where the output `{}` would be",
                 output.display(),
                 file.display()
+            ),
+            PlanError::Outside { output, target } => write!(
+                f,
+                "a link leads `{}` out of the output folder, to `{}`",
+                output.display(),
+                target.display()
             ),
             PlanError::OverInput { output } => {
                 write!(f, "`{}` would be written over an input; choose another folder", output.display())
@@ -117,7 +135,7 @@ pub fn plan(paths: &[PathBuf], out: &Path, report: Option<&Path>) -> Result<Plan
     if plan.jobs.is_empty() && plan.unreadable.is_empty() {
         return Err(PlanError::NothingToDo);
     }
-    check(&mut plan, report)?;
+    check(&mut plan, &out_entry, report)?;
     Ok(plan)
 }
 
@@ -127,8 +145,16 @@ fn add_folder(root: &Path, out: &Path, out_entry: &Path, plan: &mut Plan) {
             && entry.file_type().is_dir()
             && files::entry(entry.path()).is_ok_and(|path| path == out_entry)
     };
+    let circular = RefCell::new(Vec::new());
+    let is_wanted = |entry: &DirEntry| {
+        let is_circular = leads_upwards(entry);
+        if is_circular {
+            circular.borrow_mut().push(entry.path().to_owned());
+        }
+        !is_circular && !is_output(entry)
+    };
     let walk = WalkDir::new(root).follow_links(true).sort_by_file_name();
-    for entry in walk.into_iter().filter_entry(|entry| !is_output(entry)) {
+    for entry in walk.into_iter().filter_entry(is_wanted) {
         match entry {
             Ok(entry) if entry.file_type().is_file() && files::is_module(entry.path()) => {
                 let relative = entry.path().strip_prefix(root).expect("the walk starts at the root");
@@ -136,18 +162,40 @@ fn add_folder(root: &Path, out: &Path, out_entry: &Path, plan: &mut Plan) {
                 plan.jobs.push(Job { input: entry.path().to_owned(), output: out.join(relative), size });
             }
             Ok(_) => {}
+            Err(error) if error.loop_ancestor().is_some() => {
+                circular.borrow_mut().push(error.path().unwrap_or(root).to_owned());
+            }
             Err(error) => {
                 let path = error.path().unwrap_or(root).to_owned();
-                plan.unreadable.push((path, error.to_string()));
+                let reason = match error.io_error() {
+                    Some(cause) => format!("cannot read `{}`: {cause}", path.display()),
+                    None => error.to_string(),
+                };
+                plan.unreadable.push((path, reason));
             }
         }
     }
+    plan.unreadable.extend(circular.into_inner().into_iter().map(|path| {
+        let reason = format!("`{}` is a link to a folder that holds it, and is not followed", path.display());
+        (path, reason)
+    }));
+}
+
+/// Whether an entry is a link to a folder that holds it.
+fn leads_upwards(entry: &DirEntry) -> bool {
+    let target = || files::entry(entry.path());
+    let place = || files::entry(entry.path().parent().filter(|path| *path != Path::new(""))?).ok();
+    entry.depth() > 0
+        && entry.path_is_symlink()
+        && entry.file_type().is_dir()
+        && target().is_ok_and(|target| place().is_some_and(|place| place.starts_with(target)))
 }
 
 /// Refuses what would lose a file, and drops inputs that are named twice.
-fn check(plan: &mut Plan, report: Option<&Path>) -> Result<(), PlanError> {
-    let inputs: Vec<PathBuf> = plan.jobs.iter().map(|job| true_path(&job.input)).collect();
-    let outputs: Vec<PathBuf> = plan.jobs.iter().map(|job| true_path(&job.output)).collect();
+fn check(plan: &mut Plan, out_entry: &Path, report: Option<&Path>) -> Result<(), PlanError> {
+    let mut folders = Folders::default();
+    let inputs: Vec<PathBuf> = plan.jobs.iter().map(|job| folders.true_path(&job.input)).collect();
+    let outputs: Vec<PathBuf> = plan.jobs.iter().map(|job| folders.true_path(&job.output)).collect();
 
     let mut job_of_output: HashMap<&Path, usize> = HashMap::new();
     let mut is_repeat = vec![false; plan.jobs.len()];
@@ -173,6 +221,10 @@ fn check(plan: &mut Plan, report: Option<&Path>) -> Result<(), PlanError> {
         }
     }
     check_inputs(plan, &inputs, &outputs, report)?;
+    if let Some(index) = outputs.iter().position(|output| !output.starts_with(out_entry)) {
+        let (output, target) = (plan.jobs[index].output.clone(), outputs[index].clone());
+        return Err(PlanError::Outside { output, target });
+    }
     let mut repeats = is_repeat.into_iter();
     plan.jobs.retain(|_| !repeats.next().expect("one flag a job"));
     Ok(())
@@ -189,7 +241,7 @@ fn check_inputs(
         return Err(PlanError::OverInput { output: plan.jobs[index].output.clone() });
     }
     let Some(report) = report else { return Ok(()) };
-    let report_path = true_path(report);
+    let report_path = Folders::default().true_path(report);
     if inputs.contains(&report_path) {
         return Err(PlanError::OverInput { output: report.to_owned() });
     }
@@ -200,10 +252,29 @@ fn check_inputs(
     Ok(())
 }
 
-/// The path by which files are told apart. One that cannot be resolved stands for itself: reading or writing
-/// it will fail and say why.
-fn true_path(path: &Path) -> PathBuf {
-    files::entry(path).unwrap_or_else(|_| path.to_owned())
+/// The true paths of folders. Files come by the thousand to a folder, and following its links takes system calls for
+/// each part of its path.
+#[derive(Default)]
+struct Folders {
+    /// By folder: its true path, and whether it is there.
+    known: HashMap<PathBuf, (PathBuf, bool)>,
+}
+
+impl Folders {
+    /// The path by which files are told apart. One that cannot be resolved stands for itself: reading or writing it
+    /// will fail and say why.
+    fn true_path(&mut self, path: &Path) -> PathBuf {
+        let follow = |path: &Path| files::entry(path).unwrap_or_else(|_| path.to_owned());
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return follow(path) };
+        if !self.known.contains_key(folder) {
+            let here = if folder == Path::new("") { Path::new(".") } else { folder };
+            self.known.insert(folder.to_owned(), (follow(here), here.exists()));
+        }
+        let (folder, is_there) = &self.known[folder];
+        // A link is followed; anything else lies in its folder.
+        let is_link = *is_there && path.is_symlink();
+        if is_link { follow(path) } else { folder.join(name) }
+    }
 }
 
 #[cfg(test)]
@@ -319,6 +390,38 @@ mod tests {
         let plan = tree.plan(&["in"], "out").unwrap();
         assert_eq!(plan.jobs.len(), 2);
         assert_eq!(plan.unreadable.len(), 1, "{:?}", plan.unreadable);
+    }
+
+    /// Without the check the walk takes everything around the folder, and the output's files of other runs.
+    #[cfg(unix)]
+    #[test]
+    fn a_link_that_leads_upwards_is_not_followed() {
+        let tree = Tree::new(&["a.ptx", "in/b.ptx", "in/deep/c.ptx", "elsewhere/d.ptx"]);
+        std::os::unix::fs::symlink("..", tree.path("in/up")).unwrap();
+        std::os::unix::fs::symlink("../..", tree.path("in/deep/up")).unwrap();
+        std::os::unix::fs::symlink(".", tree.path("in/deep/here")).unwrap();
+        let plan = tree.plan(&["in"], "out").unwrap();
+        let inputs: Vec<_> = plan.jobs.iter().map(|job| job.input.clone()).collect();
+        assert_eq!(inputs, [tree.path("in/b.ptx"), tree.path("in/deep/c.ptx")]);
+        let mut skipped: Vec<_> = plan.unreadable.iter().map(|(path, _)| path.clone()).collect();
+        skipped.sort();
+        assert_eq!(skipped, [tree.path("in/deep/here"), tree.path("in/deep/up"), tree.path("in/up")]);
+        assert!(plan.unreadable.iter().all(|(_, reason)| reason.contains("a folder that holds it")));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nothing_is_written_outside_the_output_folder() {
+        let tree = Tree::new(&["in/sub/a.ptx", "in/b.ptx", "elsewhere/x", "out/y"]);
+        std::os::unix::fs::symlink("../elsewhere", tree.path("out/sub")).unwrap();
+        assert!(matches!(tree.plan(&["in"], "out"), Err(PlanError::Outside { .. })));
+        fs::remove_file(tree.path("out/sub")).unwrap();
+        std::os::unix::fs::symlink("../elsewhere/b.ptx", tree.path("out/b.ptx")).unwrap();
+        assert!(matches!(tree.plan(&["in"], "out"), Err(PlanError::Outside { .. })));
+        fs::remove_file(tree.path("out/b.ptx")).unwrap();
+        // The output folder itself may be a link.
+        std::os::unix::fs::symlink("elsewhere", tree.path("link")).unwrap();
+        assert_eq!(tree.plan(&["in"], "link").unwrap().jobs.len(), 2);
     }
 
     #[test]

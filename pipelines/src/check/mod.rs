@@ -12,7 +12,8 @@ pub mod uses;
 
 use ptxopt_emulator::launch_lines::LaunchLine;
 use ptxopt_emulator::{
-    Checks, Entry, Finding, Launch, Limits, LoadError, Module, Options, Outcome, Stop, run,
+    Checks, Effect, Entry, Finding, Launch, Limits, LoadError, LogEntry, Module, Options, Outcome,
+    PrintArgument, Stop, run,
 };
 use std::fmt;
 
@@ -119,12 +120,16 @@ impl Reference {
     /// Text that is no module.
     pub fn compare(&self, text: &[u8]) -> Result<Vec<KernelVerdict>, LoadError> {
         let module = Module::load(text)?;
+        let is_there = |kernel: &Kernel| module.entries().iter().any(|entry| entry.name == kernel.entry);
+        let difference =
+            |kernel: &Kernel| kernel.cases.iter().find_map(|case| case.difference(&module, self.steps_max));
         let verdict = |kernel: &Kernel| {
-            let verdict = match kernel.cases.iter().find_map(|case| case.difference(&module, self.steps_max))
-            {
-                Some(difference) => Verdict::Different(difference),
-                None if kernel.cases.is_empty() => Verdict::SetAside(kernel.set_aside.clone()),
-                None => Verdict::Same,
+            let verdict = if !is_there(kernel) {
+                Verdict::Different("the other module has no kernel of this name".to_owned())
+            } else if kernel.cases.is_empty() {
+                Verdict::SetAside(kernel.set_aside.clone())
+            } else {
+                difference(kernel).map_or(Verdict::Same, Verdict::Different)
             };
             KernelVerdict { entry: kernel.entry.clone(), verdict }
         };
@@ -233,6 +238,9 @@ impl Case {
     /// What `module` does otherwise.
     fn difference(&self, module: &Module, steps_max: u64) -> Option<String> {
         let after = run_one(module, &self.launch, false, 2 * steps_max);
+        if let Some(Stop::BadLaunch(reason)) = &after.stop {
+            return Some(format!("it cannot be launched in the same way: {reason}"));
+        }
         difference(&self.outcome, &after)
     }
 }
@@ -268,7 +276,32 @@ pub fn difference(before: &Outcome, after: &Outcome) -> Option<String> {
     }
     let length = before.log.len().max(after.log.len());
     let at = (0..length).find(|&at| before.log.get(at) != after.log.get(at))?;
-    Some(format!("effect {at} is {:?}, before {:?}", after.log.get(at), before.log.get(at)))
+    let [after, before] =
+        [after, before].map(|outcome| outcome.log.get(at).map_or("none".to_owned(), in_words));
+    Some(format!("effect {at} is {after}, before {before}"))
+}
+
+/// An effect outside memory, as messages say it.
+fn in_words(LogEntry { thread, effect }: &LogEntry) -> String {
+    let list = |values: Vec<String>| values.join(" ");
+    match effect {
+        Effect::Instruction { mnemonic, inputs } => {
+            let inputs = list(inputs.iter().map(|input| format!("{input:#x}")).collect());
+            format!("`{mnemonic}` of {inputs} by {thread}")
+        }
+        Effect::Call { function, parameters } => {
+            let bytes = list(parameters.iter().map(|byte| format!("{byte:02x}")).collect());
+            format!("a call of `{function}` with the bytes {bytes} by {thread}")
+        }
+        Effect::Print { format, arguments } => {
+            let shown = |argument: &PrintArgument| match argument {
+                PrintArgument::Bits(bits) => format!("{bits:#x}"),
+                PrintArgument::Text(text) => format!("\"{}\"", text.escape_ascii()),
+            };
+            let arguments = list(arguments.iter().map(shown).collect());
+            format!("\"{}\" printed with {arguments} by {thread}", format.escape_ascii())
+        }
+    }
 }
 
 fn first_byte(before: &[u8], after: &[u8]) -> Option<String> {

@@ -5,7 +5,6 @@
 //! DOT of a kernel goes straight into `dot`.
 
 use std::io::{self, Write};
-use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 use ptxopt_engine::phase::{Phase, Plan, Step};
@@ -20,11 +19,7 @@ use crate::{Diagnostics, batch, files, standard};
 
 /// Prints what was asked for on standard output.
 pub fn run(arguments: &AnalyzeArguments, options: &Options) -> Result<u8> {
-    let name = if arguments.input == Path::new(files::STANDARD_STREAM) {
-        "<stdin>".to_owned()
-    } else {
-        arguments.input.display().to_string()
-    };
+    let name = files::shown(&arguments.input);
     let text = files::read(&arguments.input).with_context(|| format!("cannot read `{name}`"))?;
     match analyze(&text, arguments, options)? {
         Ok(out) => {

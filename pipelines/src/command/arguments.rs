@@ -48,7 +48,13 @@ pub enum Action {
     Opt(OptArguments),
     /// Optimize files and folders into a folder of the same shape
     Batch(BatchArguments),
-    /// Run a kernel on the emulator
+    /// Run a kernel on the emulator, as it is or optimized
+    ///
+    /// Without `-O` the module runs as it is, and options of the optimizer are refused. With `-O`, at any level, it is
+    /// optimized first.
+    ///
+    /// Exit status: 0, the kernel has ended; 1, the module is no PTX, or the kernel trapped, which `trap` of the output
+    /// says; 3, the launch is wrong or does not fit the kernel, and there is no output.
     Run(RunArguments),
     /// Run every kernel before and after, on the same inputs, and compare what they leave
     Check(CheckArguments),
@@ -94,6 +100,10 @@ pub struct BatchArguments {
 pub struct RunArguments {
     /// The PTX file to read; `-` is standard input. Runs as it is, unless a level (`-O2`) is given
     pub input: PathBuf,
+
+    /// Thread-instructions after which the kernel is stopped, which is a trap
+    #[arg(long, value_name = "N", default_value_t = 10_000_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub steps: u64,
 
     /// The launch, as JSON
     #[arg(long, value_name = "LAUNCH.json")]
@@ -212,7 +222,7 @@ enum Verify {
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 pub struct Flags {
     /// Optimization level, 0 to 3; 4 and 5 are 3 [default: 2]
-    #[arg(short = 'O', long, global = true, value_name = "N")]
+    #[arg(short = 'O', long, global = true, value_name = "N", overrides_with = "opt_level")]
     opt_level: Option<OptLevel>,
 
     /// Set a knob, by name or number; a bare name switches it on. May be repeated
@@ -224,11 +234,11 @@ pub struct Flags {
     named_phases: Vec<String>,
 
     /// Make the first N changes only, to find a guilty one
-    #[arg(long, global = true, value_name = "N")]
+    #[arg(long, global = true, value_name = "N", overrides_with = "bisect")]
     bisect: Option<u64>,
 
     /// Verify between phases
-    #[arg(long, global = true, value_name = "LEVEL", ignore_case = true)]
+    #[arg(long, global = true, value_name = "LEVEL", ignore_case = true, overrides_with = "verify")]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "fast")]
     verify: Option<Verify>,
 
@@ -237,11 +247,11 @@ pub struct Flags {
     limit: Vec<String>,
 
     /// Optimize modules with `.target ..., debug`, too
-    #[arg(long, global = true)]
+    #[arg(long, global = true, overrides_with = "force_debug")]
     force_debug: bool,
 
     /// Never merge consecutive blocks; also written `-no-bb-merge`
-    #[arg(long = "dont-merge-basicblocks", global = true)]
+    #[arg(long = "dont-merge-basicblocks", global = true, overrides_with = "dont_merge_blocks")]
     dont_merge_blocks: bool,
 
     /// Worker threads; 0 is one a core
@@ -252,6 +262,7 @@ pub struct Flags {
         value_name = "N",
         default_value_t = 0,
         value_parser = clap::value_parser!(u16).range(0..=1024),
+        overrides_with = "threads",
     )]
     threads: u16,
 
@@ -260,7 +271,7 @@ pub struct Flags {
     pub stat: Vec<Stat>,
 
     /// Print remarks on standard error
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, overrides_with = "verbose")]
     verbose: bool,
 }
 
@@ -268,6 +279,37 @@ impl Flags {
     /// Whether an optimization level is given.
     pub fn is_level_given(&self) -> bool {
         self.opt_level.is_some()
+    }
+
+    /// What is given and says something of an optimization only: the options as they are written.
+    pub fn of_optimizer(&self) -> Vec<&'static str> {
+        // Taking the fields apart makes a field that is added and forgotten here an error.
+        let Flags {
+            opt_level,
+            knob,
+            named_phases,
+            bisect,
+            verify,
+            limit,
+            force_debug,
+            dont_merge_blocks,
+            threads: _,
+            stat,
+            verbose,
+        } = self;
+        let given = [
+            ("-O", opt_level.is_some()),
+            ("--knob", !knob.is_empty()),
+            ("--named-phases", !named_phases.is_empty()),
+            ("--bisect", bisect.is_some()),
+            ("--verify", verify.is_some()),
+            ("--limit", !limit.is_empty()),
+            ("--force-debug", *force_debug),
+            ("--dont-merge-basicblocks", *dont_merge_blocks),
+            ("--stat", !stat.is_empty()),
+            ("--verbose", *verbose),
+        ];
+        given.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect()
     }
 
     /// Whether any flag is given.
@@ -352,6 +394,26 @@ mod tests {
             assert_eq!(options(line).level, level, "{line}");
         }
         assert!(Arguments::try_parse_from(["p", "phases", "-O6"]).is_err());
+    }
+
+    #[test]
+    fn of_what_is_said_twice_the_last_stands() {
+        for (line, level) in [
+            ("p opt x -o y -O2 -O3", OptLevel::O3),
+            ("p opt x -o y -O3 --opt-level=1", OptLevel::O1),
+            ("p -O3 opt x -o y -O1", OptLevel::O1),
+        ] {
+            assert_eq!(options(line).level, level, "{line}");
+        }
+        let twice = options(
+            "p opt x -o y -v -v -j 2 -j 3 --bisect 1 --bisect 2 --verify --verify=full --force-debug \
+             --force-debug --dont-merge-basicblocks -no-bb-merge",
+        );
+        assert!(twice.remarks && twice.force_debug && twice.dont_merge_blocks);
+        assert_eq!((twice.threads, twice.bisect, twice.verify), (3, Some(2), VerifyLevel::Full));
+        let lists =
+            options("p opt x -o y --knob 235 --knob DisablePhases=NOP --named-phases 3 --named-phases 6");
+        assert_eq!((lists.knobs.settings().count(), lists.named_phases.phases().count()), (1, 2));
     }
 
     #[test]

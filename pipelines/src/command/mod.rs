@@ -1,7 +1,7 @@
 //! The `ptxopt` command.
 //!
 //! Exit status: 0, all is well; 1, a module failed; 2, the command line is wrong, or a batch was refused
-//! before it began; 130, interrupted.
+//! before it began; 3, a launch does not fit its kernel; 130, interrupted.
 
 mod analyze;
 mod arguments;
@@ -14,9 +14,7 @@ mod statistics;
 
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::fs;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,10 +24,9 @@ use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser};
 
 use self::arguments::{Action, Arguments, BatchArguments, OptArguments, Stat};
-use crate::batch;
-use crate::files;
 use crate::options::Options;
 use crate::report::{ModuleReport, PhaseUndone, Status, Summary};
+use crate::{Output, batch, files};
 
 /// All is well.
 const SUCCESS: u8 = 0;
@@ -37,6 +34,8 @@ const SUCCESS: u8 = 0;
 const FAILED: u8 = 1;
 /// The command line is wrong, or a batch was refused before it began.
 const USAGE: u8 = 2;
+/// A launch is wrong, or does not fit its kernel.
+const MISFIT: u8 = 3;
 /// What a shell reports for a program that an interrupt stopped: 128 and the number of the signal.
 const INTERRUPTED: u8 = 130;
 
@@ -84,7 +83,7 @@ fn run(arguments: &Arguments, options: &Options) -> Result<u8> {
     match action {
         Action::Opt(opt) => run_opt(opt, options, &arguments.flags.stat),
         Action::Batch(batch) => run_batch(batch, options, &arguments.flags.stat),
-        Action::Run(run) => run::run(run, arguments.flags.is_level_given().then_some(options)),
+        Action::Run(run) => run::run(run, &arguments.flags, options),
         Action::Check(check) => check::run(check, options),
         Action::Analyze(arguments) => analyze::run(arguments, options),
         Action::Profile(arguments) => profile::run(arguments, options),
@@ -106,11 +105,7 @@ fn version(arguments: &Arguments, options: &Options) -> String {
 
 fn run_opt(arguments: &OptArguments, options: &Options, stats: &[Stat]) -> Result<u8> {
     let OptArguments { input, output: output_path } = arguments;
-    let name = if input == Path::new(files::STANDARD_STREAM) {
-        "<stdin>".to_owned()
-    } else {
-        input.display().to_string()
-    };
+    let name = files::shown(input);
     let pool = batch::pool(options.threads)?;
     let start = Instant::now();
     let text = files::read(input).with_context(|| format!("cannot read `{name}`"))?;
@@ -124,14 +119,22 @@ fn run_opt(arguments: &OptArguments, options: &Options, stats: &[Stat]) -> Resul
     };
     files::write(output_path, &output.text)
         .with_context(|| format!("cannot write `{}`", output_path.display()))?;
-    let mut stderr = io::stderr().lock();
-    stderr.write_all(&output.dumps)?;
+    say_what_was_done(&name, &output, options)?;
+    let mut summary = Summary::default();
+    summary.add(&output.report);
+    statistics::print(stats, &summary, start.elapsed())?;
+    Ok(SUCCESS)
+}
+
+/// Prints dumps, remarks, and what was left, on standard error.
+fn say_what_was_done(name: &str, output: &Output, options: &Options) -> Result<()> {
+    let mut text = output.dumps.clone();
     if options.remarks {
         for remark in &output.remarks {
-            writeln!(stderr, "{remark}")?;
+            writeln!(text, "{remark}")?;
         }
     }
-    drop(stderr);
+    io::stderr().lock().write_all(&text)?;
     for undone in &output.report.undone {
         let PhaseUndone { function, phase, reason } = undone;
         complain("warning", format!("{name}: {phase} was undone for `{function}`: {reason}"));
@@ -139,10 +142,7 @@ fn run_opt(arguments: &OptArguments, options: &Options, stats: &[Stat]) -> Resul
     for function in &output.report.left {
         complain("warning", format!("{name}: `{}` is left as it was: {}", function.name, function.reason));
     }
-    let mut summary = Summary::default();
-    summary.add(&output.report);
-    statistics::print(stats, &summary, start.elapsed())?;
-    Ok(SUCCESS)
+    Ok(())
 }
 
 fn run_batch(arguments: &BatchArguments, options: &Options, stats: &[Stat]) -> Result<u8> {
@@ -171,7 +171,7 @@ fn run_batch(arguments: &BatchArguments, options: &Options, stats: &[Stat]) -> R
         summary.add(report);
     }
     if let Some(path) = report {
-        write_reports(path, &reports).with_context(|| format!("cannot write `{}`", path.display()))?;
+        batch::write_reports(path, &reports).with_context(|| format!("cannot write `{}`", path.display()))?;
     }
     print(&summary.render(wall))?;
     statistics::print(stats, &summary, wall)?;
@@ -182,13 +182,6 @@ fn run_batch(arguments: &BatchArguments, options: &Options, stats: &[Stat]) -> R
     } else {
         SUCCESS
     })
-}
-
-fn write_reports(path: &Path, reports: &[ModuleReport]) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    batch::write_reports(path, reports)
 }
 
 /// A flag that the first interrupt, or request to end, sets.

@@ -1,31 +1,67 @@
 //! `ptxopt run`: one launch of one kernel on the emulator.
 
-use super::arguments::RunArguments;
+use super::arguments::{Flags, RunArguments};
 use super::launch_file::{BytesFile, LaunchFile, OutcomeFile};
-use super::{FAILED, SUCCESS};
-use crate::files;
+use super::{FAILED, MISFIT, SUCCESS, USAGE, complain, say_what_was_done, statistics};
 use crate::options::Options;
+use crate::report::Summary;
+use crate::{batch, files};
 use anyhow::{Context, Result, anyhow};
-use ptxopt_emulator::{Module, Options as RunOptions, run as run_kernel};
+use ptxopt_emulator::{Limits, Module, Options as RunOptions, Stop, run as run_kernel};
+use std::time::Instant;
 
-/// Runs the kernel; the module goes through the optimizer first where there are options.
-pub fn run(arguments: &RunArguments, options: Option<&Options>) -> Result<u8> {
-    let RunArguments { input, launch, output } = arguments;
-    let name = input.display().to_string();
+/// Runs the kernel; the module goes through the optimizer first where a level is given.
+pub fn run(arguments: &RunArguments, flags: &Flags, options: &Options) -> Result<u8> {
+    if !flags.is_level_given()
+        && let Some(option) = flags.of_optimizer().first()
+    {
+        let reason =
+            format!("`{option}` is for the optimizer, and `run` optimizes only with a level such as `-O2`");
+        complain("error", reason);
+        return Ok(USAGE);
+    }
+    let RunArguments { input, steps, launch, output } = arguments;
+    let name = files::shown(input);
     let mut text = files::read(input).with_context(|| format!("cannot read `{name}`"))?;
-    if let Some(options) = options {
-        let output = crate::optimize(&text, options);
-        text = output.map_err(|diagnostics| anyhow!(diagnostics.summary(&name, &text)))?.text;
+    if flags.is_level_given() {
+        text = optimized(&name, &text, flags, options)?;
     }
     let launch_text = files::read(launch).with_context(|| format!("cannot read `{}`", launch.display()))?;
-    let parsed = LaunchFile::parse(&launch_text).with_context(|| format!("`{}`", launch.display()))?;
+    let parsed = match LaunchFile::parse(&launch_text) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            complain("error", format!("`{}`: {error:#}", launch.display()));
+            return Ok(MISFIT);
+        }
+    };
     let module = Module::load(&text).map_err(|error| anyhow!(error.summary(&name, &text)))?;
-    let outcome = run_kernel(&module, &parsed, &RunOptions::default());
-    let trap = outcome.stop.map(|stop| stop.to_string());
+    let limits = Limits { steps: *steps, ..Limits::default() };
+    let outcome = run_kernel(&module, &parsed, &RunOptions { limits, ..RunOptions::default() });
+    let trap = match outcome.stop {
+        Some(Stop::BadLaunch(reason)) => {
+            complain("error", format!("`{}` does not fit the kernel: {reason}", launch.display()));
+            return Ok(MISFIT);
+        }
+        Some(Stop::StepLimit) => {
+            Some(format!("step limit: not at its end after {steps} thread-instructions, see `--steps`"))
+        }
+        stop => stop.map(|stop| stop.to_string()),
+    };
     let status = if trap.is_some() { FAILED } else { SUCCESS };
     let buffers = outcome.buffers.iter().map(|bytes| BytesFile::new(bytes)).collect();
     let mut json = serde_json::to_vec(&OutcomeFile { buffers, trap })?;
     json.push(b'\n');
     files::write(output, &json).with_context(|| format!("cannot write `{}`", output.display()))?;
     Ok(status)
+}
+
+fn optimized(name: &str, text: &[u8], flags: &Flags, options: &Options) -> Result<Vec<u8>> {
+    let start = Instant::now();
+    let output = batch::pool(options.threads)?.install(|| crate::optimize(text, options));
+    let output = output.map_err(|diagnostics| anyhow!(diagnostics.summary(name, text)))?;
+    say_what_was_done(name, &output, options)?;
+    let mut summary = Summary::default();
+    summary.add(&output.report);
+    statistics::print(&flags.stat, &summary, start.elapsed())?;
+    Ok(output.text)
 }

@@ -462,3 +462,208 @@ fn phases_and_knobs_are_listed() {
     let knobs = place.run("knobs --knob 474=0.5").expect(0).stdout;
     assert!(knobs.lines().any(|line| line.contains("Knob474") && line.contains("0.5")), "{knobs}");
 }
+
+/// A kernel without an end, that has stored something first.
+const ENDLESS: &str = "\
+.version 8.0
+.target sm_80
+.address_size 64
+
+.visible .entry spin(.param .u64 data)
+{
+\t.reg .b32 %r<2>;
+\t.reg .b64 %rd<2>;
+\tld.param.u64 %rd1, [data];
+\tmov.u32 %r1, 7;
+\tst.global.u32 [%rd1], %r1;
+AGAIN:
+\tbra AGAIN;
+}
+";
+
+fn launch(entry: &str, args: &str) -> String {
+    format!(r#"{{"entry": "{entry}", "grid": [1, 1, 1], "block": [1, 1, 1], "args": [{args}]}}"#)
+}
+
+#[test]
+fn run_stops_a_kernel_without_an_end() {
+    let launch = launch("spin", r#"{"buffer": {"size": 4}}"#);
+    let place = Place::new(&[("a.ptx", ENDLESS), ("l.json", &launch)]);
+    for level in ["", "-O2"] {
+        place.run(&format!("run a.ptx --launch l.json --output out.json --steps 1000 {level}")).expect(1);
+        let outcome = place.text("out.json");
+        assert!(outcome.contains("step limit: not at its end after 1000 thread-instructions"), "{outcome}");
+        assert!(outcome.contains(r#""bytes_hex":"07000000""#), "{outcome}");
+    }
+}
+
+#[test]
+fn run_of_a_launch_that_does_not_fit_has_a_status_of_its_own() {
+    let (other, many) = (launch("nobody", ""), launch("twice", ""));
+    let files = [("a.ptx", KERNEL), ("other", other.as_str()), ("many", &many), ("cut", "{")];
+    let place = Place::new(&files);
+    for (file, reason) in [
+        ("other", "`other` does not fit the kernel: no entry `nobody`"),
+        ("many", "the kernel takes 1 arguments, 0 are given"),
+        ("cut", "`cut`: EOF"),
+    ] {
+        let outcome = place.run(&format!("run a.ptx --launch {file} --output out.json")).expect(3);
+        assert!(outcome.stderr.contains(reason), "{outcome:?}");
+    }
+    assert!(!place.path("out.json").exists());
+}
+
+#[test]
+fn run_refuses_options_of_the_optimizer_without_a_level() {
+    let launch = launch("twice", r#"{"buffer": {"bytes_hex": "05000000"}}"#);
+    let place = Place::new(&[("a.ptx", KERNEL), ("l.json", &launch)]);
+    let line = "run a.ptx --launch l.json --output out.json -j 1";
+    for option in
+        ["--knob 235", "--named-phases 6", "--bisect 0", "--verify", "--limit time=9", "--force-debug", "-v"]
+    {
+        place.run(&format!("{line} {option}")).expect(2).says("only with a level such as `-O2`");
+    }
+    assert!(!place.path("out.json").exists());
+    place.run(line).expect(0);
+    let outcome = place.run(&format!("{line} -O2 -v --knob DUMPIR=6 --stat=time")).expect(0);
+    outcome.says("EarlyOriSimpleLiveDead: passed").says("// after phase 6").says("from start to end");
+    assert!(place.text("out.json").contains(r#""bytes_hex":"0a000000""#));
+    place.run("run --help").expect(0).says("Without `-O` the module runs as it is").says("Exit status");
+}
+
+#[test]
+fn check_says_which_kernel_the_other_module_lacks() {
+    let renamed = KERNEL.replace("twice", "thrice");
+    let place = Place::new(&[("a.ptx", KERNEL), ("b.ptx", &renamed)]);
+    let outcome = place.run("check a.ptx --against b.ptx").expect(1);
+    outcome.says("a.ptx: `twice` differs: the other module has no kernel of this name");
+    let wider = KERNEL.replace(".param .u64 data", ".param .u64 data, .param .u32 more");
+    fs::write(place.path("b.ptx"), wider).unwrap();
+    let outcome = place.run("check a.ptx --against b.ptx").expect(1);
+    outcome.says("`twice` differs: it cannot be launched in the same way: the kernel takes 2 arguments");
+}
+
+/// Whoever holds the old file keeps its bytes, whatever command writes a new one.
+#[test]
+fn no_command_writes_into_a_file_that_is_there() {
+    let launch = launch("twice", r#"{"buffer": {"size": 4}}"#);
+    let place = Place::new(&[("in/a.ptx", KERNEL), ("l.json", &launch)]);
+    for (output, line) in [
+        ("out.ptx", "opt in/a.ptx -o out.ptx"),
+        ("out/a.ptx", "batch in -o out --report r.jsonl --knob DUMPIR=6"),
+        ("out/a.ptx.dump", "batch in -o out --knob DUMPIR=6"),
+        ("r.jsonl", "batch in -o out --report r.jsonl"),
+        ("out.json", "run in/a.ptx --launch l.json --output out.json"),
+        ("drawn.svg", "profile in -j 1 --seconds 1 --flamegraph drawn.svg"),
+    ] {
+        fs::create_dir_all(place.path("out")).unwrap();
+        fs::write(place.path(output), "old").unwrap();
+        let _ = fs::remove_file(place.path("other"));
+        fs::hard_link(place.path(output), place.path("other")).unwrap();
+        place.run(line).expect(0);
+        assert_eq!(place.text("other"), "old", "{line}");
+        assert_ne!(place.text(output), "old", "{line}");
+    }
+}
+
+#[test]
+fn every_command_makes_the_folders_of_its_output() {
+    let launch = launch("twice", r#"{"buffer": {"size": 4}}"#);
+    let place = Place::new(&[("in/a.ptx", KERNEL), ("l.json", &launch)]);
+    for (output, line) in [
+        ("1/x/out.ptx", "opt in/a.ptx -o 1/x/out.ptx"),
+        ("2/x/a.ptx", "batch in -o 2/x --report 3/x/r.jsonl"),
+        ("3/x/r.jsonl", "batch in -o 2/x --report 3/x/r.jsonl"),
+        ("4/x/out.json", "run in/a.ptx --launch l.json --output 4/x/out.json"),
+        ("5/x/drawn.svg", "profile in -j 1 --seconds 1 --flamegraph 5/x/drawn.svg"),
+    ] {
+        place.run(line).expect(0);
+        assert!(place.path(output).is_file(), "{line}");
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let place = Place::new(&[("in/a.ptx", KERNEL)]);
+    for line in [
+        "opt no.ptx -o out.ptx",
+        "batch no.ptx -o out",
+        "run no.ptx --launch l.json --output out.json",
+        "check no.ptx",
+        "check in/a.ptx --against no.ptx",
+        "analyze no.ptx --print cfg",
+        "profile no.ptx --flamegraph out.svg",
+    ] {
+        let outcome = place.run(line);
+        assert!(outcome.status == Some(1) || outcome.status == Some(2), "{line}: {outcome:?}");
+        assert!(outcome.stderr.contains("`no.ptx`"), "{line}: {outcome:?}");
+        assert!(!outcome.stderr.contains("entity not found"), "{line}: {outcome:?}");
+    }
+}
+
+/// The largest module goes first, and threads end in any order: what is said stands in the order of the inputs.
+#[test]
+fn batch_says_things_in_the_order_of_the_inputs() {
+    let names: Vec<String> = (10..40).map(|index| format!("in/{index}.ptx")).collect();
+    let texts: Vec<String> = (0..30)
+        .map(|index| if index % 3 == 0 { BROKEN.to_owned() } else { "\n".repeat(index) + KERNEL })
+        .collect();
+    let files: Vec<_> = names.iter().zip(&texts).map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let place = Place::new(&files);
+    let said = |threads: u32| place.run(&format!("batch in -o out -v -j {threads}")).expect(1).stderr;
+    let stderr = said(4);
+    let mut mentioned: Vec<&str> = Vec::new();
+    for word in stderr.split(|c: char| c.is_whitespace() || c == ':') {
+        if word.starts_with("in/") && mentioned.last() != Some(&word) {
+            mentioned.push(word);
+        }
+    }
+    assert_eq!(mentioned, names);
+    assert_eq!(stderr, said(1));
+}
+
+#[cfg(unix)]
+#[test]
+fn batch_stays_inside_its_folders() {
+    let place = Place::new(&[("around.ptx", KERNEL), ("in/a.ptx", KERNEL), ("elsewhere/x", "")]);
+    std::os::unix::fs::symlink("..", place.path("in/up")).unwrap();
+    std::os::unix::fs::symlink(".", place.path("in/self")).unwrap();
+    let outcome = place.run("batch in -o out").expect(1);
+    outcome
+        .says("`in/up` is a link to a folder that holds it")
+        .says("`in/self` is a link to a folder that holds it");
+    assert_eq!(place.files("out"), ["a.ptx"]);
+    fs::remove_file(place.path("out/a.ptx")).unwrap();
+    std::os::unix::fs::symlink("../elsewhere/a.ptx", place.path("out/a.ptx")).unwrap();
+    place.run("batch in -o out").expect(2).says("out of the output folder");
+    assert_eq!(place.files("elsewhere"), ["x"]);
+}
+
+#[test]
+fn of_flags_that_are_given_twice_the_last_stands() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    place.run("opt in.ptx -o out.ptx -v -v -O3 -O0").expect(0);
+    assert!(place.text("out.ptx").contains("12345"));
+}
+
+/// A message for the user, not for whoever wrote the verifier.
+#[test]
+fn what_a_verifier_finds_is_said_in_words() {
+    let text = KERNEL.replace("mul.lo.s32 %r3, %r1, 12345;", "add.s32 %r3, %r1, _;");
+    let place = Place::new(&[("in.ptx", text.as_str())]);
+    let outcome = place.run("opt in.ptx -o out.ptx -O0").expect(0);
+    outcome.says("operand 2, sink `_`, stands where the sink `_` is not accepted");
+}
+
+/// Two phases have one name, and find out the same.
+#[test]
+fn no_remark_is_printed_twice() {
+    let place = Place::new(&[("in.ptx", LOOP)]);
+    let stderr = place.run("opt in.ptx -o out.ptx -v").expect(0).stderr;
+    let found: Vec<&str> = stderr.lines().filter(|line| line.contains(": analysis: ")).collect();
+    let once: std::collections::BTreeSet<&str> = found.iter().copied().collect();
+    assert!(found.len() > 4 && found.len() == once.len(), "{stderr}");
+    let notes =
+        place.run("opt in.ptx -o out.ptx --knob DUMPIR=GvnCse --named-phases GvnCse+3+GvnCse").expect(0);
+    assert_eq!(notes.stderr.matches("`GvnCse` does nothing").count(), 1, "{notes:?}");
+}

@@ -89,7 +89,7 @@ fn verify_inst(function: &FunctionView<'_>, forms: &FormTable, inst: InstId, hea
         let verdict = verify_role(*operand, slot.role);
         let verdict = if is_modelled { verdict.and_then(|()| verify_slot(*operand, slot)) } else { verdict };
         if let Err(what) = verdict {
-            return Err(format!("operand {at}, {operand:?}, {what}"));
+            return Err(format!("operand {at}, {operand}, {what}"));
         }
     }
     if hidden_count > 0 {
@@ -122,7 +122,15 @@ fn verify_role(operand: Operand, role: Role) -> Verdict {
     if (operand.is_definition(), operand.is_use()) == (is_written, is_read) {
         return Ok(());
     }
-    Err(format!("stands where its form has {role:?}"))
+    let wanted = match role {
+        Role::Use => "a source",
+        Role::Def => "a result",
+        Role::DefUse => "a result that is read too",
+        Role::Address => "an address",
+        Role::Target => "a branch target",
+        Role::Name => "a name",
+    };
+    Err(format!("stands where its form has {wanted}"))
 }
 
 /// Verifies that a slot of a modelled form takes the operand.
@@ -148,7 +156,13 @@ fn verify_slot(operand: Operand, slot: &Slot) -> Verdict {
         _ => Accepts::empty(),
     };
     if !slot.accepts.contains(wanted) {
-        return Err(format!("stands where {wanted:?} is not accepted"));
+        let kind = match wanted {
+            Accepts::SINK => "the sink `_`",
+            Accepts::SINK_ELEMENT => "the sink `_` as an element",
+            Accepts::IMMEDIATE => "a number",
+            _ => "a negated predicate",
+        };
+        return Err(format!("stands where {kind} is not accepted"));
     }
     match (operand.vreg(), slot.ty) {
         (Some(_), Some(ty)) if (ty == PtxType::Pred) != matches!(kind, OperandKind::Predicate { .. }) => {
@@ -166,14 +180,14 @@ fn verify_carry(function: &FunctionView<'_>, operand: Operand, effects: Effects)
     if is_carry && (operand.is_definition(), operand.is_use()) == (is_written, is_read) {
         return Ok(());
     }
-    Err(format!("{operand:?} stands where its form reads or writes the carry register"))
+    Err(format!("{operand} stands where its form reads or writes the carry register"))
 }
 
 fn verify_guard(guard: Operand) -> Verdict {
     if matches!(guard.kind(), OperandKind::Predicate { .. }) && !guard.is_definition() {
         return Ok(());
     }
-    Err(format!("its guard is {guard:?}"))
+    Err(format!("its guard is {guard}"))
 }
 
 #[cfg(test)]
@@ -237,10 +251,10 @@ mod tests {
         };
         reports("`add.s32`: it has 3 operands, not 4", |built| set_guarded(built, 0, true));
         reports("`setp.lt.and.s32`: it has 6 operands, not 5", |built| set_guarded(built, 1, false));
-        reports("its guard is Register { vreg: v0,", |built| {
-            change(built, 1, 5, |_| Operand::register(VRegId(0)))
+        reports("its guard is register v0", |built| change(built, 1, 5, |_| Operand::register(VRegId(0))));
+        reports("its guard is negated predicate v2, written", |built| {
+            change(built, 1, 5, |guard| guard.as_definition(false))
         });
-        reports("its guard is =", |built| change(built, 1, 5, |guard| guard.as_definition(false)));
     }
 
     #[test]
@@ -250,13 +264,17 @@ mod tests {
 
     #[test]
     fn definitions_stand_where_the_form_writes() {
-        reports("stands where its form has Use", |built| change(built, 0, 1, |o| o.as_definition(false)));
-        reports("stands where its form has Def", |built| change(built, 0, 0, |o| o.as_definition(true)));
-        reports("stands where its form has Address", |built| change(built, 2, 2, |o| o.as_definition(false)));
-        reports("stands where its form has Def", |built| {
+        reports("stands where its form has a source", |built| {
+            change(built, 0, 1, |o| o.as_definition(false))
+        });
+        reports("stands where its form has a result", |built| change(built, 0, 0, |o| o.as_definition(true)));
+        reports("stands where its form has an address", |built| {
+            change(built, 2, 2, |o| o.as_definition(false))
+        });
+        reports("stands where its form has a result", |built| {
             change(built, 0, 0, |operand| Operand::register(operand.vreg().unwrap()));
         });
-        reports("stands where its form has Def", puts(2, 1, Operand::sink().as_definition(false)));
+        reports("stands where its form has a result", puts(2, 1, Operand::sink().as_definition(false)));
     }
 
     #[test]
@@ -291,19 +309,19 @@ mod tests {
 
     #[test]
     fn slots_take_only_what_they_accept() {
-        reports("stands where Accepts(SINK) is not accepted", puts(0, 0, Operand::sink()));
-        reports("stands where Accepts(SINK_ELEMENT) is not accepted", |built| {
+        reports("stands where the sink `_` is not accepted", puts(0, 0, Operand::sink()));
+        reports("stands where the sink `_` as an element is not accepted", |built| {
             *built =
                 kernel(".reg .b32 %r<3>; stmatrix.sync.aligned.m8n8.x2.shared.b16 [%r1], {%r1, %r2}; ret;");
             change(built, 0, 1, |_| Operand::sink());
         });
-        reports("stands where Accepts(IMMEDIATE) is not accepted", puts(0, 0, Operand::int(1)));
-        reports("stands where Accepts(IMMEDIATE) is not accepted", |built| {
+        reports("stands where a number is not accepted", puts(0, 0, Operand::int(1)));
+        reports("stands where a number is not accepted", |built| {
             *built =
                 kernel(".reg .b32 %r<3>; stmatrix.sync.aligned.m8n8.x2.shared.b16 [%r1], {%r1, %r2}; ret;");
             change(built, 0, 1, |_| Operand::int(0));
         });
-        reports("stands where Accepts(NEGATION) is not accepted", |built| {
+        reports("stands where a negated predicate is not accepted", |built| {
             let predicate = built.vreg("%p", 1);
             change(built, 1, 0, |_| Operand::predicate(predicate, true).as_definition(false));
         });
@@ -322,6 +340,6 @@ mod tests {
         let mut built = kernel(".reg .b32 %r<3>; frobnicate %r1, _, 7; ret;");
         assert_eq!(verdict(&built), Ok(()));
         change(&mut built, 0, 0, |operand| Operand::register(operand.vreg().unwrap()));
-        assert!(verdict(&built).unwrap_err().contains("stands where its form has DefUse"));
+        assert!(verdict(&built).unwrap_err().contains("stands where its form has a result that is read too"));
     }
 }

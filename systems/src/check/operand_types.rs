@@ -27,6 +27,7 @@ use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::log::Violations;
 use ptxopt_engine::phase::{Check, Verify};
 use ptxopt_engine::view::FunctionView;
+use std::fmt;
 
 /// The verifier of operand types.
 pub const CHECK: Check = Check { name: "operand_types", from: Verify::Fast, install: |slot| slot.add(run) };
@@ -68,7 +69,7 @@ fn verify_inst(function: &FunctionView<'_>, forms: &FormTable, inst: InstId) -> 
         let actual = Actual::of(function, *operand);
         if !stands(form, slot, actual) {
             let ty = slot.ty.map_or("none", PtxType::name);
-            return Err(format!("operand {at}, {operand:?}, is {actual:?} where the type is {ty}"));
+            return Err(format!("operand {at}, {operand}, is {actual} where the type is {ty}"));
         }
     }
     if results > 1 && sinks == results {
@@ -88,6 +89,19 @@ enum Actual {
     Symbol,
     /// Whatever has no type: sinks, vectors as one register, components, text.
     Other,
+}
+
+impl fmt::Display for Actual {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Register(ty) => write!(f, "of type {}", ty.name()),
+            Self::Integer => f.write_str("an integer"),
+            Self::Float(bits) => write!(f, "a float of {bits} bits"),
+            Self::Special => f.write_str("a special register"),
+            Self::Symbol => f.write_str("a symbol"),
+            Self::Other => f.write_str("of no type"),
+        }
+    }
 }
 
 impl Actual {
@@ -196,8 +210,10 @@ fn verify_vectors(function: &FunctionView<'_>, codes: &[u8], operands: &[Operand
                     continue;
                 }
                 let actual = Actual::of(function, operand);
-                if known.is_some_and(|known| !agree(known, actual)) {
-                    return Err(format!("{operand:?} is {actual:?} beside {known:?} in its vector"));
+                if let Some(known) = known
+                    && !agree(known, actual)
+                {
+                    return Err(format!("{operand} is {actual} beside {known} in its vector"));
                 }
                 // Bits agree with all, so whatever says more is compared with.
                 let is_vague = |actual| matches!(actual, Actual::Register(ty) if kind(ty) == Kind::Bits);

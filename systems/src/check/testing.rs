@@ -1,8 +1,10 @@
 //! Functions for the tests of the verifiers: read from PTX text, to be broken in one place.
 
+use ptxopt_components::block::{BlockHead, BlockLabel};
 use ptxopt_components::code_object::CodeFlags;
-use ptxopt_components::ids::{Id, VRegId};
+use ptxopt_components::ids::{BlockId, Id, VRegId};
 use ptxopt_engine::cfg::analyze::{AnalysisScratch, annotate};
+use ptxopt_engine::cfg::build::connect;
 use ptxopt_engine::cfg::graph::Graph;
 use ptxopt_engine::cfg::nest::{LoopNest, NestScratch, build_nest};
 use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, solve};
@@ -55,6 +57,38 @@ impl Built {
     }
 }
 
+/// Lets control flow stand in mid-block again, where the reader has ended a block at it: verifiers see blocks of any kind.
+fn join_unlabelled(tables: &mut CodeTables) {
+    let mut new_of: Vec<BlockId> = Vec::new();
+    let mut joined: Vec<(BlockHead, BlockLabel)> = Vec::new();
+    for (head, label) in tables.block_heads.iter().zip(&tables.block_labels) {
+        match joined.last_mut() {
+            Some((before, _)) if label.name.is_none() => before.insts.count += head.insts.count,
+            _ => joined.push((*head, *label)),
+        }
+        new_of.push(BlockId::new(joined.len() - 1));
+    }
+    tables.block_heads = joined.iter().map(|(head, _)| *head).collect();
+    tables.block_labels = joined.iter().map(|(_, label)| *label).collect();
+    tables.block_edges.truncate(joined.len());
+    tables.block_orders.truncate(joined.len());
+    tables.code_spans[0].blocks.count = joined.len() as u32;
+    tables.code_states[0].flags -= CodeFlags::TERMINATORS_LAST;
+    for (head, row) in tables.inst_heads.iter_mut().zip(&mut tables.inst_operands) {
+        head.block = new_of[head.block.index()];
+        for operand in row.get_mut(head.operand_count, &mut tables.pools.operands) {
+            if let Some(block) = operand.as_block() {
+                *operand = operand.with_block(new_of[block.index()]);
+            }
+        }
+    }
+    tables.pools.targets.iter_mut().for_each(|target| *target = new_of[target.index()]);
+    tables.pools.anchors.iter_mut().for_each(|anchor| anchor.block = new_of[anchor.block.index()]);
+    tables.pools.edges.clear();
+    let spans = tables.code_spans[0];
+    connect(tables, &spans);
+}
+
 /// Reads a module with one function.
 pub(crate) fn module(text: String) -> Built {
     let text = text.into_bytes();
@@ -62,6 +96,9 @@ pub(crate) fn module(text: String) -> Built {
     let module = Module::scan(&text).expect("a test's module is well-formed");
     read(&module, &module.functions, &mut forms, &mut ReaderScratch::default(), &mut tables)
         .expect("a test's function is well-formed");
+    if tables.code_spans.len() == 1 {
+        join_unlabelled(&mut tables);
+    }
     Built { text, tables, forms }
 }
 

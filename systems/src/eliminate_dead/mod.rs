@@ -103,11 +103,7 @@ pub fn run_simple(mut editor: Editor, mut scratch: Local<SimpleScratch>) {
 
 /// Runs the full form over the batch. A function that nothing has changed since the last time costs a comparison.
 pub fn run_full(mut editor: Editor, mut scratch: Local<FullScratch>) {
-    editor.each(WORKED_ON, |mut f| {
-        if !f.fact_holds(Fact::NoDeadCode) {
-            eliminate(&mut f, &mut scratch);
-        }
-    });
+    editor.each(WORKED_ON, |mut f| eliminate(&mut f, &mut scratch));
 }
 
 /// Memory of the full form.
@@ -120,7 +116,10 @@ pub struct FullScratch {
 }
 
 /// Removes what is dead in one function, as far as the bisect limit allows.
-fn eliminate(f: &mut FunctionEditor<'_>, scratch: &mut FullScratch) {
+pub fn eliminate(f: &mut FunctionEditor<'_>, scratch: &mut FullScratch) {
+    if f.fact_holds(Fact::NoDeadCode) {
+        return;
+    }
     let FullScratch { blocks, dead, unread, needs } = scratch;
     find_unreachable(&f.view(), blocks);
     if !blocks.is_empty() {

@@ -1,15 +1,16 @@
-//! What a failure costs: one function its optimization, and nothing else.
+//! What a failure costs: one function one phase, and nothing else.
 //!
-//! Phases of the tests' own run in front of the last inspection. Each does something wrong to the function called
-//! `guilty` of three, and the other two must come out as if it had not been there.
+//! Phases of the tests' own run before the last inspection. Each does something wrong to the function called `guilty` of
+//! three, and all must come out as if it had not been there. What is changed past the editor cannot be undone: then the
+//! function is passed through unchanged.
 
-use bevy_ecs::change_detection::ResMut;
 use ptxopt::{Options, Output, Status, VerifyLevel, optimize, optimize_with_plan, standard};
 use ptxopt_components::block::BlockFlags;
+use ptxopt_components::code_object::Room;
 use ptxopt_components::ids::{BlockId, CodeId, Id, InstId};
-use ptxopt_components::instruction::{InstPlace, Marks};
-use ptxopt_engine::columns::{BlocksMut, Code, CodeObjects, InstsMut};
-use ptxopt_engine::edit::{EditLog, Insertion};
+use ptxopt_components::instruction::Marks;
+use ptxopt_engine::columns::{BlocksMut, CodeObjects, InstsMut};
+use ptxopt_engine::edit::Editor;
 use ptxopt_engine::phase::{Phase, Plan, Step};
 use std::process::Command;
 use std::time::Duration;
@@ -75,7 +76,7 @@ const INNOCENT: &str = r".version 8.0
 ";
 
 const fn sabotage(name: &'static str, install: fn(&mut ptxopt_engine::phase::Slot<'_>)) -> Phase {
-    Phase { name, needs: &[], gives: &[], breaks: &[], required: false, install }
+    Phase { name, install, ..Phase::NOTHING }
 }
 
 static PANICS: Phase = sabotage("panics", |slot| slot.add(panic_on_guilty));
@@ -107,19 +108,16 @@ fn sleep_on_guilty(codes: CodeObjects) {
 }
 
 /// Puts ten copies of the first instruction in front of it.
-fn grow_guilty(code: Code, codes: CodeObjects, mut edits: ResMut<EditLog>) {
+fn grow_guilty(codes: CodeObjects, mut editor: Editor) {
     for id in guilty_ones(&codes) {
-        let function = code.view().function(id);
+        let mut f = editor.edit(id);
         let first = InstId(0);
-        let copy = Insertion {
-            code: id,
-            before: first,
-            block: BlockId(0),
-            head: function.heads[0],
-            operands: function.operands_of(first).to_vec(),
-            place: InstPlace { offset: function.places[0].offset },
-        };
-        edits.insertions.extend(std::iter::repeat_n(copy, 10));
+        let (form, operands) = (f.view().heads[0].form, f.view().operands_of(first).to_vec());
+        let room = Room { insts: 10, ..Room::default() };
+        let mut change = f.change_with_room(0, "growth", room).expect("there is fuel and room");
+        for _ in 0..10 {
+            change.insert_before(first, form, &operands, None);
+        }
     }
 }
 
@@ -183,31 +181,55 @@ fn function_in<'t>(text: &'t str, name: &str) -> &'t str {
     &text[first..=first + length]
 }
 
-/// Checks that the guilty function came out as it came in, and the other two optimized; gives the reason.
-fn reason_of(output: &Output) -> &str {
-    let text = std::str::from_utf8(&output.text).expect("text in, text out");
-    let undisturbed = optimize(THREE.as_bytes(), &Options::default()).expect("the module is valid");
-    let undisturbed = String::from_utf8(undisturbed.text).expect("text in, text out");
-    assert_eq!(function_in(text, "guilty"), function_in(THREE, "guilty"));
+/// Checks that the other two functions came out optimized, and that the report counts the guilty one.
+fn assert_others_are_optimized(output: &Output, text: &str, undisturbed: &str) {
     for name in ["first", "third"] {
-        assert_eq!(function_in(text, name), function_in(&undisturbed, name));
+        assert_eq!(function_in(text, name), function_in(undisturbed, name));
         assert!(!function_in(text, name).contains("mul.lo.u32"));
     }
     assert!(text.contains("// Stands before the first.") && text.contains("// Stands before the second."));
     let report = &output.report;
-    assert_eq!((report.status, report.functions, report.functions_left), (Status::Partly, 3, 1));
-    assert_eq!(report.left.len(), 1);
-    assert_eq!(report.left[0].name, "guilty");
-    assert_eq!((report.instructions_in, report.instructions_out), (5 + 7 + 5, 4 + 7 + 4));
+    assert_eq!((report.status, report.functions), (Status::Partly, 3));
+    assert_eq!(report.instructions_in, 5 + 7 + 5);
     assert_eq!((report.blocks_in, report.blocks_out), (1 + 3 + 1, 1 + 3 + 1));
+}
+
+fn texts_of(output: &Output) -> (String, String) {
+    let undisturbed = optimize(THREE.as_bytes(), &Options::default()).expect("the module is valid");
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("text in, text out");
+    (text(&output.text), text(&undisturbed.text))
+}
+
+/// Checks that the guilty function came out as it came in, and the other two optimized; gives the reason.
+fn reason_of(output: &Output) -> &str {
+    let (text, undisturbed) = texts_of(output);
+    assert_eq!(function_in(&text, "guilty"), function_in(THREE, "guilty"));
+    assert_others_are_optimized(output, &text, &undisturbed);
+    let report = &output.report;
+    assert_eq!(report.instructions_out, 4 + 7 + 4);
+    assert_eq!((report.functions_left, report.left.len(), report.undone.len()), (1, 1, 0));
+    assert_eq!(report.left[0].name, "guilty");
     &report.left[0].reason
+}
+
+/// Checks that all functions came out as if the phase had never been, which was undone for one of them; gives the reason.
+fn undone_reason_of<'o>(output: &'o Output, phase: &Phase) -> &'o str {
+    let (text, undisturbed) = texts_of(output);
+    assert_eq!(function_in(&text, "guilty"), function_in(&undisturbed, "guilty"));
+    assert_others_are_optimized(output, &text, &undisturbed);
+    let report = &output.report;
+    assert_eq!(report.instructions_out, 4 + 6 + 4);
+    assert_eq!((report.functions_left, report.undone.len()), (0, 1));
+    let undone = &report.undone[0];
+    assert_eq!((undone.function.as_str(), undone.phase.as_str()), ("guilty", phase.name));
+    &undone.reason
 }
 
 #[test]
 fn a_panic_costs_one_function() {
     for verify in [VerifyLevel::Off, VerifyLevel::Full] {
         let output = run(&PANICS, &with_verify(verify));
-        let reason = reason_of(&output);
+        let reason = undone_reason_of(&output, &PANICS);
         assert!(reason.starts_with("a phase failed: ") && reason.contains("row 7 is lost"), "{reason}");
         assert!(!reason.contains('\n'), "{reason}");
     }
@@ -255,13 +277,13 @@ fn the_time_limit_costs_one_function() {
     let mut options = Options::default();
     options.set_limit(&format!("time={NAP_LIMIT_MS}")).expect("a limit");
     let output = run(&SLEEPS, &options);
-    assert!(reason_of(&output).contains("time limit"), "{:?}", output.report.left);
+    assert_eq!(undone_reason_of(&output, &SLEEPS), "time limit");
 }
 
 #[test]
 fn the_growth_limit_costs_one_function() {
     let output = run(&GROWS, &Options::default());
-    assert_eq!(reason_of(&output), "grew");
+    assert_eq!(undone_reason_of(&output, &GROWS), "it grew from 7 to 16 instructions");
 }
 
 /// Twice the size is within a limit of 300 percent, and the copies are there.
@@ -307,8 +329,11 @@ fn a_panic_costs_one_function_of_several_batches() {
     assert_eq!(outputs[0].text, outputs[1].text);
     for output in &outputs {
         let text = std::str::from_utf8(&output.text).expect("text in, text out");
-        assert_eq!(function_in(text, "guilty"), function_in(THREE, "guilty"));
-        assert_eq!(text.matches("mul.lo.u32").count(), 1);
-        assert_eq!((output.report.functions_left, output.report.left[0].name.as_str()), (1, "guilty"));
+        assert_eq!(text.matches("mul.lo.u32").count(), 0);
+        let undone = &output.report.undone;
+        assert_eq!(
+            (output.report.functions_left, undone.len(), undone[0].function.as_str()),
+            (0, 1, "guilty")
+        );
     }
 }

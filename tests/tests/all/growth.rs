@@ -4,7 +4,9 @@
 //! and written, or optimized, at one length and at eight times that, and what is compared is CPU time, as a ratio: a
 //! linear algorithm takes 8 times as long, a quadratic one 64 times.
 
-use ptxopt::{Options, optimize};
+use ptxopt::{Options, optimize, optimize_with_plan, standard};
+use ptxopt_engine::phase::{Phase, Plan, Step};
+use ptxopt_systems::{dump_graph, dump_registers, split_at_control_flow};
 use ptxopt_tests::clock::cpu_time;
 use ptxopt_tests::rewrite::Rewriter;
 use std::fmt::Write;
@@ -201,6 +203,67 @@ fn exits_of_one_loop() {
         let exits = each(size, |text, n| writeln!(text, "setp.eq.u32 %p1, %r2, {n}; @%p1 bra X{n};"));
         let behind = each(size, |text, n| writeln!(text, "X{n}: add.u32 %r2, %r2, {n};"));
         tangle(&format!("H: add.u32 %r2, %r2, 1; {exits} bra H; {behind}"))
+    });
+}
+
+/// What `analyze` prints.
+fn dump(text: &str, phases: &[&'static Phase]) -> usize {
+    static SPLIT: Phase = split_at_control_flow::PHASE;
+    let step = |number, phase: &'static Phase| Step {
+        number,
+        name: phase.name,
+        phase,
+        dump: false,
+        verified: false,
+    };
+    let printers = phases.iter().enumerate().map(|(at, &phase)| step(Step::OBSERVERS + at as u16, phase));
+    let steps = std::iter::once(step(6, &SPLIT)).chain(printers).collect();
+    let plan = Plan { steps, ..standard::plan(&Options::default(), false) };
+    let output = optimize_with_plan(text.as_bytes(), &plan).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(output.report.left.len(), 0, "a function was left");
+    output.dumps.len()
+}
+
+/// Checks that what `analyze` prints of the text for `size` things is as long as the text, and takes as long.
+#[track_caller]
+fn dumps_grow_like_their_text(phases: &[&'static Phase], size: usize, text: impl Fn(usize) -> String) {
+    let lengths = [size, size * FACTOR].map(|size| dump(&text(size), phases));
+    assert!(lengths[1] < lengths[0] * FACTOR * 2, "{lengths:?} bytes");
+    let print = |text: &str| {
+        dump(text, phases);
+    };
+    work_grows_like_its_text(print, size, text);
+}
+
+/// Each block dominates the next, for more levels than a line has columns; branches diverge.
+#[test]
+fn prints_of_a_chain_of_blocks() {
+    dumps_grow_like_their_text(&[&dump_graph::DOMINATORS, &dump_registers::UNIFORMITY], 12_500, |size| {
+        let blocks = each(size, |text, n| writeln!(text, "A{n}: setp.eq.u32 %p1, %r1, {n}; @%p1 bra END;"));
+        tangle(&format!("{blocks}END:"))
+    });
+}
+
+#[test]
+fn prints_of_loops_inside_loops() {
+    dumps_grow_like_their_text(&[&dump_graph::LOOPS], 10_000, |size| {
+        let heads = each(size, |text, n| writeln!(text, "L{n}: add.u32 %r2, %r2, 1;"));
+        let latches = each(size, |text, n| {
+            let outer = size - 1 - n;
+            writeln!(text, "K{n}: @%p1 bra END; M{n}: @%p1 bra L{outer};")
+        });
+        tangle(&format!("{heads}{latches}END:"))
+    });
+}
+
+/// Registers that live in all blocks between the first and the last.
+#[test]
+fn prints_of_registers_that_live_long() {
+    dumps_grow_like_their_text(&[&dump_registers::LIVENESS], 500, |size| {
+        let registers = format!(".reg .b32 %v<{size}>;");
+        let blocks = each(size, |text, n| writeln!(text, "A{n}: mov.u32 %v{n}, {n}; @%p1 bra END;"));
+        let uses = each(size, |text, n| writeln!(text, "B{n}: add.u32 %r2, %r2, %v{n}; @%p1 bra END;"));
+        tangle(&format!("{registers}{blocks}{uses}END:"))
     });
 }
 

@@ -13,7 +13,7 @@ use ptxopt_components::operand::Operand;
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::columns::Code;
 use ptxopt_engine::dataflow::dominance::{DominatorTree, Frontiers};
-use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, Road, solve_on};
+use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, Road, Side, solve_on};
 use ptxopt_engine::dataflow::meets::Meets;
 use ptxopt_engine::dataflow::pressure::{CLASSES, LiveRegisters, Pressure, measure};
 use ptxopt_engine::facts::Fact;
@@ -144,6 +144,11 @@ fn compare_sets(function: &FunctionView<'_>, naive: &Naive, set: &LiveSet) {
             members
         };
         let road = set.road();
+        for (side, wanted) in [(Side::In, &wanted_in), (Side::Out, &wanted_out)] {
+            let mut found = Vec::new();
+            set.each_run(side, |blocks, vreg| found.extend(blocks.contains(&block.0).then_some(vreg)));
+            assert_eq!(&sorted(&mut found.into_iter()), wanted, "{road:?}: runs of {side:?} {block:?}");
+        }
         assert_eq!(sorted(&mut set.live_in_vregs(block)), wanted_in, "{road:?}: live into {block:?}");
         assert_eq!(sorted(&mut set.live_out_vregs(block)), wanted_out, "{road:?}: live out of {block:?}");
         for vreg in function.vreg_ids() {

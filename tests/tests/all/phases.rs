@@ -316,7 +316,7 @@ fn the_filter_and_the_limit_work_together() {
 
 /// The phases that made changes.
 fn changed_by(output: &Output) -> Vec<&str> {
-    output.report.phases.iter().filter(|phase| phase.changes > 0).map(|phase| phase.name.as_str()).collect()
+    output.report.phases.iter().filter(|phase| phase.changes > 0).map(|phase| phase.name.as_ref()).collect()
 }
 
 fn ran(output: &Output) -> Vec<u8> {

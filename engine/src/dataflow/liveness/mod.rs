@@ -33,6 +33,7 @@ use crate::forms::FormTable;
 use crate::view::FunctionView;
 use bevy_ecs::resource::Resource;
 use ptxopt_components::ids::{BlockId, Id, VRegId};
+use std::ops::Range;
 use walks::Ranges;
 
 /// Most words of one dense set of a function, blocks x words; above, walks are taken. The dense road keeps four such
@@ -52,6 +53,15 @@ pub type Strip = [u64; STRIP_BITS / 64];
 
 /// No bit: the register does not live across a block boundary.
 const NO_BIT: u32 = u32::MAX;
+
+/// A side of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Its start.
+    In,
+    /// Its end.
+    Out,
+}
 
 /// How the sets of a function are kept, and how they were solved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -227,6 +237,43 @@ impl LiveSet {
     /// The bits of strip number `strip` of [`Self::live_out_bits`], by block.
     pub fn live_out_strip(&self, strip: usize, blocks: &mut Vec<Strip>) {
         self.live_out.strip(self.road, strip, self.block_count, blocks);
+    }
+
+    /// Calls `visit` with each run of consecutive blocks on one side of which a register lives, and the register; the runs
+    /// in no particular order. Costs the runs, or the words of a dense set and its members.
+    pub fn each_run(&self, side: Side, mut visit: impl FnMut(Range<u32>, VRegId)) {
+        let sets = match side {
+            Side::In => &self.live_in,
+            Side::Out => &self.live_out,
+        };
+        match self.road {
+            Road::Walks => {
+                for run in sets.ranges.runs() {
+                    visit(run.first..run.last + 1, self.vreg_of[run.bit as usize]);
+                }
+            }
+            Road::Dense => {
+                // By bit: where its open run started, and the block behind its end; the same where none is open.
+                let mut open = vec![(0, 0); self.vreg_of.len()];
+                for block in 0..self.block_count as u32 {
+                    for bit in bits::ones(sets.rows.row(block as usize)) {
+                        let (first, end) = &mut open[bit];
+                        if *end != block || first == end {
+                            if first != end {
+                                visit(*first..*end, self.vreg_of[bit]);
+                            }
+                            *first = block;
+                        }
+                        *end = block + 1;
+                    }
+                }
+                for ((first, end), &vreg) in open.into_iter().zip(&self.vreg_of) {
+                    if first != end {
+                        visit(first..end, vreg);
+                    }
+                }
+            }
+        }
     }
 
     /// Dense sets: puts `vreg` into the live-in or live-out set of `block`, or takes it out. What tests of verifiers

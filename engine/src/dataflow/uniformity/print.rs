@@ -13,7 +13,7 @@
 //! while others execute it; where nothing is said, all of them do.
 
 use super::Uniformity;
-use crate::dataflow::print::{line, register};
+use crate::dataflow::print::{Lines, register};
 use crate::forms::FormTable;
 use crate::view::FunctionView;
 use ptxopt_components::ids::{Id, InstId, VRegId};
@@ -86,13 +86,14 @@ pub fn write(
         }
         out.push('\n');
     }
+    let lines = Lines::of(text);
     for inst in branches(function, forms) {
         let head = function.heads[inst.index()];
         let mnemonic = String::from_utf8_lossy(forms.mnemonic_text(head.form));
         let verdict = if verdicts.branch_is_uniform(function, inst) { "uniform" } else { "divergent" };
         say(
             out,
-            format_args!("{:?}: line {}, {mnemonic}, {verdict}\n", head.block, line(function, text, inst)),
+            format_args!("{:?}: line {}, {mnemonic}, {verdict}\n", head.block, lines.line(function, inst)),
         );
     }
     for block in function.block_ids().filter(|&block| !verdicts.is_executed_by_all(block)) {

@@ -308,7 +308,7 @@ fn edit_at_random(seed: u64) {
     let mut bench = Bench::of(&body(count, &mut random));
     let forms = Forms { add: bench.form("add.u32", b"#,#,#"), mov: bench.form("mov.u32", b"#,#") };
     for _ in 0..1 + random.below(4) {
-        bench.journal.clear();
+        bench.editor.journal.clear();
         if random.below(4) > 0 {
             bench.analyze();
         }

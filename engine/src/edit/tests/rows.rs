@@ -187,7 +187,7 @@ fn a_form_changes_with_its_operands_and_keeps_the_guard() {
 #[test]
 fn fuel_counts_changes_and_not_calls() {
     let mut bench = Bench::of(BODY);
-    bench.fuel = Fuel::new(Some(2));
+    bench.editor.fuel = Fuel::new(Some(2));
     let (form, operands) = add(&mut bench);
     let mut f = bench.edit();
     let store = nth(&f.view(), 2);
@@ -199,8 +199,8 @@ fn fuel_counts_changes_and_not_calls() {
     assert!(f.change(store, "test").is_none());
     assert!(f.change_in_place(store, "test").is_none());
     drop(f);
-    assert_eq!(bench.fuel.taken(), 2);
-    assert_eq!(bench.remarks.all.len(), 2);
+    assert_eq!(bench.editor.fuel.taken(), 2);
+    assert_eq!(bench.editor.remarks.all.len(), 2);
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn a_function_without_room_is_not_changed() {
     assert_eq!(f.stats().limits_hit, 1);
     assert!(f.change_in_place(store, "test").is_some());
     drop(f);
-    assert_eq!(bench.fuel.taken(), 1);
+    assert_eq!(bench.editor.fuel.taken(), 1);
 }
 
 #[test]
