@@ -82,10 +82,10 @@ pub fn variables(tokens: &mut Tokens<'_>) -> Result<Vec<Variable>, LoadError> {
                 match tokens.next()? {
                     Token::Mark(b',') => {}
                     Token::Mark(b';') | Token::End => return Ok(found),
-                    other => return Err(tokens.error(format!("found {other:?}, expected `,` or `;`"))),
+                    other => return Err(tokens.error(format!("found {other}, expected `,` or `;`"))),
                 }
             }
-            other => return Err(tokens.error(format!("found {other:?}, expected a variable"))),
+            other => return Err(tokens.error(format!("found {other}, expected a variable"))),
         }
     }
 }

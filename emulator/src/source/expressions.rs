@@ -192,7 +192,7 @@ fn unary(tokens: &mut Tokens<'_>, depth: u32) -> Result<Typed, LoadError> {
             };
             Ok(Typed { value, is_unsigned: is_unsigned && sign != b'!' })
         }
-        found => Err(tokens.error(format!("found {found:?}, expected a constant"))),
+        found => Err(tokens.error(format!("found {found}, expected a constant"))),
     }
 }
 

@@ -129,7 +129,7 @@ fn formals(tokens: &mut Tokens<'_>) -> Result<Vec<Formal>, LoadError> {
                 }
                 found.push(formal.clone());
             }
-            found => return Err(tokens.error(format!("found {found:?}, expected a parameter"))),
+            found => return Err(tokens.error(format!("found {found}, expected a parameter"))),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Words, numbers, strings and punctuation of module-level text.
 
 use super::super::module::LoadError;
+use ptxopt_engine::diagnostics::shown_name;
+use std::fmt;
 
 /// One token.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,6 +25,23 @@ pub enum Token<'t> {
     Mark(u8),
     /// The end.
     End,
+}
+
+/// The token as messages show it.
+impl fmt::Display for Token<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directive(word) => write!(f, "`.{}`", shown_name(word)),
+            Self::Word(word) => write!(f, "`{}`", shown_name(word)),
+            Self::Integer(value) | Self::Unsigned(value) => write!(f, "{value}"),
+            Self::Single(bits) => write!(f, "0f{bits:08X}"),
+            Self::Double(value) => write!(f, "{value:?}"),
+            Self::Text(_) => f.write_str("a string"),
+            Self::Mark(byte) if byte.is_ascii_graphic() => write!(f, "`{}`", char::from(*byte)),
+            Self::Mark(byte) => write!(f, "byte {byte:#04x}"),
+            Self::End => f.write_str("the end"),
+        }
+    }
 }
 
 /// A place in a text, moving from token to token.
@@ -174,7 +193,7 @@ impl<'t> Tokens<'t> {
     pub fn expect(&mut self, byte: u8) -> Result<(), LoadError> {
         match self.next()? {
             Token::Mark(found) if found == byte => Ok(()),
-            found => Err(self.error(format!("found {found:?}, expected `{}`", char::from(byte)))),
+            found => Err(self.error(format!("found {found}, expected `{}`", char::from(byte)))),
         }
     }
 
@@ -185,7 +204,7 @@ impl<'t> Tokens<'t> {
     pub fn word(&mut self) -> Result<&'t [u8], LoadError> {
         match self.next()? {
             Token::Word(word) => Ok(word),
-            found => Err(self.error(format!("found {found:?}, expected a name"))),
+            found => Err(self.error(format!("found {found}, expected a name"))),
         }
     }
 

@@ -213,9 +213,11 @@ fn check(plan: &mut Plan, out_entry: &Path, report: Option<&Path>) -> Result<(),
         }
         is_repeat[index] = true;
     }
+    // Thousands of files may share a folder: each folder is looked at once.
+    let mut folders_seen: HashSet<&Path> = HashSet::new();
     for (index, output) in outputs.iter().enumerate() {
-        let file = output.ancestors().skip(1).find_map(|folder| job_of_output.get(folder));
-        if let Some(&file) = file {
+        let mut folders = output.ancestors().skip(1).take_while(|folder| folders_seen.insert(folder));
+        if let Some(&file) = folders.find_map(|folder| job_of_output.get(folder)) {
             let file = plan.jobs[file].output.clone();
             return Err(PlanError::FileAsFolder { output: plan.jobs[index].output.clone(), file });
         }

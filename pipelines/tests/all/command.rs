@@ -667,3 +667,10 @@ fn no_remark_is_printed_twice() {
         place.run("opt in.ptx -o out.ptx --knob DUMPIR=GvnCse --named-phases GvnCse+3+GvnCse").expect(0);
     assert_eq!(notes.stderr.matches("`GvnCse` does nothing").count(), 1, "{notes:?}");
 }
+
+#[test]
+fn what_the_emulator_cannot_read_is_said_in_words() {
+    let broken = KERNEL.replace(".visible", ".global .u32 table[2] = { 1, ; };\n.visible");
+    let place = Place::new(&[("in.ptx", broken.as_str())]);
+    place.run("check in.ptx").expect(1).says("in.ptx:5").says("found `;`, expected a constant");
+}
