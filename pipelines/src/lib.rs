@@ -5,7 +5,7 @@
 //! in: a caller is never worse off than without it.
 //!
 //! ```
-#![doc = include_str!("../tests/all/library.rs")]
+#![doc = include_str!("../tests/all/example.rs")]
 //! ```
 //!
 //! # Where to look
