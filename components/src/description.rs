@@ -58,10 +58,12 @@ impl Description {
         let syntax = operation.syntax();
         let (mut taken, mut type_count) = (0u32, 0);
         for word in &words[named..] {
+            let meanings = meanings(word);
             let mut free = syntax.parts.iter().enumerate().filter(|(at, _)| taken & 1 << at == 0);
-            let fits = |part: SyntaxPart| meanings(word).iter().copied().find(|&meaning| part.takes(meaning));
+            let fits = |part: SyntaxPart| meanings.iter().copied().find(|&meaning| part.takes(meaning));
             let qualifiers = &mut description.qualifiers;
-            if let Some((at, meaning)) = free.clone().find_map(|(at, &part)| Some((at, fits(part)?))) {
+            let found = free.clone().find_map(|(at, &part)| Some((at, fits(part)?)));
+            if let Some((at, meaning)) = found {
                 taken |= 1 << at;
                 match meaning {
                     Meaning::Field { field, value } => {

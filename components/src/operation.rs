@@ -101,6 +101,7 @@ operations! {
 
     // Moves, conversions, addresses.
     Mov "mov" "vector type",
+    // For results of eight bits the ISA writes `.satfinite` before `.relu`; the assembler takes both orders.
     Cvt "cvt" "rounding .ftz .sat .relu .satfinite type type",
     CvtPack "cvt.pack" ".sat type type type?",
     Cvta "cvta" "space! type",

@@ -6,7 +6,7 @@
 use super::{Extent, Modifiers, Qualifiers};
 use crate::operation::Operation;
 use crate::types::PtxType;
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// A meaning of a word.
@@ -24,10 +24,11 @@ pub(crate) enum Meaning {
 /// instruction unknown.
 const OTHERS: &str = "number nan num pred range to unified width";
 
-static MEANINGS: LazyLock<BTreeMap<&'static [u8], Vec<Meaning>>> = LazyLock::new(index);
+/// Looked up once for each word of a new mnemonic, and never gone through.
+static MEANINGS: LazyLock<HashMap<&'static [u8], Vec<Meaning>>> = LazyLock::new(index);
 
-fn index() -> BTreeMap<&'static [u8], Vec<Meaning>> {
-    let mut meanings: BTreeMap<&'static [u8], Vec<Meaning>> = BTreeMap::new();
+fn index() -> HashMap<&'static [u8], Vec<Meaning>> {
+    let mut meanings: HashMap<&'static [u8], Vec<Meaning>> = HashMap::new();
     for (number, field) in Qualifiers::FIELDS.iter().enumerate() {
         for (value, word) in field.words.iter().enumerate() {
             let meaning = Meaning::Field { field: number as u8, value: value as u8 };

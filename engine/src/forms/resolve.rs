@@ -5,7 +5,7 @@ use ptxopt_components::form::{Form, FormFlags};
 use ptxopt_components::ids::{FormId, Maybe, Span};
 use ptxopt_components::opcodes::{Effects, InFlight, Opcodes, Row};
 use ptxopt_components::operation::Operation;
-use ptxopt_components::qualifiers::{self, Modifiers};
+use ptxopt_components::qualifiers::{self, Modifiers, Space};
 use ptxopt_components::types::{PtxType, StateSpace};
 
 /// How the reader takes the operands of a mnemonic.
@@ -42,15 +42,14 @@ impl Mnemonic {
         let root = parts.next().unwrap_or_default();
         let words: Vec<&[u8]> = parts.collect();
         let found = Opcodes::get().find(root, &words);
-        let row = found.map(|(_, row)| row).filter(|_| words.iter().all(|word| qualifiers::is_known(word)));
         let description = Description::parse(root, &words, dialect).unwrap_or_default();
+        // What is understood whole has known words only.
+        let is_understood = description.operation != Operation::Unknown;
+        let is_known = || is_understood || words.iter().all(|word| qualifiers::is_known(word));
+        let row = found.map(|(_, row)| row).filter(|_| is_known());
         let mut effects = found.map_or(Effects::UNKNOWN | Effects::PINNED, |(_, row)| row.effects);
         effects.set(Effects::EXIT, effects.contains(Effects::EXIT) || dialect.never_returns);
-        let mut types = [None; 4];
-        let mut type_count = 0;
-        let mut space = StateSpace::Generic;
-        let mut lanes = 1;
-        // Words are looked at one by one here, since they have their effects even where the whole is not understood.
+        // Words have their effects even where the whole is not understood.
         for &qualifier in &words {
             match qualifier {
                 b"volatile" | b"relaxed" | b"acquire" | b"release" | b"acq_rel" | b"mmio"
@@ -60,23 +59,23 @@ impl Mnemonic {
                 }
                 // The carry register changes: not where it did not change before.
                 b"cc" => effects = effects - Effects::SPECULATABLE | Effects::CARRY_OUT,
-                b"v2" => lanes = 2,
-                b"v4" => lanes = 4,
-                b"v8" => lanes = 8,
                 _ => {}
             }
-            if let Some(named) = StateSpace::parse(qualifier)
-                && space == StateSpace::Generic
-            {
-                space = named;
-            }
-            if let Some(ty) = PtxType::parse(qualifier)
-                && type_count < types.len()
-            {
-                types[type_count] = Some(ty);
-                type_count += 1;
-            }
         }
+        let (types, space, lanes) = if is_understood {
+            let space = description.qualifiers.space.map_or_else(StateSpace::default, Space::state_space);
+            (std::array::from_fn(|at| description.types[at]), space, description.lanes())
+        } else {
+            let mut types = words.iter().filter_map(|word| PtxType::parse(word));
+            let space = words.iter().find_map(|word| StateSpace::parse(word));
+            let lanes = words.iter().find_map(|word| match *word {
+                b"v2" => Some(2),
+                b"v4" => Some(4),
+                b"v8" => Some(8),
+                _ => None,
+            });
+            (std::array::from_fn(|_| types.next()), space.unwrap_or_default(), lanes.unwrap_or(1))
+        };
         effects.set(Effects::COMMUTES, effects.contains(Effects::COMMUTES) || commutes(&description));
         let mut flags = FormFlags::empty();
         flags.set(FormFlags::UNIFORM, description.qualifiers.has(Modifiers::UNIFORM));
