@@ -40,7 +40,7 @@ pub(super) fn evaluator(request: &Request) -> Option<Evaluator> {
         "add" => sums::add(d),
         "addc" => sums::add_with_carry(d),
         "sub" => sums::subtract(d),
-        "subc" => sums::subtract_with_borrow(d),
+        "subc" => sums::subtract_with_carry(d),
         "neg" => sums::negate(d),
         "abs" => sums::absolute(d),
         "sad" => sums::sum_of_difference(d),

@@ -54,13 +54,13 @@ pub(super) fn add_with_carry(d: &mut Decoder) -> Option<Shaped> {
     chain(d.take_type()?, Direction::Up, true, writes)
 }
 
-/// `subc{.cc}`. The flag is the borrow: `a - (b + CC.CF)`.
-pub(super) fn subtract_with_borrow(d: &mut Decoder) -> Option<Shaped> {
+/// `subc{.cc}`.
+pub(super) fn subtract_with_carry(d: &mut Decoder) -> Option<Shaped> {
     let writes = d.take("cc");
     chain(d.take_type()?, Direction::Down, true, writes)
 }
 
-/// Whether the flag is carried up or borrowed.
+/// Whether the second operand is added or subtracted.
 #[derive(Clone, Copy)]
 enum Direction {
     Up,
@@ -68,6 +68,10 @@ enum Direction {
 }
 
 /// One link of a carry chain, which is the same for signed and unsigned types.
+///
+/// The flag is a carry in both directions: the machine subtracts as `a + ~b + 1`, and the carry of that is set where
+/// nothing is borrowed. The ISA speaks of a borrow, which is the same within chains of one direction; where `addc` follows
+/// `sub.cc`, or `subc` follows `add.cc`, the carry is what `ptxas` makes.
 fn chain(kind: Type, direction: Direction, reads: bool, writes: bool) -> Option<Shaped> {
     let shaped = match kind {
         Type::U32 | Type::S32 => link::<u32>(direction, reads, writes),
@@ -80,12 +84,16 @@ fn chain(kind: Type, direction: Direction, reads: bool, writes: bool) -> Option<
 fn link<T: Int>(direction: Direction, reads: bool, writes: bool) -> Shaped {
     let step = move |a: u64, b: u64, flag: u64| match direction {
         Direction::Up => add_carrying(T::read(a), T::read(b), flag),
-        Direction::Down => subtract_borrowing(T::read(a), T::read(b), flag),
+        Direction::Down => add_carrying(T::read(a), T::read(!b), flag),
+    };
+    let first = match direction {
+        Direction::Up => 0,
+        Direction::Down => 1,
     };
     match (reads, writes) {
         (true, true) => lift(move |[a, b, flag]| step(a, b, flag)),
         (true, false) => lift(move |[a, b, flag]| [step(a, b, flag)[0]]),
-        (false, _) => lift(move |[a, b]| step(a, b, 0)),
+        (false, _) => lift(move |[a, b]| step(a, b, first)),
     }
 }
 
@@ -96,14 +104,6 @@ pub(super) fn add_carrying<T: Int>(a: T, b: T, carry: u64) -> [u64; 2] {
     let sum = partial.wrapping_add(T::read(carry & 1));
     // Both steps together overflow at most once.
     [sum.cell(), u64::from(partial < a || sum < partial)]
-}
-
-/// The difference and its borrow, as cells.
-#[inline]
-fn subtract_borrowing<T: Int>(a: T, b: T, borrow: u64) -> [u64; 2] {
-    let partial = a.wrapping_sub(b);
-    let difference = partial.wrapping_sub(T::read(borrow & 1));
-    [difference.cell(), u64::from(partial > a || difference > partial)]
 }
 
 /// `neg`. The smallest number stays what it is.
