@@ -18,7 +18,7 @@ fn round(texts: &[Vec<u8>]) -> (BTreeMap<(u8, String), u64>, u64) {
         let report = optimize(text, &Options::default()).unwrap_or_else(|error| panic!("{error}")).report;
         insts += report.instructions_in;
         for PhaseTime { number, name, ns, .. } in report.phases {
-            *times.entry((number, name)).or_default() += ns;
+            *times.entry((number, name.into_owned())).or_default() += ns;
         }
     }
     (times, insts)

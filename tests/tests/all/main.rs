@@ -8,6 +8,8 @@ mod bad_input;
 // longer to compile than all of this program.
 #[path = "../../../bench/src/kernels.rs"]
 mod bench_kernels;
+mod crossed_carries;
+mod descriptions;
 mod determinism;
 mod fallback;
 mod fuzz_reader;
