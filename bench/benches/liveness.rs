@@ -47,14 +47,11 @@ static ROWS: Mutex<Vec<Row>> = Mutex::new(Vec::new());
 static MEASURE: Phase = Phase {
     name: "measure",
     needs: &[Fact::ControlFlow, Fact::Loops],
-    gives: &[],
-    breaks: &[],
-    required: false,
-    room_percent: 0,
     install: |slot| {
         slot.init_resource::<LoopNests>();
         slot.add(measure_all);
     },
+    ..Phase::NOTHING
 };
 
 #[derive(Default)]

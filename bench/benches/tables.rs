@@ -22,7 +22,7 @@ use ptxopt_engine::cfg::analyze::{AnalysisScratch, bring_up_to_date};
 use ptxopt_engine::edit::{FunctionEditor, PlainEditor};
 use ptxopt_engine::facts::CodeFacts;
 use ptxopt_engine::forms::FormTable;
-use ptxopt_engine::phase::{Limits, Phase, Plan, Step, Verify};
+use ptxopt_engine::phase::{Limits, Phase, Plan, Settings, Step, Verify};
 use ptxopt_engine::ptx::reader::{ReaderScratch, read};
 use ptxopt_engine::ptx::scan::{FunctionText, Module};
 use ptxopt_engine::ptx::writer::{WriterScratch, write_function};
@@ -69,6 +69,7 @@ fn plan() -> Plan {
         remarks: false,
         fingerprint: None,
         limits: Limits { time_ms: 60_000, memory: u64::MAX, growth_percent: 200 },
+        settings: Settings::default(),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::facts::Fact;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::ScheduleSystem;
 use std::fmt;
+use std::sync::Arc;
 
 /// The systems of one step, in the order they run.
 #[derive(SystemSet, Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,6 +60,12 @@ pub struct Phase {
     pub breaks: &'static [Fact],
     /// Later phases are wrong without it: it cannot be switched off.
     pub required: bool,
+    /// It changes no instruction: it runs at -O0 and in debug modules too.
+    pub layout_only: bool,
+    /// When it is part of a pipeline whose level it runs at.
+    pub wanted: Wanted,
+    /// Whether the fast verifiers run after it even when none are asked for.
+    pub verified: bool,
     /// Rows that it may add to a function, in percent of those that the function came with. What adds none, or a few where
     /// it also takes some away, says 0.
     pub room_percent: u32,
@@ -74,9 +81,23 @@ impl Phase {
         gives: &[],
         breaks: &[],
         required: false,
+        layout_only: false,
+        wanted: Wanted::Always,
+        verified: false,
         room_percent: 0,
         install: |_| {},
     };
+}
+
+/// When a phase is part of a pipeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Always.
+    Always,
+    /// Where remarks are kept: it makes nothing else.
+    ForRemarks,
+    /// Where remarks or verifiers look at the fact that it computes. Phases that need the fact get it anyway.
+    WhenLookedAt,
 }
 
 /// A verifier: one invariant, checked after every step when asked for.
@@ -160,6 +181,28 @@ pub struct Plan {
     pub fingerprint: Option<u64>,
     /// What one function may cost.
     pub limits: Limits,
+    /// What phases read of the options.
+    pub settings: Settings,
+}
+
+/// Values that phases read as resources of their own types: knobs and limits, once for a shard.
+#[derive(Clone, Default)]
+pub struct Settings {
+    all: Vec<Arc<dyn Fn(&mut World) + Send + Sync>>,
+}
+
+impl Settings {
+    /// Adds the settings of a phase. A type that is added again replaces what was there.
+    #[must_use]
+    pub fn with(mut self, settings: impl Resource + Clone) -> Self {
+        self.all.push(Arc::new(move |world| world.insert_resource(settings.clone())));
+        self
+    }
+
+    /// Puts all of them into a World.
+    pub(crate) fn install(&self, world: &mut World) {
+        self.all.iter().for_each(|install| install(world));
+    }
 }
 
 /// What one function may cost before it is left as it came in.
@@ -308,6 +351,7 @@ mod tests {
             remarks: false,
             fingerprint: None,
             limits: Limits { time_ms: 1, memory: 1, growth_percent: 100 },
+            settings: Settings::default(),
         }
     }
 

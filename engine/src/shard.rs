@@ -154,6 +154,7 @@ impl Shard {
         world.insert_resource(StepLog::new(plan.steps.len()));
         world.insert_resource(Fuel::new(plan.fuel));
         world.insert_resource(LimitsResource(plan.limits));
+        plan.settings.install(&mut world);
         let mut schedule = build_schedule(plan, &mut world);
         schedule.initialize(&mut world).expect("a checked plan has a schedule");
         let columns = SystemState::new(&mut world);

@@ -9,7 +9,8 @@ use std::str::FromStr;
 
 use crate::knobs::{Acts, Knob, KnobError, Knobs, Setting, Value};
 use crate::names::{self, NameError, Selection};
-use crate::table::{self, Does, Part, PhaseNumber, PhaseRow, system};
+use crate::table::{self, Does, Part, PhaseNumber, PhaseRow};
+use ptxopt_systems::{analyze_control_flow, optimize_branches, simplify_loops};
 
 /// How much work to put into the code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -118,6 +119,11 @@ pub enum OptionError {
         /// What was typed.
         text: String,
     },
+    /// A phase cannot be switched off.
+    Required {
+        /// Its name.
+        phase: &'static str,
+    },
 }
 
 impl fmt::Display for OptionError {
@@ -128,6 +134,9 @@ impl fmt::Display for OptionError {
             }
             OptionError::Knob(error) => error.fmt(f),
             OptionError::Name(error) => error.fmt(f),
+            OptionError::Required { phase } => {
+                write!(f, "{phase} cannot be switched off: later phases would be wrong without it")
+            }
             OptionError::Limit { text } => write!(
                 f,
                 "`{text}` is no limit; expected `time=MILLISECONDS`, `memory=BYTES` or `growth=PERCENT`"
@@ -238,7 +247,12 @@ impl Options {
                 self.named_phases.extend(Selection::parse(list).map_err(in_knob)?);
             }
             (Knob::DisablePhases, Value::Text(list)) => {
-                self.disabled_phases.extend(Selection::parse(list).map_err(in_knob)?);
+                let disabled = Selection::parse(list).map_err(in_knob)?;
+                let is_required = |row: &&PhaseRow| row.phase().is_some_and(|phase| phase.required);
+                if let Some(row) = disabled.phases().filter_map(table::row).find(is_required) {
+                    return Err(OptionError::Required { phase: row.name });
+                }
+                self.disabled_phases.extend(disabled);
             }
             (Knob::DumpIr, Value::Text(list)) => {
                 self.dump_after.extend(Selection::parse(list).map_err(in_knob)?);
@@ -278,24 +292,24 @@ impl Options {
 
     /// What becomes of a phase.
     pub fn verdict(&self, row: &PhaseRow) -> Verdict {
-        let key = match row.does {
-            Does::System(key) => key,
+        let phase = match row.does {
+            Does::Runs(phase) => phase,
             Does::Nothing(reason) => return Verdict::DoesNothing(reason),
         };
-        let is_single_entry = key == system::SIMPLIFY_LOOPS;
+        let is_single_entry = row.is(&simplify_loops::PHASE);
         let is_in = |selection: &Selection| {
             selection.contains(row.number)
                 || (is_single_entry && selection.contains_part(Part::LoopMakeSingleEntry))
         };
-        let is_named =
-            self.named_phases.is_empty() || is_in(&self.named_phases) || system::ALWAYS_NAMED.contains(&key);
+        // The named ones rely on what is required.
+        let is_named = self.named_phases.is_empty() || is_in(&self.named_phases) || phase.required;
         if !row.runs_at(self.level) {
             Verdict::NotAtLevel
-        } else if key == system::ANALYZE_CONTROL_FLOW && self.knobs.is_on(Knob::Knob235) {
+        } else if row.is(&analyze_control_flow::PHASE) && self.knobs.is_on(Knob::Knob235) {
             Verdict::Vetoed(Knob::Knob235)
-        } else if key == system::OPTIMIZE_BRANCHES && self.dont_merge_blocks {
+        } else if row.is(&optimize_branches::PHASE) && self.dont_merge_blocks {
             Verdict::Vetoed(Knob::DontMergeBasicBlocks)
-        } else if is_in(&self.disabled_phases) {
+        } else if is_in(&self.disabled_phases) && !phase.required {
             Verdict::Disabled
         } else if is_single_entry && !self.knobs.is_on(Knob::LoopMakeSingleEntry) {
             Verdict::GateClosed(Knob::LoopMakeSingleEntry)

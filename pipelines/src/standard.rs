@@ -2,23 +2,10 @@
 
 use crate::knobs::Knob;
 use crate::options::{OptLevel, Options, VerifyLevel};
-use crate::table::{self, Does, PhaseNumber, PhaseRow, system};
-use ptxopt_engine::phase::{Edge, Limits, Phase, Plan, Step, Verify};
+use crate::table::{self, Does, PhaseNumber, PhaseRow};
+use ptxopt_engine::phase::{Edge, Limits, Phase, Plan, Settings, Step, Verify, Wanted};
 use ptxopt_systems::{
-    advance_progress, analyze_control_flow, analyze_liveness, analyze_uniformity, check, dump_graph,
-    eliminate_dead, loops, optimize_branches, post_dominators, report_code, simplify_loops,
-    split_at_control_flow, sweep,
-};
-
-/// A step without a system of its own: its verifiers are what it is for.
-static INSPECTION: Phase = Phase {
-    name: "inspection",
-    needs: &[],
-    gives: &[],
-    breaks: &[],
-    required: false,
-    room_percent: 0,
-    install: |_| {},
+    analyze_control_flow, analyze_liveness, analyze_uniformity, check, dump_graph, loops, post_dominators,
 };
 
 /// What computes each fact.
@@ -64,25 +51,6 @@ pub const ORDER: &[Edge] = &[
     },
 ];
 
-/// The phase behind a system key of the table.
-fn phase_of(key: &str) -> &'static Phase {
-    match key {
-        system::ANALYZE_CONTROL_FLOW => &analyze_control_flow::PHASE,
-        system::SPLIT_AT_CONTROL_FLOW => &split_at_control_flow::PHASE,
-        system::ELIMINATE_DEAD_SIMPLE => &eliminate_dead::SIMPLE,
-        system::OPTIMIZE_BRANCHES => &optimize_branches::PHASE,
-        system::ELIMINATE_DEAD => &eliminate_dead::FULL,
-        system::ANALYZE_UNIFORMITY => &analyze_uniformity::PHASE,
-        system::SIMPLIFY_LOOPS => &simplify_loops::PHASE,
-        system::SWEEP => &sweep::PHASE,
-        system::BACK_COPIES => &advance_progress::BACK_COPIES,
-        system::LEGALIZATION => &advance_progress::LEGALIZATION,
-        system::REPORT_INITIAL => &report_code::INITIAL,
-        system::REPORT => &report_code::PHASE,
-        _ => &INSPECTION,
-    }
-}
-
 /// The step that dumps the graph behind a phase, whether or not that runs, if it was asked for. Flags 20 and 24 of the
 /// options stand for phase 3.
 fn graph_dump(row: &PhaseRow, options: &Options) -> Option<Step> {
@@ -106,19 +74,17 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
     let layout_only = is_debug_module && !options.force_debug;
     let options =
         &if layout_only { Options { level: OptLevel::O0, ..options.clone() } } else { options.clone() };
-    let looks = options.remarks || options.verify != VerifyLevel::Off;
-    let is_wanted = |key| match key {
-        system::ANALYZE_UNIFORMITY => looks,
-        _ => options.remarks || !system::REPORTS.contains(&key),
+    let is_wanted = |phase: &Phase| match phase.wanted {
+        Wanted::Always => true,
+        Wanted::ForRemarks => options.remarks,
+        Wanted::WhenLookedAt => options.remarks || options.verify != VerifyLevel::Off,
     };
     let own_step = |row: &PhaseRow| {
         let dump = options.dump_after.contains(row.number);
         let (phase, verified) = match row.does {
-            Does::System(key) if options.runs(row.number) && is_wanted(key) => {
-                (phase_of(key), key == system::CHECK_FINAL)
-            }
+            Does::Runs(phase) if options.runs(row.number) && is_wanted(phase) => (phase, phase.verified),
             // The code is shown as it is at the place of a phase that does not run.
-            _ if dump => (&INSPECTION, false),
+            _ if dump => (&Phase::NOTHING, false),
             _ => return None,
         };
         Some(Step { number: u16::from(row.number.0), name: row.name, phase, dump, verified })
@@ -142,6 +108,7 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
             memory: options.limits.memory,
             growth_percent: u64::from(options.limits.growth),
         },
+        settings: Settings::default(),
     }
 }
 

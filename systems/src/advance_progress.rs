@@ -24,12 +24,9 @@ const LEGALIZED: u32 = 19;
 /// Phase 83.
 pub const BACK_COPIES: Phase = Phase {
     name: "advance_progress_to_9",
-    needs: &[],
-    gives: &[],
-    breaks: &[],
-    required: false,
-    room_percent: 0,
+    layout_only: true,
     install: |slot| slot.add(|codes: CodeObjectsMut| run(codes, BACK_COPIES_PROPAGATED)),
+    ..Phase::NOTHING
 };
 
 /// Phase 95.

@@ -28,17 +28,15 @@ use ptxopt_engine::log::{Remark, RemarkKind, Remarks, StepLog};
 use ptxopt_engine::phase::Phase;
 
 /// Phase 3: the analysis, and a remark where a function is irreducible.
-pub const PHASE: Phase = Phase { install: |slot| slot.add((run, remark).chain()), ..ANALYSIS };
+pub const PHASE: Phase =
+    Phase { required: true, layout_only: true, install: |slot| slot.add((run, remark).chain()), ..ANALYSIS };
 
 /// What gives [`Fact::ControlFlow`] wherever it is asked for.
 pub const ANALYSIS: Phase = Phase {
     name: "analyze_control_flow",
-    needs: &[],
     gives: &[Fact::ControlFlow],
-    breaks: &[],
-    required: false,
-    room_percent: 0,
     install: |slot| slot.add(run),
+    ..Phase::NOTHING
 };
 
 /// Brings the control-flow facts of every function up to date.

@@ -23,13 +23,11 @@ pub const PHASE: Phase = Phase {
     name: "analyze_liveness",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
     gives: &[Fact::Liveness],
-    breaks: &[],
-    required: false,
-    room_percent: 0,
     install: |slot| {
         slot.init_resource::<LiveSets>();
         slot.add(run);
     },
+    ..Phase::NOTHING
 };
 
 /// Solves the functions of the batch whose sets are not current.

@@ -25,24 +25,23 @@ use ptxopt_engine::dataflow::uniformity::{Scratch, Uniformities, count, solve};
 use ptxopt_engine::facts::Fact;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::log::{Remark, RemarkKind, Remarks, StepLog};
-use ptxopt_engine::phase::{Phase, Slot};
+use ptxopt_engine::phase::{Phase, Slot, Wanted};
 
 /// What gives [`Fact::Uniformity`] wherever it is asked for.
 pub const ANALYSIS: Phase = Phase {
     name: "analyze_uniformity",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow, Fact::Loops, Fact::Liveness],
     gives: &[Fact::Uniformity],
-    breaks: &[],
-    required: false,
-    room_percent: 0,
     install: |slot| {
         init(slot);
         slot.add((run, note).chain());
     },
+    ..Phase::NOTHING
 };
 
 /// Phases 27, 53 and 70: the analysis, and a remark about each function.
 pub const PHASE: Phase = Phase {
+    wanted: Wanted::WhenLookedAt,
     install: |slot| {
         init(slot);
         slot.add((run, note, remark).chain());

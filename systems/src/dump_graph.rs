@@ -22,15 +22,8 @@ use ptxopt_engine::phase::Phase;
 use ptxopt_engine::ptx::writer::{WriterScratch, write_function};
 use ptxopt_engine::view::FunctionView;
 
-const BASE: Phase = Phase {
-    name: "dump_graph",
-    needs: &[Fact::ControlFlow],
-    gives: &[],
-    breaks: &[],
-    required: false,
-    room_percent: 0,
-    install: |_| {},
-};
+const BASE: Phase =
+    Phase { name: "dump_graph", needs: &[Fact::ControlFlow], install: |_| {}, ..Phase::NOTHING };
 
 /// The graph in DOT.
 pub static DOT: Phase = Phase {

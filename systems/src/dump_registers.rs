@@ -27,14 +27,11 @@ use ptxopt_engine::view::FunctionView;
 pub static LIVENESS: Phase = Phase {
     name: "dump_registers",
     needs: &[Fact::ControlFlow, Fact::Liveness],
-    gives: &[],
-    breaks: &[],
-    required: false,
-    room_percent: 0,
     install: |slot| {
         slot.init_resource::<LiveSets>();
         slot.add(dump_liveness);
     },
+    ..Phase::NOTHING
 };
 
 /// The pressure at each instruction, its peaks, and what spilling each register would cost.

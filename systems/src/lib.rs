@@ -11,6 +11,7 @@ pub mod check;
 pub mod dump_graph;
 pub mod dump_registers;
 pub mod eliminate_dead;
+pub mod inspect;
 pub mod loops;
 pub mod optimize_branches;
 pub mod post_dominators;

@@ -28,13 +28,11 @@ pub const ANALYSIS: Phase = Phase {
     name: "loops",
     needs: &[Fact::ControlFlow],
     gives: &[Fact::Loops],
-    breaks: &[],
-    required: false,
-    room_percent: 0,
     install: |slot| {
         slot.init_resource::<LoopNests>();
         slot.add(run);
     },
+    ..Phase::NOTHING
 };
 
 /// Builds the nest of every function for which it is stale.

@@ -58,11 +58,9 @@ use ptxopt_engine::view::FunctionView;
 pub const PHASE: Phase = Phase {
     name: "optimize_branches",
     needs: &[Fact::ControlFlow],
-    gives: &[],
     breaks: &[Fact::ControlFlow, Fact::Liveness, Fact::Uniformity],
-    required: false,
-    room_percent: 0,
     install: |slot| slot.add(run),
+    ..Phase::NOTHING
 };
 
 /// Times that the rewrites are tried on one function: each round follows what the one before has opened up, and the last

@@ -28,13 +28,11 @@ pub const ANALYSIS: Phase = Phase {
     name: "post_dominators",
     needs: &[Fact::ControlFlow],
     gives: &[Fact::PostDominators],
-    breaks: &[],
-    required: false,
-    room_percent: 0,
     install: |slot| {
         slot.init_resource::<PostDominatorTrees>();
         slot.add((run, note).chain());
     },
+    ..Phase::NOTHING
 };
 
 /// Computes the tree of every function for which it is stale.

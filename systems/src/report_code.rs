@@ -26,21 +26,20 @@ use ptxopt_engine::edit::Editor;
 use ptxopt_engine::facts::Fact;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::log::Dumps;
-use ptxopt_engine::phase::Phase;
+use ptxopt_engine::phase::{Phase, Wanted};
 use ptxopt_engine::view::FunctionView;
 
 /// Phases 96, 102, 126 and 151.
 pub const PHASE: Phase = Phase {
     name: "report_code",
+    layout_only: true,
+    wanted: Wanted::ForRemarks,
     needs: &[Fact::ProgramOrder, Fact::ControlFlow, Fact::Liveness],
-    gives: &[],
-    breaks: &[],
-    required: false,
-    room_percent: 0,
     install: |slot| {
         slot.init_resource::<LiveSets>();
         slot.add(run);
     },
+    ..Phase::NOTHING
 };
 
 /// Phase 9.

@@ -53,14 +53,12 @@ use ptxopt_engine::view::FunctionView;
 pub const PHASE: Phase = Phase {
     name: "simplify_loops",
     needs: &[Fact::Loops],
-    gives: &[],
     breaks: &[Fact::ControlFlow, Fact::Loops, Fact::PostDominators, Fact::Liveness, Fact::Uniformity],
-    required: false,
-    room_percent: 0,
     install: |slot| {
         slot.init_resource::<LoopNests>();
         slot.add(run);
     },
+    ..Phase::NOTHING
 };
 
 /// Works on the loops of every function.

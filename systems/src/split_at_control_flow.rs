@@ -30,12 +30,11 @@ use ptxopt_engine::view::FunctionView;
 /// Phase 6.
 pub const PHASE: Phase = Phase {
     name: "split_at_control_flow",
-    needs: &[],
-    gives: &[],
     breaks: &[Fact::ControlFlow, Fact::Liveness, Fact::Uniformity],
     required: true,
-    room_percent: 0,
+    layout_only: true,
     install: |slot| slot.add(run),
+    ..Phase::NOTHING
 };
 
 /// Splits the blocks of every function.

@@ -20,7 +20,7 @@ use ptxopt_engine::phase::Phase;
 
 /// The sweep.
 pub const PHASE: Phase =
-    Phase { name: "sweep", required: true, install: |slot| slot.add(run), ..Phase::NOTHING };
+    Phase { name: "sweep", layout_only: true, install: |slot| slot.add(run), ..Phase::NOTHING };
 
 /// Sweeps every function.
 pub fn run(mut editor: Editor, mut scratch: Local<CompactScratch>) {

@@ -16,7 +16,7 @@ pub fn phases(options: &Options, width: Option<u16>) -> String {
         let verdict = options.verdict(row);
         running += usize::from(verdict == Verdict::Runs);
         let here = match row.does {
-            Does::System(key) => format!("system {key}"),
+            Does::Runs(phase) => format!("system {}", phase.name),
             Does::Nothing(reason) => reason.to_owned(),
         };
         table.add_row([

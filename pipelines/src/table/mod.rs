@@ -19,6 +19,7 @@ pub use rows::{NOT_YET, PHASES};
 use std::fmt;
 
 use crate::options::OptLevel;
+use ptxopt_engine::phase::Phase;
 
 /// How many phases the pipeline has.
 pub const PHASE_COUNT: usize = 159;
@@ -97,87 +98,16 @@ impl fmt::Display for LevelGate {
 }
 
 /// What a phase does here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy)]
 pub enum Does {
-    /// Runs the system of this key, one of [`system`].
-    System(&'static str),
+    /// Runs this one. Several rows may share one.
+    Runs(&'static Phase),
     /// Nothing, for this reason.
     Nothing(&'static str),
 }
 
-/// The keys of the systems that the table names. Several rows may share one.
-pub mod system {
-    /// Verifies the module as it was read.
-    pub const CHECK_INITIAL: &str = "check_initial";
-    /// Verifies the module as it will be written.
-    pub const CHECK_FINAL: &str = "check_final";
-    /// Brings the control-flow annotations up to date.
-    pub const ANALYZE_CONTROL_FLOW: &str = "analyze_control_flow";
-    /// Splits blocks after a control-flow instruction in their middle.
-    pub const SPLIT_AT_CONTROL_FLOW: &str = "split_at_control_flow";
-    /// Remarks on registers that may be read before they are written, and on the figures of the code as it came in.
-    pub const REPORT_INITIAL: &str = "report_initial_code";
-    /// Remarks on the graph's figures and on register pressure.
-    pub const REPORT: &str = "report_code";
-    /// Deletes what one look at the block, and at the function's uses, shows to be dead.
-    pub const ELIMINATE_DEAD_SIMPLE: &str = "eliminate_dead_simple";
-    /// Threads jumps, lets blocks fall through, merges them.
-    pub const OPTIMIZE_BRANCHES: &str = "optimize_branches";
-    /// Computes liveness and deletes what is dead.
-    pub const ELIMINATE_DEAD: &str = "eliminate_dead";
-    /// Gives loops a preheader and one latch.
-    pub const SIMPLIFY_LOOPS: &str = "simplify_loops";
-    /// Finds the registers and branches that are uniform in a warp. Runs where remarks or verifiers look at what it finds:
-    /// phases that ask for the fact get it wherever they stand, and none does yet.
-    pub const ANALYZE_UNIFORMITY: &str = "analyze_uniformity";
-    /// Marks that backward copy propagation is over.
-    pub const BACK_COPIES: &str = "advance_progress_to_9";
-    /// Marks that the code is legal for its target.
-    pub const LEGALIZATION: &str = "advance_progress_to_19";
-    /// Sweeps deleted rows out of the tables.
-    pub const SWEEP: &str = "sweep";
-
-    /// Every key, in the order of its first phase.
-    pub const ALL: [&str; 14] = [
-        CHECK_INITIAL,
-        ANALYZE_CONTROL_FLOW,
-        SPLIT_AT_CONTROL_FLOW,
-        REPORT_INITIAL,
-        ELIMINATE_DEAD_SIMPLE,
-        OPTIMIZE_BRANCHES,
-        ELIMINATE_DEAD,
-        SIMPLIFY_LOOPS,
-        ANALYZE_UNIFORMITY,
-        SWEEP,
-        BACK_COPIES,
-        CHECK_FINAL,
-        LEGALIZATION,
-        REPORT,
-    ];
-
-    /// The systems that change no instruction: they run at -O0 too.
-    pub const LAYOUT_ONLY: [&str; 9] = [
-        CHECK_INITIAL,
-        ANALYZE_CONTROL_FLOW,
-        SPLIT_AT_CONTROL_FLOW,
-        REPORT_INITIAL,
-        SWEEP,
-        BACK_COPIES,
-        CHECK_FINAL,
-        LEGALIZATION,
-        REPORT,
-    ];
-
-    /// The systems that make remarks and nothing else: they run when remarks are wanted.
-    pub const REPORTS: [&str; 2] = [REPORT_INITIAL, REPORT];
-
-    /// The systems that stay when a run is narrowed to named phases: the named ones rely on them.
-    pub const ALWAYS_NAMED: [&str; 5] =
-        [CHECK_INITIAL, ANALYZE_CONTROL_FLOW, SPLIT_AT_CONTROL_FLOW, SWEEP, CHECK_FINAL];
-}
-
 /// One row of the pipeline table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy)]
 pub struct PhaseRow {
     /// Its number in the source pipeline.
     pub number: PhaseNumber,
@@ -192,18 +122,22 @@ pub struct PhaseRow {
 }
 
 impl PhaseRow {
-    /// The key of its system, if it has one.
-    pub const fn system(&self) -> Option<&'static str> {
+    /// What runs, if anything does.
+    pub const fn phase(&self) -> Option<&'static Phase> {
         match self.does {
-            Does::System(key) => Some(key),
+            Does::Runs(phase) => Some(phase),
             Does::Nothing(_) => None,
         }
     }
 
+    /// Whether the row runs the phase of this name.
+    pub fn is(&self, phase: &Phase) -> bool {
+        self.phase().is_some_and(|own| own.name == phase.name)
+    }
+
     /// Whether its system runs at this level. The lowest level changes layout only, whatever the gates say.
     pub fn runs_at(&self, level: OptLevel) -> bool {
-        self.gate.admits(level)
-            && self.system().is_some_and(|key| level > OptLevel::O0 || system::LAYOUT_ONLY.contains(&key))
+        self.gate.admits(level) && self.phase().is_some_and(|phase| level > OptLevel::O0 || phase.layout_only)
     }
 }
 
@@ -295,7 +229,7 @@ mod tests {
             assert_eq!(usize::from(row.number.0), index, "{}", row.name);
         }
         assert_eq!(row(PhaseNumber(158)).map(|row| row.name), Some("NOP"));
-        assert_eq!(row(PhaseNumber(159)), None);
+        assert!(row(PhaseNumber(159)).is_none());
     }
 
     #[test]
@@ -327,13 +261,19 @@ mod tests {
     }
 
     #[test]
-    fn every_key_has_a_phase_and_every_phase_a_known_key() {
-        let used: Vec<_> = PHASES.iter().filter_map(PhaseRow::system).collect();
-        assert!(used.iter().all(|key| system::ALL.contains(key)));
-        assert!(system::ALL.iter().all(|key| used.contains(key)));
-        assert!(system::LAYOUT_ONLY.iter().all(|key| system::ALL.contains(key)));
-        assert!(system::REPORTS.iter().all(|key| system::LAYOUT_ONLY.contains(key)));
-        assert!(system::ALWAYS_NAMED.iter().all(|key| system::LAYOUT_ONLY.contains(key)));
+    fn rows_that_share_a_name_share_a_phase() {
+        let phases = || PHASES.iter().filter_map(PhaseRow::phase);
+        for (phase, other) in phases().flat_map(|phase| phases().map(move |other| (phase, other))) {
+            let is_one = std::ptr::fn_addr_eq(phase.install, other.install);
+            assert!(is_one || phase.name != other.name, "two phases are called {}", phase.name);
+        }
+    }
+
+    #[test]
+    fn required_phases_run_wherever_code_changes() {
+        for row in PHASES.iter().filter(|row| row.phase().is_some_and(|phase| phase.required)) {
+            assert!(row.runs_at(OptLevel::O1) && row.runs_at(OptLevel::O3), "{}", row.name);
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub fn markdown() -> String {
 }
 
 fn write_counts(page: &mut String) {
-    let working = PHASES.iter().filter(|row| row.system().is_some()).count();
+    let working = PHASES.iter().filter(|row| row.phase().is_some()).count();
     let _ = writeln!(page, "{working} of {} phases have a system in this release.\n", PHASES.len());
 }
 
@@ -29,7 +29,7 @@ fn write_rows(page: &mut String) {
     page.push_str("| number | name | category | gate | runs at | here |\n|---:|---|---|---|---|---|\n");
     for row in &PHASES {
         let here = match row.does {
-            Does::System(key) => format!("system `{key}`"),
+            Does::Runs(phase) => format!("system `{}`", phase.name),
             Does::Nothing(reason) => reason.to_owned(),
         };
         let _ = writeln!(

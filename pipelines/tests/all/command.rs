@@ -454,9 +454,9 @@ fn version_is_one_line_and_with_options_a_cache_key() {
 #[test]
 fn phases_and_knobs_are_listed() {
     let place = Place::new(&[]);
-    let phases = place.run("phases -O0 --knob DisablePhases=6").expect(0).stdout;
+    let phases = place.run("phases -O0 --knob DisablePhases=76").expect(0).stdout;
     let line = |name: &str| phases.lines().find(|line| line.contains(name)).unwrap();
-    assert!(line("SetControlFlowOpLastInBB").contains("disabled"), "{phases}");
+    assert!(line("UpdateAfterOptimize").contains("disabled"), "{phases}");
     assert!(line("OriPerformLiveDeadFirst").contains("not at this level"), "{phases}");
     assert_eq!(phases.lines().filter(|line| line.contains("NOP")).count(), 1);
     let knobs = place.run("knobs --knob 474=0.5").expect(0).stdout;

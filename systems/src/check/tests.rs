@@ -8,7 +8,7 @@ use ptxopt_engine::as_read::AsRead;
 use ptxopt_engine::columns::InstsMut;
 use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets, LivenessScratch, solve};
 use ptxopt_engine::facts::Fact;
-use ptxopt_engine::phase::{Limits, Phase, Plan, Step, Verify};
+use ptxopt_engine::phase::{Limits, Phase, Plan, Settings, Step, Verify};
 use ptxopt_engine::ptx::reader::{ReaderScratch, read};
 use ptxopt_engine::ptx::scan::Module;
 use ptxopt_engine::shard::{BatchOutput, Shard};
@@ -133,6 +133,7 @@ pub(crate) fn run(text: &[u8], phases: &[&'static Phase]) -> BatchOutput {
         remarks: false,
         fingerprint: None,
         limits: PLAN_LIMITS,
+        settings: Settings::default(),
     };
     plan.check(&[]).unwrap();
     let module = Module::scan(text).unwrap();
@@ -160,16 +161,12 @@ fn the_phases_leave_nothing_wrong_behind() {
 /// A phase with a bug: it moves the first row to a block that is not there.
 static BREAKS_ROWS: Phase = Phase {
     name: "breaks_rows",
-    needs: &[],
-    gives: &[],
-    breaks: &[],
-    required: false,
-    room_percent: 0,
     install: |slot| {
         slot.add(|mut insts: InstsMut| {
             insts.columns().0[0].block = BlockId(7);
         });
     },
+    ..Phase::NOTHING
 };
 
 #[test]
@@ -187,21 +184,14 @@ fn a_function_that_a_phase_breaks_is_left_with_the_reason() {
 static NEEDS_LIVENESS: Phase = Phase {
     name: "needs_liveness",
     needs: &[Fact::ControlFlow, Fact::Liveness],
-    gives: &[],
-    breaks: &[],
-    required: false,
-    room_percent: 0,
     install: |_| {},
+    ..Phase::NOTHING
 };
 
 /// A phase with a bug: it changes live sets and leaves the fact as it is.
 static BREAKS_LIVENESS: Phase = Phase {
     name: "breaks_liveness",
     needs: &[Fact::ControlFlow],
-    gives: &[],
-    breaks: &[],
-    required: false,
-    room_percent: 0,
     install: |slot| {
         slot.add(|mut sets: ResMut<LiveSets>| {
             let set = sets.of(0);
@@ -209,6 +199,7 @@ static BREAKS_LIVENESS: Phase = Phase {
             set.damage(true, BlockId(0), vreg, false);
         });
     },
+    ..Phase::NOTHING
 };
 
 #[test]

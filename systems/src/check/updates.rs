@@ -19,7 +19,7 @@ use ptxopt_engine::columns::Code;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::facts::Fact;
 use ptxopt_engine::log::Dumps;
-use ptxopt_engine::phase::{Limits, Phase, Plan, Step, Verify};
+use ptxopt_engine::phase::{Limits, Phase, Plan, Settings, Step, Verify};
 use ptxopt_engine::ptx::scan::Module;
 use ptxopt_engine::shard::Shard;
 use ptxopt_engine::view::FunctionView;
@@ -48,22 +48,17 @@ impl Random {
 static UPDATES: Phase = Phase {
     name: "random_updates",
     needs: &[Fact::ControlFlow],
-    gives: &[],
     breaks: &[Fact::ControlFlow],
-    required: false,
-    room_percent: 0,
     install: |slot| slot.add(update),
+    ..Phase::NOTHING
 };
 
 /// Compares what holds with a rebuild.
 static REBUILDS: Phase = Phase {
     name: "rebuilds",
     needs: &[Fact::ControlFlow, Fact::Loops, Fact::PostDominators],
-    gives: &[],
-    breaks: &[],
-    required: false,
-    room_percent: 0,
     install: |slot| slot.add(compare),
+    ..Phase::NOTHING
 };
 
 /// The last live instruction of a block, if it is a direct branch with a plain guard or none.
@@ -232,6 +227,7 @@ fn after_random_updates_everything_equals_a_rebuild() {
         remarks: false,
         fingerprint: None,
         limits: Limits { time_ms: 60_000, memory: u64::MAX, growth_percent: 400 },
+        settings: Settings::default(),
     };
     plan.check(&[]).unwrap();
     let (mut shard, mut random) = (Shard::new(&plan), Random(7));

@@ -68,12 +68,9 @@ use ptxopt_engine::view::FunctionView;
 /// Phase 10.
 pub const SIMPLE: Phase = Phase {
     name: "eliminate_dead_simple",
-    needs: &[],
-    gives: &[],
     breaks: &[Fact::Liveness, Fact::Uniformity],
-    required: false,
-    room_percent: 0,
     install: |slot| slot.add(run_simple),
+    ..Phase::NOTHING
 };
 
 /// Phases 16, 33, 61 and 84.
@@ -82,9 +79,8 @@ pub const FULL: Phase = Phase {
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
     gives: &[Fact::NoDeadCode],
     breaks: &[Fact::ControlFlow, Fact::Liveness, Fact::Uniformity],
-    required: false,
-    room_percent: 0,
     install: |slot| slot.add(run_full),
+    ..Phase::NOTHING
 };
 
 /// Registers that something beside the function's own reads may look at.

@@ -45,15 +45,8 @@ const GOLDENS: &[Golden] = &[
 ];
 
 /// Lists blocks and rows behind the last step. A phase of the tests' own, since only a system sees the tables.
-static LISTING: Phase = Phase {
-    name: "listing",
-    needs: &[],
-    gives: &[],
-    breaks: &[],
-    required: false,
-    room_percent: 0,
-    install: |slot: &mut Slot<'_>| slot.add(list),
-};
+static LISTING: Phase =
+    Phase { name: "listing", install: |slot: &mut Slot<'_>| slot.add(list), ..Phase::NOTHING };
 
 fn list(code: Code, mut dumps: ResMut<Dumps>) {
     for function in code.view().functions() {

@@ -34,21 +34,15 @@ static CHECKED: AtomicUsize = AtomicUsize::new(0);
 static ORACLE: Phase = Phase {
     name: "oracle",
     needs: &[Fact::ControlFlow],
-    gives: &[],
-    breaks: &[],
-    required: false,
-    room_percent: 0,
     install: |slot| slot.add(compare_all),
+    ..Phase::NOTHING
 };
 
 static FIXPOINT: Phase = Phase {
     name: "fixpoint",
     needs: &[Fact::ControlFlow],
-    gives: &[],
-    breaks: &[],
-    required: false,
-    room_percent: 0,
     install: |slot| slot.add(expect_nothing_dead),
+    ..Phase::NOTHING
 };
 
 fn compare_all(code: Code, forms: Res<FormTable>, mut scratch: Local<Scratch>) {

@@ -343,20 +343,23 @@ fn disabled_phases_do_not_run() {
     assert_eq!((changes_in(&none), text_of(&none)), (0, text_of(&lowest)));
 }
 
-/// Dead code is only looked for where control flow ends its block. Without phase 6 nothing is removed, and nothing
-/// breaks.
 #[test]
-fn disabling_what_others_rely_on_is_harmless() {
+fn disabled_sweeps_leave_the_text_as_it_is() {
     let text = format!("{HEAD}{BUSY}");
-    let output = run(&text, &with_knobs(&["DisablePhases=SetControlFlowOpLastInBB"]));
-    assert_eq!(changes_in(&output), 0);
-    let unswept = with_knobs(&[
-        "DisablePhases=UpdateAfterOptimize+UpdateAfterPostRegAlloc+UpdateAfterFormatCodeList",
-        "DisablePhases=UpdateAfterConvertUnsupportedOps",
-    ]);
+    let unswept = with_knobs(&["DisablePhases=76+125+128+132+150+154"]);
     let unswept = run(&text, &Options { verify: VerifyLevel::Full, ..unswept });
-    assert_eq!(changes_in(&unswept), changes_in(&run(&text, &Options::default())));
+    let swept = run(&text, &Options::default());
+    assert_eq!((changes_in(&unswept), text_of(&unswept)), (changes_in(&swept), text_of(&swept)));
     assert!(rewrite(&unswept.text).is_ok());
+}
+
+/// What later phases rely on stays, and the message says so.
+#[test]
+fn required_phases_refuse_to_be_switched_off() {
+    for name in ["SetControlFlowOpLastInBB", "6", "AnalyzeControlFlow", "FinalInspectionPass", "GvnCse+94"] {
+        let error = Options::default().set_knob(&format!("DisablePhases={name}")).expect_err(name);
+        assert!(error.to_string().contains("cannot be switched off"), "{name}: {error}");
+    }
 }
 
 #[test]

@@ -75,15 +75,12 @@ thread_local! {
 static LISTEN: Phase = Phase {
     name: "listen",
     needs: &[Fact::ControlFlow, Fact::Loops, Fact::Uniformity],
-    gives: &[],
-    breaks: &[],
-    required: false,
-    room_percent: 0,
     install: |slot| {
         slot.init_resource::<LoopNests>();
         slot.init_resource::<Uniformities>();
         slot.add(listen);
     },
+    ..Phase::NOTHING
 };
 
 fn listen(code: Code, forms: Res<FormTable>, nests: Res<LoopNests>, verdicts: Res<Uniformities>) {
