@@ -18,6 +18,8 @@ pub struct Program {
     pub prototypes: Vec<Header>,
     /// Literals and addresses, spread over the lanes.
     pub constants: Vec<Lanes>,
+    /// Registers with a constant behind them that stand as values.
+    pub sums: Vec<Sum>,
     /// Byte offset of each line of the text.
     pub line_starts: Vec<u32>,
 }
@@ -72,6 +74,19 @@ pub enum Source {
     Special(u16, u8),
     /// The local address of byte `.0` of the frame.
     Frame(u32),
+    /// An entry of [`Program::sums`].
+    Sum(u32),
+}
+
+/// `r + 1` as a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sum {
+    /// The slot of the register.
+    pub slot: u32,
+    /// What is added.
+    pub addend: u64,
+    /// Ones for the register's width, at which it is added.
+    pub mask: u64,
 }
 
 /// Where a value goes: a register slot and the bits that it holds.

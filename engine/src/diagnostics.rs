@@ -6,10 +6,10 @@ use std::fmt;
 /// What is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// A byte that cannot stand here.
+    /// A token that cannot stand here.
     Unexpected {
-        /// The byte; none at the end of the text.
-        found: Option<u8>,
+        /// What stands here.
+        found: Found,
         /// What could stand here.
         expected: &'static str,
     },
@@ -29,10 +29,10 @@ pub enum Problem {
     DuplicateName(String),
     /// Letters behind `.reg` that are no type.
     UnknownType(String),
-    /// A number that does not fit 64 bits or is none.
-    MalformedNumber,
+    /// A number that does not fit its place or is none.
+    MalformedNumber(NumberFault),
     /// A constant expression without a value, such as a division by zero.
-    MalformedExpression,
+    MalformedExpression(ExpressionFault),
     /// A function uses more registers, names or literals than an operand can number.
     TooMany(&'static str),
     /// An instruction with more of something than its row counts.
@@ -41,14 +41,103 @@ pub enum Problem {
     ModuleTooLarge,
 }
 
+/// What stands where something else is expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// The end of the text.
+    End,
+    /// A word, a number or a mark, as messages show it.
+    Token(String),
+    /// A byte that starts no token.
+    Byte(u8),
+}
+
+/// What is wrong with a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NumberFault {
+    /// A prefix such as `0x` without digits.
+    NoDigits,
+    /// A character that is no digit of the radix.
+    Digit {
+        /// The character.
+        found: char,
+        /// 2, 8, 10 or 16.
+        radix: u32,
+    },
+    /// A real by its bits, with another number of hexadecimal digits than these.
+    BitCount(usize),
+    /// An `e` without digits.
+    Exponent,
+    /// An integer of more than 64 bits.
+    Overflow,
+    /// A real that no double holds.
+    RealOverflow,
+    /// A real where an integer is expected.
+    NotAnInteger,
+    /// A count or a version of more than 32 bits.
+    Count,
+}
+
+impl fmt::Display for NumberFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::NoDigits => f.write_str("expected digits"),
+            Self::Digit { found, radix } => {
+                let name = match radix {
+                    2 => "binary",
+                    8 => "octal",
+                    10 => "decimal",
+                    _ => "hexadecimal",
+                };
+                write!(f, "`{found}` is no {name} digit")
+            }
+            Self::BitCount(digits) => write!(f, "expected {digits} hexadecimal digits"),
+            Self::Exponent => f.write_str("expected digits in the exponent"),
+            Self::Overflow => f.write_str("expected an integer of at most 64 bits"),
+            Self::RealOverflow => f.write_str("expected a real that a double holds"),
+            Self::NotAnInteger => f.write_str("expected an integer"),
+            Self::Count => f.write_str("expected an integer of at most 32 bits"),
+        }
+    }
+}
+
+/// Why a constant expression has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExpressionFault {
+    /// `/` or `%` by zero.
+    DivisionByZero,
+    /// The smallest integer divided by -1.
+    Overflow,
+    /// A real where an integer is needed, or beside an integer.
+    Real,
+    /// A cast to anything but `.s64` and `.u64`.
+    Cast,
+    /// More operators and parentheses wait for an operand than the reader holds.
+    TooDeep,
+}
+
+impl fmt::Display for ExpressionFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::DivisionByZero => "division by zero",
+            Self::Overflow => "the quotient does not fit 64 bits",
+            Self::Real => "the operator takes no real here, expected integers",
+            Self::Cast => "expected a cast to `.s64` or `.u64`",
+            Self::TooDeep => "nested too deep",
+        })
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unexpected { found: None, expected } => write!(f, "text ends where {expected} is expected"),
-            Self::Unexpected { found: Some(byte), expected } if byte.is_ascii_graphic() => {
-                write!(f, "found `{}`, expected {expected}", char::from(*byte))
+            Self::Unexpected { found: Found::End, expected } => {
+                write!(f, "text ends where {expected} is expected")
             }
-            Self::Unexpected { found: Some(byte), expected } => {
+            Self::Unexpected { found: Found::Token(token), expected } => {
+                write!(f, "found `{token}`, expected {expected}")
+            }
+            Self::Unexpected { found: Found::Byte(byte), expected } => {
                 write!(f, "found byte {byte:#04x}, expected {expected}")
             }
             Self::UnterminatedString => f.write_str("string without its closing quote"),
@@ -66,8 +155,8 @@ impl fmt::Display for Problem {
             }
             Self::DuplicateName(name) => write!(f, "`{name}` is already declared in this scope"),
             Self::UnknownType(name) => write!(f, "`.{name}` is no type, expected one such as `.b32`"),
-            Self::MalformedNumber => f.write_str("malformed number, expected one of at most 64 bits"),
-            Self::MalformedExpression => f.write_str("constant expression without a value"),
+            Self::MalformedNumber(fault) => write!(f, "malformed number: {fault}"),
+            Self::MalformedExpression(fault) => write!(f, "constant expression without a value: {fault}"),
             Self::TooMany(what) => write!(f, "too many {what} in one function, expected at most 2^24"),
             Self::TooLong(what, most) => write!(f, "too many {what}, expected at most {most}"),
             Self::ModuleTooLarge => f.write_str("module too large, expected less than 2 GiB"),
@@ -98,10 +187,32 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
+    /// The problem that what stands at `offset` of `text` is not what is expected there.
+    #[cold]
+    #[must_use]
+    pub fn unexpected(text: &[u8], offset: usize, expected: &'static str) -> Self {
+        let (found, length) = found_at(text, offset);
+        Self::new(offset, length, Problem::Unexpected { found, expected })
+    }
+
     /// A problem with the `length` bytes at `offset`.
     #[must_use]
     pub fn new(offset: usize, length: usize, problem: Problem) -> Self {
         Self { offset, length, problem }
+    }
+}
+
+/// The token at `offset`, and its length. Names keep their dots, numbers too: `mov.u32`, `%tid.x`, `1.5`.
+fn found_at(text: &[u8], offset: usize) -> (Found, usize) {
+    let Some(&first) = text.get(offset) else { return (Found::End, 1) };
+    let continues = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'.');
+    let rest = &text[offset + 1..];
+    let is_word = continues(first) || first == b'%';
+    let length = if is_word { rest.iter().take_while(|&&byte| continues(byte)).count() } else { 0 } + 1;
+    if first.is_ascii_graphic() {
+        (Found::Token(shown_name(&text[offset..offset + length])), length)
+    } else {
+        (Found::Byte(first), 1)
     }
 }
 
@@ -198,9 +309,9 @@ mod tests {
     fn the_caret_stands_under_the_place() {
         let text = b"first\n\tadd.s32 %r1, %r2 %r3;\nlast\n";
         let offset = text.windows(3).position(|window| window == b"%r3").unwrap();
-        let problem = Problem::Unexpected { found: Some(b'%'), expected: "`,` or `;`" };
+        let problem = Problem::Unexpected { found: Found::Token("%r3".into()), expected: "`,` or `;`" };
         let diagnostics = Diagnostics::from(Diagnostic::new(offset, 3, problem));
-        assert_eq!(diagnostics.summary("k.ptx", text), "k.ptx:2:19: found `%`, expected `,` or `;`");
+        assert_eq!(diagnostics.summary("k.ptx", text), "k.ptx:2:19: found `%r3`, expected `,` or `;`");
         let rendered = diagnostics.render("k.ptx", text, false);
         assert!(rendered.contains("k.ptx:2:19"), "{rendered}");
         let lines: Vec<&str> = rendered.lines().collect();
@@ -212,7 +323,7 @@ mod tests {
     fn a_gigantic_line_is_cut() {
         let mut text = vec![b'x'; 1 << 20];
         text[1 << 19] = b'?';
-        let problem = Problem::Unexpected { found: Some(b'?'), expected: "`;`" };
+        let problem = Problem::Unexpected { found: Found::Token("?".into()), expected: "`;`" };
         let rendered = Diagnostics::from(Diagnostic::new(1 << 19, 1, problem)).render("k.ptx", &text, false);
         assert!(rendered.len() < 1000, "{} bytes", rendered.len());
         assert!(rendered.contains(&format!("column {}", (1 << 19) + 1)), "{rendered}");
@@ -221,14 +332,14 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_are_shown_all_the_same() {
         let text = [b'a', 0xff, 0, b'\r', b'\n'];
-        let problem = Problem::Unexpected { found: Some(0xff), expected: "a directive" };
+        let problem = Problem::Unexpected { found: Found::Byte(0xff), expected: "a directive" };
         let rendered = Diagnostics::from(Diagnostic::new(1, 1, problem)).render("k.ptx", &text, false);
         assert!(rendered.contains("found byte 0xff, expected a directive"), "{rendered}");
     }
 
     #[test]
     fn the_end_of_the_text_is_a_place() {
-        let problem = Problem::Unexpected { found: None, expected: "`}`" };
+        let problem = Problem::Unexpected { found: Found::End, expected: "`}`" };
         let rendered = Diagnostics::from(Diagnostic::new(4, 1, problem)).render("k.ptx", b"abc\n", false);
         assert!(rendered.contains("text ends where `}` is expected"), "{rendered}");
     }

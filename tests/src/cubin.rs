@@ -5,6 +5,17 @@ use std::collections::BTreeMap;
 /// The bytes of each code section, `.text.NAME`, by name; none when the file is not what it should be.
 #[must_use]
 pub fn code_sections(file: &[u8]) -> Option<BTreeMap<String, &[u8]>> {
+    sections(file, ".text.")
+}
+
+/// What the module's `.global` variables hold at the start, those that hold more than zeros; none when there is none.
+#[must_use]
+pub fn initial_values(file: &[u8]) -> Option<&[u8]> {
+    sections(file, ".nv.global.init")?.remove(".nv.global.init")
+}
+
+/// The bytes of the sections whose names start with `prefix`.
+fn sections<'f>(file: &'f [u8], prefix: &str) -> Option<BTreeMap<String, &'f [u8]>> {
     const HEADER_SIZE: usize = 64;
     if !file.starts_with(b"\x7fELF\x02\x01") {
         return None;
@@ -22,7 +33,7 @@ pub fn code_sections(file: &[u8]) -> Option<BTreeMap<String, &[u8]>> {
     for index in 0..count {
         let name = names.get(number(header(index)?, 0, 4)?..)?;
         let name = String::from_utf8_lossy(name.split(|&byte| byte == 0).next()?).into_owned();
-        if name.starts_with(".text.") {
+        if name.starts_with(prefix) {
             code.insert(name, content(index)?);
         }
     }

@@ -122,7 +122,9 @@ fn formals(
                 }
                 // A parameter that the body never names has no register.
                 None => {
-                    Ok(FormalPlace::Register(Target::SINK, if formal.ty == PtxType::B128 { 2 } else { 1 }))
+                    let lanes = (8 * formal.size / u64::from(formal.ty.bits())).max(1) as u32;
+                    let cells = if formal.ty == PtxType::B128 { 2 } else { 1 };
+                    Ok(FormalPlace::Register(Target::SINK, lanes * cells))
                 }
             };
         }

@@ -2,7 +2,7 @@
 
 use super::{Decoder, Instruction, NotModelled};
 use crate::layout::{Symbol, space_address};
-use crate::program::{Address, Source, Target};
+use crate::program::{Address, Source, Sum, Target};
 use crate::source::expressions::integer;
 use crate::source::tokens::Tokens;
 use ptxopt_components::ids::{Id, LiteralId, NameId, Span};
@@ -17,6 +17,9 @@ impl Decoder<'_> {
         ty: Option<PtxType>,
     ) -> Result<Vec<Source>, NotModelled> {
         Ok(match operand.kind() {
+            OperandKind::Register { vreg, .. } if self.offset(operand) != 0 => {
+                vec![self.sum(operand, vreg.index())?]
+            }
             OperandKind::Register { vreg, .. } | OperandKind::Predicate { vreg, .. } => {
                 let (first, count) = self.cells_of(operand, vreg.index())?;
                 (first..first + count).map(Source::Slot).collect()
@@ -37,6 +40,20 @@ impl Decoder<'_> {
                 vec![self.constant(bits)]
             }
         })
+    }
+
+    /// A register with a constant behind it, as a value. `ptxas` computes it where the register holds one integer, and gives
+    /// up where it holds something else.
+    fn sum(&mut self, operand: Operand, vreg: usize) -> Result<Source, NotModelled> {
+        let register = self.frame.vregs[vreg];
+        let element = self.view.vregs[vreg].ty.element();
+        let is_real = element.name().contains('f');
+        if is_real || register.lanes * register.cells != 1 {
+            return Err(NotModelled);
+        }
+        let sum = Sum { slot: register.slot, addend: self.offset(operand) as u64, mask: register.mask };
+        self.program.sums.push(sum);
+        Ok(Source::Sum(self.program.sums.len() as u32 - 1))
     }
 
     /// The cell that an operand is read from.
@@ -90,9 +107,7 @@ impl Decoder<'_> {
     pub(super) fn literal(&self, operand: Operand, ty: Option<PtxType>) -> Result<u64, NotModelled> {
         match operand.kind() {
             OperandKind::Int(value) => Ok(i64::from(value) as u64),
-            OperandKind::F32(bits) if ty == Some(PtxType::F64) => {
-                Ok(f64::from(f32::from_bits(bits)).to_bits())
-            }
+            // Bits, in a slot for doubles too: `ptxas` makes no double of a single.
             OperandKind::F32(bits) => Ok(u64::from(bits)),
             OperandKind::Literal(literal) => {
                 let literal = self.view.pools.literals[literal.index()];

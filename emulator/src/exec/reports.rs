@@ -34,7 +34,12 @@ impl Exec<'_, '_> {
     #[cold]
     pub(super) fn check_registers(&mut self, sources: &[Source], mask: u32) {
         for source in sources {
-            if let Source::Slot(slot) = source {
+            let slot = match *source {
+                Source::Slot(slot) => Some(slot),
+                Source::Sum(sum) => Some(self.program.sums[sum as usize].slot),
+                _ => None,
+            };
+            if let Some(slot) = slot {
                 let at = (self.group.base + slot) as usize;
                 let unwritten = mask & !self.warp.written.get(at).copied().unwrap_or(u32::MAX);
                 if unwritten != 0 {

@@ -80,6 +80,11 @@ impl Exec<'_, '_> {
             Source::Constant(constant) => self.program.constants[constant as usize],
             Source::Special(row, component) => self.special(row, component),
             Source::Frame(offset) => [self.group.local + u64::from(offset); WARP_SIZE],
+            Source::Sum(sum) => {
+                let sum = self.program.sums[sum as usize];
+                let register = &self.warp.registers[(self.group.base + sum.slot) as usize];
+                register.map(|value| value.wrapping_add(sum.addend) & sum.mask)
+            }
         }
     }
 

@@ -268,9 +268,7 @@ impl Initialiser<'_> {
         let value = match expression(tokens)? {
             Value::Address(address) => PieceValue::Address(address),
             Value::Integer(bits) => PieceValue::Bits(bits),
-            Value::Single(bits) if element == PtxType::F64 => {
-                PieceValue::Bits(f64::from(f32::from_bits(bits)).to_bits())
-            }
+            // Bits, whatever the variable holds: `ptxas` makes no double of a single.
             Value::Single(bits) => PieceValue::Bits(u64::from(bits)),
             Value::Double(value) if size == 4 => PieceValue::Bits(u64::from((value as f32).to_bits())),
             Value::Double(value) if size == 8 => PieceValue::Bits(value.to_bits()),

@@ -29,18 +29,34 @@ pub struct Address {
     pub mask: u64,
 }
 
-/// Parentheses and signs inside one another, each a stack frame.
-const DEPTH_MAX: u32 = 128;
+/// Operators, signs and parentheses of one expression that wait for an operand: as many as `ptxas` holds symbols.
+const WAITING_MAX: usize = 10_000;
 
 /// The expression that starts here.
 ///
 /// # Errors
 /// What is no constant expression.
 pub fn expression(tokens: &mut Tokens<'_>) -> Result<Value, LoadError> {
-    Ok(choice(tokens, 0)?.value)
+    let mut waiting = Vec::new();
+    loop {
+        if waiting.len() > WAITING_MAX {
+            return Err(tokens.error("expression too deep"));
+        }
+        let operand = match start(tokens)? {
+            Start::Waits(one) => {
+                waiting.push(one);
+                continue;
+            }
+            Start::Operand(operand) => operand,
+        };
+        if let Some(value) = after_operand(tokens, &mut waiting, operand)? {
+            return Ok(value.value);
+        }
+    }
 }
 
 /// A value, and whether it is an integer without sign: by a cast, by its suffix, or because it has no signed 64-bit form.
+#[derive(Clone)]
 struct Typed {
     value: Value,
     is_unsigned: bool,
@@ -53,23 +69,169 @@ impl Typed {
     }
 }
 
-/// `condition ? value : value`, or what stands where its condition does.
-fn choice(tokens: &mut Tokens<'_>, depth: u32) -> Result<Typed, LoadError> {
-    let condition = binary(tokens, 0, depth)?;
-    if !tokens.eat(b'?')? {
-        return Ok(condition);
+/// What waits for the operand that follows. A stack of them stands in for recursion: text may nest as it likes.
+enum Waiting {
+    /// `+`, `-`, `!` or `~`.
+    Sign(u8),
+    /// `(.s64)` or, where true, `(.u64)`.
+    Cast(bool),
+    /// An operator with its strength and left operand.
+    Operator(&'static str, u32, Typed),
+    /// `(`
+    Parenthesis,
+    /// `generic(`
+    Generic,
+    /// `0xFF(`
+    Mask(u64),
+    /// `condition ?`
+    Question(bool),
+    /// `condition ? value :`
+    Otherwise(bool, Typed),
+}
+
+/// What an expression goes on with where an operand is expected.
+enum Start {
+    Waits(Waiting),
+    Operand(Typed),
+}
+
+fn start(tokens: &mut Tokens<'_>) -> Result<Start, LoadError> {
+    let is_parenthesis = |tokens: &Tokens<'_>| Ok::<_, LoadError>(tokens.peek()? == Token::Mark(b'('));
+    Ok(match tokens.next()? {
+        Token::Integer(mask) | Token::Unsigned(mask) if is_parenthesis(tokens)? => {
+            tokens.expect(b'(')?;
+            Start::Waits(Waiting::Mask(mask))
+        }
+        Token::Integer(value) => Start::Operand(Typed::new(Value::Integer(value))),
+        Token::Unsigned(value) => Start::Operand(Typed { value: Value::Integer(value), is_unsigned: true }),
+        Token::Single(bits) => Start::Operand(Typed::new(Value::Single(bits))),
+        Token::Double(value) => Start::Operand(Typed::new(Value::Double(value))),
+        Token::Word(b"generic") if is_parenthesis(tokens)? => {
+            tokens.expect(b'(')?;
+            Start::Waits(Waiting::Generic)
+        }
+        Token::Word(b"WARP_SZ") => Start::Operand(Typed::new(Value::Integer(32))),
+        Token::Word(name) => Start::Operand(Typed::new(Value::Address(Address {
+            name: String::from_utf8_lossy(name).into_owned(),
+            addend: 0,
+            is_generic: false,
+            mask: u64::MAX,
+        }))),
+        Token::Mark(b'(') => match tokens.peek()? {
+            Token::Directive(ty @ (b"s64" | b"u64")) => {
+                tokens.next()?;
+                tokens.expect(b')')?;
+                Start::Waits(Waiting::Cast(ty == b"u64"))
+            }
+            Token::Directive(_) => return Err(tokens.error("expected a cast to `.s64` or `.u64`")),
+            _ => Start::Waits(Waiting::Parenthesis),
+        },
+        Token::Mark(sign @ (b'+' | b'-' | b'!' | b'~')) => Start::Waits(Waiting::Sign(sign)),
+        found => return Err(tokens.error(format!("found {found}, expected a constant"))),
+    })
+}
+
+/// Takes what follows an operand, up to an operator that waits for the next one; gives the value where the expression
+/// ends.
+fn after_operand(
+    tokens: &mut Tokens<'_>,
+    waiting: &mut Vec<Waiting>,
+    operand: Typed,
+) -> Result<Option<Typed>, LoadError> {
+    let mut value = operand;
+    loop {
+        if let Some((symbol, strength, end)) = operator(tokens)? {
+            value = settle(tokens, waiting, value, strength)?;
+            tokens.jump(end);
+            waiting.push(Waiting::Operator(symbol, strength, value));
+            return Ok(None);
+        }
+        value = settle(tokens, waiting, value, 0)?;
+        if tokens.eat(b'?')? {
+            let Value::Integer(condition) = value.value else {
+                return Err(tokens.error("expected an integer before `?`"));
+            };
+            waiting.push(Waiting::Question(condition != 0));
+            return Ok(None);
+        }
+        value = match waiting.pop() {
+            None => return Ok(Some(value)),
+            Some(Waiting::Question(condition)) => {
+                tokens.expect(b':')?;
+                waiting.push(Waiting::Otherwise(condition, value));
+                return Ok(None);
+            }
+            // The value has the type of the side that is taken, whatever the other is.
+            Some(Waiting::Otherwise(condition, then)) => {
+                if condition {
+                    then
+                } else {
+                    value
+                }
+            }
+            Some(parenthesis) => {
+                tokens.expect(b')')?;
+                in_parentheses(tokens, &parenthesis, value)?
+            }
+        };
     }
-    let Value::Integer(condition) = condition.value else {
-        return Err(tokens.error("expected an integer before `?`"));
+}
+
+/// Applies to `value` the signs and casts that wait for it, and operators of at least this strength.
+fn settle(
+    tokens: &Tokens<'_>,
+    waiting: &mut Vec<Waiting>,
+    mut value: Typed,
+    strength: u32,
+) -> Result<Typed, LoadError> {
+    loop {
+        value = match waiting.pop() {
+            Some(Waiting::Sign(sign)) => {
+                signed(sign, value).ok_or_else(|| tokens.error("a sign before what has none"))?
+            }
+            Some(Waiting::Cast(is_unsigned)) => match value.value {
+                Value::Integer(_) | Value::Address(_) => Typed { is_unsigned, ..value },
+                _ => return Err(tokens.error("a cast of what is no integer")),
+            },
+            Some(Waiting::Operator(symbol, own, left)) if own >= strength => {
+                apply(symbol, left, value).ok_or_else(|| tokens.error("expression without a value"))?
+            }
+            other => {
+                waiting.extend(other);
+                return Ok(value);
+            }
+        }
+    }
+}
+
+fn signed(sign: u8, of: Typed) -> Option<Typed> {
+    let Typed { value, is_unsigned } = of;
+    let value = match (sign, value) {
+        (b'+', value) => value,
+        (b'-', Value::Integer(value)) => Value::Integer(value.wrapping_neg()),
+        (b'-', Value::Single(bits)) => Value::Single(bits ^ 1 << 31),
+        (b'-', Value::Double(value)) => Value::Double(-value),
+        (b'!', Value::Integer(value)) => Value::Integer(u64::from(value == 0)),
+        (b'~', Value::Integer(value)) => Value::Integer(!value),
+        _ => return None,
     };
-    if depth > DEPTH_MAX {
-        return Err(tokens.error("expression too deep"));
+    // `ptxas` has truths signed and complements unsigned, whatever they are of.
+    let is_unsigned = sign == b'~' || (sign != b'!' && is_unsigned);
+    Some(Typed { value, is_unsigned })
+}
+
+/// The value of a parenthesis that has closed.
+fn in_parentheses(tokens: &Tokens<'_>, opened: &Waiting, inner: Typed) -> Result<Typed, LoadError> {
+    match (opened, inner.value) {
+        (Waiting::Parenthesis, value) => Ok(Typed { value, ..inner }),
+        (Waiting::Generic, Value::Address(address)) => {
+            Ok(Typed::new(Value::Address(Address { is_generic: true, ..address })))
+        }
+        (&Waiting::Mask(mask), Value::Address(address)) => {
+            Ok(Typed::new(Value::Address(Address { mask, ..address })))
+        }
+        _ => Err(tokens.error("expected the address of a variable")),
     }
-    let chosen = choice(tokens, depth + 1)?;
-    tokens.expect(b':')?;
-    let other = choice(tokens, depth + 1)?;
-    let is_unsigned = chosen.is_unsigned || other.is_unsigned;
-    Ok(Typed { is_unsigned, ..if condition == 0 { other } else { chosen } })
 }
 
 /// The integer that starts here.
@@ -117,88 +279,14 @@ fn operator(tokens: &Tokens<'_>) -> Result<Option<(&'static str, u32, usize)>, L
     Ok(Some((symbol, strength, end)))
 }
 
-fn binary(tokens: &mut Tokens<'_>, weakest: u32, depth: u32) -> Result<Typed, LoadError> {
-    let mut left = unary(tokens, depth)?;
-    loop {
-        let (symbol, strength) = match operator(tokens)? {
-            Some((symbol, strength, end)) if strength > weakest => {
-                tokens.jump(end);
-                (symbol, strength)
-            }
-            _ => return Ok(left),
-        };
-        let right = binary(tokens, strength, depth)?;
-        left = apply(symbol, left, right).ok_or_else(|| tokens.error("expression without a value"))?;
-    }
-}
-
-fn unary(tokens: &mut Tokens<'_>, depth: u32) -> Result<Typed, LoadError> {
-    if depth > DEPTH_MAX {
-        return Err(tokens.error("expression too deep"));
-    }
-    match tokens.next()? {
-        Token::Integer(mask) | Token::Unsigned(mask) if tokens.peek()? == Token::Mark(b'(') => {
-            tokens.expect(b'(')?;
-            let inner = choice(tokens, depth + 1)?;
-            tokens.expect(b')')?;
-            match inner.value {
-                Value::Address(address) => Ok(Typed::new(Value::Address(Address { mask, ..address }))),
-                _ => Err(tokens.error("expected an address under the mask")),
-            }
-        }
-        Token::Integer(value) => Ok(Typed::new(Value::Integer(value))),
-        Token::Unsigned(value) => Ok(Typed { value: Value::Integer(value), is_unsigned: true }),
-        Token::Single(bits) => Ok(Typed::new(Value::Single(bits))),
-        Token::Double(value) => Ok(Typed::new(Value::Double(value))),
-        Token::Word(b"generic") if tokens.peek()? == Token::Mark(b'(') => {
-            tokens.expect(b'(')?;
-            let inner = choice(tokens, depth + 1)?;
-            tokens.expect(b')')?;
-            match inner.value {
-                Value::Address(address) => {
-                    Ok(Typed::new(Value::Address(Address { is_generic: true, ..address })))
-                }
-                _ => Err(tokens.error("expected a variable in `generic`")),
-            }
-        }
-        Token::Word(b"WARP_SZ") => Ok(Typed::new(Value::Integer(32))),
-        Token::Word(name) => Ok(Typed::new(Value::Address(Address {
-            name: String::from_utf8_lossy(name).into_owned(),
-            addend: 0,
-            is_generic: false,
-            mask: u64::MAX,
-        }))),
-        Token::Mark(b'(') if matches!(tokens.peek()?, Token::Directive(_)) => {
-            let Token::Directive(ty) = tokens.next()? else { unreachable!("a directive stands here") };
-            tokens.expect(b')')?;
-            let Typed { value, .. } = unary(tokens, depth + 1)?;
-            Ok(Typed { value, is_unsigned: ty == b"u64" })
-        }
-        Token::Mark(b'(') => {
-            let inner = choice(tokens, depth + 1)?;
-            tokens.expect(b')')?;
-            Ok(inner)
-        }
-        Token::Mark(b'+') => unary(tokens, depth + 1),
-        Token::Mark(sign @ (b'-' | b'!' | b'~')) => {
-            let Typed { value, is_unsigned } = unary(tokens, depth + 1)?;
-            let value = match (sign, value) {
-                (b'-', Value::Integer(value)) => Value::Integer(value.wrapping_neg()),
-                (b'-', Value::Single(bits)) => Value::Single(bits ^ 1 << 31),
-                (b'-', Value::Double(value)) => Value::Double(-value),
-                (b'!', Value::Integer(value)) => Value::Integer(u64::from(value == 0)),
-                (b'~', Value::Integer(value)) => Value::Integer(!value),
-                _ => return Err(tokens.error("a sign before what has none")),
-            };
-            Ok(Typed { value, is_unsigned: is_unsigned && sign != b'!' })
-        }
-        found => Err(tokens.error(format!("found {found}, expected a constant"))),
-    }
-}
-
+/// What an operator computes, as `ptxas` does where the ISA leaves doubt: `%` knows no signs, neither in its operands nor
+/// in its result; a shift counts modulo 64 and keeps the type of what it shifts.
 fn apply(symbol: &str, left: Typed, right: Typed) -> Option<Typed> {
-    let is_shift = matches!(symbol, "<<" | ">>");
-    let is_unsigned = left.is_unsigned || (!is_shift && right.is_unsigned);
+    let is_unsigned = match symbol {
+        "<<" | ">>" => left.is_unsigned,
+        "%" => true,
+        _ => left.is_unsigned || right.is_unsigned,
+    };
     // Moved by half the range, signed values compare as unsigned ones do.
     let ordered = |value: u64| if is_unsigned { value } else { value ^ 1 << 63 };
     let value = match (left.value, right.value) {
@@ -207,9 +295,8 @@ fn apply(symbol: &str, left: Typed, right: Typed) -> Option<Typed> {
             "-" => a.wrapping_sub(b),
             "*" => a.wrapping_mul(b),
             "/" if is_unsigned => a.checked_div(b)?,
-            "%" if is_unsigned => a.checked_rem(b)?,
+            "%" => a.checked_rem(b)?,
             "/" => (a as i64).checked_div(b as i64)? as u64,
-            "%" => (a as i64).checked_rem(b as i64)? as u64,
             "<<" => a.wrapping_shl(b as u32),
             ">>" if is_unsigned => a.wrapping_shr(b as u32),
             ">>" => (a as i64).wrapping_shr(b as u32) as u64,
@@ -226,13 +313,19 @@ fn apply(symbol: &str, left: Typed, right: Typed) -> Option<Typed> {
             ">=" => u64::from(ordered(a) >= ordered(b)),
             _ => return None,
         }),
-        (Value::Double(a), Value::Double(b)) => Value::Double(match symbol {
-            "+" => a + b,
-            "-" => a - b,
-            "*" => a * b,
-            "/" => a / b,
+        (Value::Double(a), Value::Double(b)) => match symbol {
+            "+" => Value::Double(a + b),
+            "-" => Value::Double(a - b),
+            "*" => Value::Double(a * b),
+            "/" if b != 0.0 => Value::Double(a / b),
+            "==" => Value::Integer(u64::from(a == b)),
+            "!=" => Value::Integer(u64::from(a != b)),
+            "<" => Value::Integer(u64::from(a < b)),
+            "<=" => Value::Integer(u64::from(a <= b)),
+            ">" => Value::Integer(u64::from(a > b)),
+            ">=" => Value::Integer(u64::from(a >= b)),
             _ => return None,
-        }),
+        },
         (Value::Address(address), Value::Integer(by)) if matches!(symbol, "+" | "-") => {
             let by = if symbol == "+" { by as i64 } else { (by as i64).wrapping_neg() };
             Value::Address(Address { addend: address.addend.wrapping_add(by), ..address })

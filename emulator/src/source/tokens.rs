@@ -231,8 +231,8 @@ impl<'t> Tokens<'t> {
             return self.decimal();
         }
         let bits = |digits: &str, radix| {
-            let digits = digits.trim_end_matches('U');
-            u64::from_str_radix(digits, radix).map_err(|_| self.error("malformed number"))
+            let digits = digits.strip_suffix('U').unwrap_or(digits);
+            value_of(digits, radix).ok_or_else(|| self.error("malformed number"))
         };
         let integer = |value: u64| {
             if spelled.ends_with('U') { Token::Unsigned(value) } else { Token::Integer(value) }
@@ -262,4 +262,19 @@ impl<'t> Tokens<'t> {
         let spelled = std::str::from_utf8(&self.text[first..self.at]).unwrap_or_default();
         spelled.parse().map(Token::Double).map_err(|_| self.error("malformed number"))
     }
+}
+
+/// The value of `digits` as `ptxas` has it: past 64 bits the high ones are lost, but a digit that follows a value of 2^63
+/// or more is an error.
+fn value_of(digits: &str, radix: u32) -> Option<u64> {
+    let mut value = None;
+    for digit in digits.chars() {
+        let before = value.unwrap_or(0u64);
+        if before > i64::MAX as u64 {
+            return None;
+        }
+        let raised = before.wrapping_mul(u64::from(radix));
+        value = Some(raised.wrapping_add(u64::from(digit.to_digit(radix)?)));
+    }
+    value
 }

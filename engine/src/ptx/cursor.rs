@@ -195,11 +195,7 @@ impl<'t> Cursor<'t> {
     #[cold]
     #[must_use]
     pub fn unexpected(&self, expected: &'static str) -> Diagnostic {
-        Diagnostic::new(
-            self.pos,
-            1,
-            Problem::Unexpected { found: self.text.get(self.pos).copied(), expected },
-        )
+        Diagnostic::unexpected(self.text, self.pos, expected)
     }
 
     /// The error that the name from `first` up to here has, as `problem` says it.
@@ -208,5 +204,42 @@ impl<'t> Cursor<'t> {
     pub fn wrong_name(&self, first: usize, problem: impl Fn(String) -> Problem) -> Diagnostic {
         let name = &self.text[first..self.pos];
         Diagnostic::new(first, name.len().max(1), problem(shown_name(name)))
+    }
+}
+
+/// The diagnostic, moved to the end of the line before where that is what has to change: a mark is missing, and what
+/// stands instead of it is on a later line. `from` is a place before it that no string or comment reaches over.
+///
+/// ```text
+/// mov.u32 %r1, 5          <- here
+/// mov.u32 %r2, 6;         <- not here, where the reader noticed
+/// ```
+#[cold]
+pub(super) fn at_the_missing_mark(text: &[u8], from: usize, diagnostic: Diagnostic) -> Diagnostic {
+    let is_mark =
+        matches!(diagnostic.problem, Problem::Unexpected { expected, .. } if expected.starts_with('`'));
+    if !is_mark {
+        return diagnostic;
+    }
+    let mut cursor = Cursor::new(text, from);
+    let mut end = from;
+    while cursor.skip_blank().is_ok() && cursor.pos < diagnostic.offset {
+        let byte = cursor.peek();
+        if byte == b'"' {
+            if cursor.skip_string().is_err() {
+                break;
+            }
+        } else if Cursor::starts_name(byte) || Cursor::is_digit(byte) {
+            cursor.name();
+        } else {
+            cursor.pos += 1;
+        }
+        end = cursor.pos;
+    }
+    let is_on_a_later_line = end <= diagnostic.offset && text[end..diagnostic.offset].contains(&b'\n');
+    if end > from && is_on_a_later_line {
+        Diagnostic { offset: end, length: 1, ..diagnostic }
+    } else {
+        diagnostic
     }
 }

@@ -1,7 +1,7 @@
 //! What declarations share: types, families `name<count>`, and the registers behind `.reg`.
 
 use super::cursor::Cursor;
-use crate::diagnostics::{Diagnostic, Problem, shown_name};
+use crate::diagnostics::{Diagnostic, NumberFault, Problem, shown_name};
 use ahash::AHashMap;
 use ptxopt_components::types::{PackedType, PtxType};
 
@@ -30,6 +30,20 @@ impl Cursor<'_> {
         PtxType::parse(name).ok_or_else(|| self.wrong_name(first, Problem::UnknownType))
     }
 
+    /// The type behind `.reg`, `.b32` or `.v4 .b32`.
+    pub(super) fn register_type(&mut self) -> Result<PackedType, Diagnostic> {
+        self.skip_blank()?;
+        let mut lanes = 1;
+        if let [b'.', b'v', digit @ (b'2' | b'4'), behind, ..] = self.text[self.pos..]
+            && !Self::continues_name(behind)
+        {
+            lanes = digit - b'0';
+            self.pos += 3;
+            self.skip_blank()?;
+        }
+        Ok(PackedType::new(self.ptx_type()?, lanes))
+    }
+
     /// The count of `name<count>` behind a name, which stands for `name0`, `name1`, ...
     pub(super) fn family_count(&mut self) -> Result<Option<u32>, Diagnostic> {
         self.skip_blank()?;
@@ -39,7 +53,8 @@ impl Cursor<'_> {
         self.skip_blank()?;
         let at = self.pos;
         let count = u32::try_from(self.integer()?);
-        let count = count.map_err(|_| Diagnostic::new(at, 1, Problem::MalformedNumber))?;
+        let problem = Problem::MalformedNumber(NumberFault::Count);
+        let count = count.map_err(|_| Diagnostic::new(at, self.pos - at, problem))?;
         self.expect(b'>', "`>`")?;
         self.skip_blank()?;
         Ok(Some(count))
@@ -50,14 +65,7 @@ impl Cursor<'_> {
         &mut self,
         mut each: impl FnMut(RegisterDeclarator) -> Result<(), Diagnostic>,
     ) -> Result<(), Diagnostic> {
-        self.skip_blank()?;
-        let mut lanes = 1;
-        if self.peek_at(1) == b'v' && self.peek_at(2).is_ascii_digit() {
-            lanes = self.peek_at(2) - b'0';
-            self.pos += 3;
-            self.skip_blank()?;
-        }
-        let ty = PackedType::new(self.ptx_type()?, lanes);
+        let ty = self.register_type()?;
         loop {
             self.skip_blank()?;
             if !Self::starts_name(self.peek()) {

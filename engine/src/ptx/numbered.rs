@@ -1,10 +1,13 @@
 //! Names that end in a number: `%r12` is register 12 of `%r<20>`.
 
 /// Digits of the largest number that a name can end in.
-const DIGITS_MAX: usize = 9;
+const DIGITS_MAX: usize = 10;
 
-/// One past the largest number that a name can end in.
-pub(super) const NUMBER_END: u32 = 10_u32.pow(DIGITS_MAX as u32);
+/// Digits that no number of 32 bits is too small for.
+const DIGITS_SAFE: usize = 9;
+
+/// One past the largest number that a name can end in: that of the last register of the largest range.
+pub(super) const NUMBER_END: u32 = u32::MAX;
 
 /// Where the digits start in which `name` ends.
 pub(super) fn digits_of(name: &[u8]) -> usize {
@@ -27,7 +30,7 @@ pub(super) fn number_behind(text: &[u8], first: usize, end: usize) -> (usize, Op
     }
     match end - split {
         0 => (split, None),
-        1..=DIGITS_MAX => (split, Some(number)),
+        1..=DIGITS_SAFE => (split, Some(number)),
         _ => (split, number_of(&text[split..end])),
     }
 }
@@ -36,8 +39,11 @@ pub(super) fn number_behind(text: &[u8], first: usize, end: usize) -> (usize, Op
 #[inline]
 pub(super) fn number_of(digits: &[u8]) -> Option<u32> {
     let digits = if let [b'0', _, ..] = digits { without_zeros(digits) } else { digits };
-    let value = |number: u32, &digit: &u8| number * 10 + u32::from(digit - b'0');
-    (1..=DIGITS_MAX).contains(&digits.len()).then(|| digits.iter().fold(0, value))
+    if !(1..=DIGITS_MAX).contains(&digits.len()) {
+        return None;
+    }
+    let value = digits.iter().fold(0u64, |number, &digit| number * 10 + u64::from(digit - b'0'));
+    u32::try_from(value).ok().filter(|&number| number < NUMBER_END)
 }
 
 #[cold]
@@ -61,7 +67,18 @@ mod tests {
 
     #[test]
     fn one_walk_gives_what_splitting_gives() {
-        for name in ["%r", "%r7", "p104", "x012", "007", "", "r999999999", "r1000000000", "r00000000000012"] {
+        for name in [
+            "%r",
+            "%r7",
+            "p104",
+            "x012",
+            "007",
+            "",
+            "r999999999",
+            "r1000000000",
+            "r4294967295",
+            "r00000000000012",
+        ] {
             let digits = digits_of(name.as_bytes());
             let text = format!("12{name}34");
             let expected = (2 + digits, number_of(&name.as_bytes()[digits..]));
@@ -89,10 +106,12 @@ mod tests {
 
     #[test]
     fn long_numbers_are_none_and_cost_no_more() {
-        assert_eq!(number_of(b"999999999"), Some(NUMBER_END - 1));
-        assert_eq!(number_of(b"1000000000"), None);
+        assert_eq!(number_of(b"4294967294"), Some(NUMBER_END - 1));
+        assert_eq!(number_of(b"4294967295"), None);
+        assert_eq!(number_of(b"10000000000"), None);
         assert_eq!(number_of(b""), None);
+        // Ten sevens are more than 32 bits hold.
         let long = "x".to_owned() + &"7".repeat(1000);
-        assert_eq!(splits_of(&long).len(), DIGITS_MAX);
+        assert_eq!(splits_of(&long).len(), DIGITS_SAFE);
     }
 }

@@ -4,10 +4,10 @@
 //! text between them apart far enough to know each name that a body may use.
 
 use super::body::BodyEnds;
-use super::cursor::Cursor;
+use super::cursor::{Cursor, at_the_missing_mark};
 use super::declaration::ModuleRegisters;
 use super::numbered::{digits_of, splits};
-use crate::diagnostics::{Diagnostic, Problem};
+use crate::diagnostics::{Diagnostic, Found, NumberFault, Problem, shown_name};
 use crate::forms::Dialect;
 use ahash::AHashSet;
 use ptxopt_components::ids::Span;
@@ -107,7 +107,7 @@ impl<'t> Module<'t> {
             never_returning: AHashSet::new(),
         };
         let mut scanner = Scanner { cursor: Cursor::new(text, 0), bodies: BodyEnds::new(text), module };
-        scanner.module_level()?;
+        scanner.module_level().map_err(|error| at_the_missing_mark(text, 0, error))?;
         let mut module = scanner.module;
         let stem = |word: &&'t [u8]| {
             let digits = digits_of(word);
@@ -139,10 +139,6 @@ impl<'t> Scanner<'t> {
                 // `@@DWARF` lines of old producers.
                 b'@' if self.cursor.peek_at(1) == b'@' => {
                     self.words_to_line_end();
-                    continue;
-                }
-                b';' => {
-                    self.cursor.pos += 1;
                     continue;
                 }
                 _ if !version_seen => return Err(Diagnostic::new(first, 1, Problem::NoVersion)),
@@ -186,11 +182,14 @@ impl<'t> Scanner<'t> {
     fn number(&mut self) -> Result<u32, Diagnostic> {
         let first = self.cursor.pos;
         self.cursor.skip_digits();
+        if self.cursor.pos == first {
+            return Err(self.cursor.unexpected("a number"));
+        }
         let digits = &self.cursor.text[first..self.cursor.pos];
-        std::str::from_utf8(digits)
-            .ok()
-            .and_then(|digits| digits.parse().ok())
-            .ok_or_else(|| Diagnostic::new(first, digits.len().max(1), Problem::MalformedNumber))
+        std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()).ok_or_else(|| {
+            let problem = Problem::MalformedNumber(NumberFault::Count);
+            Diagnostic::new(first, digits.len(), problem)
+        })
     }
 
     fn version(&mut self) -> Result<(), Diagnostic> {
@@ -454,7 +453,8 @@ fn blame(error: Diagnostic, first: usize, directive: &[u8]) -> Diagnostic {
     if DECLARATIONS.contains(&directive) {
         return error;
     }
-    let problem = Problem::Unexpected { found: directive.first().copied(), expected: "a directive of PTX" };
+    let found = Found::Token(format!(".{}", shown_name(directive)));
+    let problem = Problem::Unexpected { found, expected: "a directive of PTX" };
     Diagnostic::new(first, directive.len() + 1, problem)
 }
 
@@ -525,9 +525,11 @@ mod tests {
         assert_eq!(problem(".entry k() { /* "), Problem::UnterminatedComment);
         assert_eq!(problem(".entry k() { .pragma \"x"), Problem::UnterminatedString);
         assert_eq!(problem(".global .u32 g = { 1"), Problem::UnclosedBrace);
-        assert!(matches!(problem(".global .u32 g"), Problem::Unexpected { found: None, .. }));
-        assert!(matches!(problem(".entry k("), Problem::Unexpected { found: None, .. }));
-        assert!(matches!(problem("stray"), Problem::Unexpected { found: Some(b's'), .. }));
+        assert!(matches!(problem(".global .u32 g"), Problem::Unexpected { found: Found::End, .. }));
+        assert!(matches!(problem(".entry k("), Problem::Unexpected { found: Found::End, .. }));
+        assert!(
+            matches!(problem("stray"), Problem::Unexpected { found: Found::Token(token), .. } if token == "stray")
+        );
         assert_eq!(Module::scan(b"\x7fELF").err().unwrap().problem, Problem::NoVersion);
         assert_eq!(Module::scan(b"").err().unwrap().problem, Problem::NoVersion);
     }

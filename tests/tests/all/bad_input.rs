@@ -3,7 +3,7 @@
 //! Texts are given to the facade. What files become is tested in `bad_batch.rs`, with the command.
 
 use ptxopt::{Options, Output};
-use ptxopt_engine::diagnostics::{Diagnostic, Problem};
+use ptxopt_engine::diagnostics::{Diagnostic, ExpressionFault, Found, NumberFault, Problem};
 use ptxopt_tests::modules::{expect_none, in_parallel, tests_folder};
 use std::fs;
 use std::sync::{Mutex, MutexGuard};
@@ -48,12 +48,12 @@ fn refused(marked: &str, problem: &Problem) {
     assert_place(text.as_bytes(), diagnostic);
 }
 
-fn unexpected(found: u8, expected: &'static str) -> Problem {
-    Problem::Unexpected { found: Some(found), expected }
+fn unexpected(found: &str, expected: &'static str) -> Problem {
+    Problem::Unexpected { found: Found::Token(found.to_owned()), expected }
 }
 
 fn text_ends(expected: &'static str) -> Problem {
-    Problem::Unexpected { found: None, expected }
+    Problem::Unexpected { found: Found::End, expected }
 }
 
 /// Checks that a diagnostic, shown to a user, names line and column, and has a caret under the right byte.
@@ -76,23 +76,26 @@ mod each_problem {
 
     #[test]
     fn unexpected_byte() {
-        refused(&kernel("\tmov.u32 p \u{a6}= 5;"), &unexpected(b'=', "`,` or `;`"));
-        refused(&kernel("\t\u{a6}= 5;"), &unexpected(b'=', "a statement"));
-        refused(&kernel("\t@\u{a6}5 ret;"), &unexpected(b'5', "a predicate register"));
-        refused(&kernel("\tbra \u{a6}5;"), &unexpected(b'5', "a label"));
-        refused(&kernel("\tld.param.u64 p, [p\u{a6};"), &unexpected(b';', "`]`"));
-        refused(&kernel("\tcall (p, p\u{a6};"), &unexpected(b';', "`)`"));
-        refused(&kernel("\tmov.b64 p, {p, p\u{a6}]};"), &unexpected(b']', "`}`"));
-        refused(&kernel("\tmov.b64 {p, p} \u{a6}{p, p};"), &unexpected(b'{', "`,` or `;`"));
-        refused(&kernel("\tmov.u32 p, \u{a6};"), &unexpected(b';', "an operand"));
-        refused(&kernel("\t\u{a6}.branchtargets a;"), &unexpected(b'.', "a label before the table"));
-        refused(&kernel("\t.reg .b32 \u{a6}5;"), &unexpected(b'5', "a register name"));
-        refused(&kernel("\t.reg .b32 %r<5\u{a6};"), &unexpected(b';', "`>`"));
-        refused(&kernel("\t.local .b32 \u{a6};"), &unexpected(b';', "a variable's name"));
-        refused(&format!("{HEAD}\u{a6}stray"), &unexpected(b's', "a directive"));
-        refused(&format!("{HEAD}.entry k(.param .u64 p\u{a6}; {{ ret; }}"), &unexpected(b';', "`)`"));
-        refused(".version 8\u{a6};", &unexpected(b';', "`.` and a minor version"));
-        refused(".version 8.0 .target sm_90, \u{a6}, debug", &unexpected(b',', "a target such as `sm_90`"));
+        refused(&kernel("\tmov.u32 p \u{a6}= 5;"), &unexpected("=", "`,` or `;`"));
+        refused(&kernel("\t\u{a6}= 5;"), &unexpected("=", "a statement"));
+        refused(&kernel("\t@\u{a6}5 ret;"), &unexpected("5", "a predicate register"));
+        refused(&kernel("\tbra \u{a6}5;"), &unexpected("5", "a label"));
+        refused(&kernel("\tld.param.u64 p, [p\u{a6};"), &unexpected(";", "`]`"));
+        refused(&kernel("\tcall (p, p\u{a6};"), &unexpected(";", "`)`"));
+        refused(&kernel("\tmov.b64 p, {p, p\u{a6}]};"), &unexpected("]", "`}`"));
+        refused(&kernel("\tmov.b64 {p, p} \u{a6}{p, p};"), &unexpected("{", "`,` or `;`"));
+        refused(&kernel("\tmov.u32 p, \u{a6};"), &unexpected(";", "an operand"));
+        refused(
+            &kernel("\t\u{a6}.branchtargets a;"),
+            &unexpected(".branchtargets", "a label before the table"),
+        );
+        refused(&kernel("\t.reg .b32 \u{a6}5;"), &unexpected("5", "a register name"));
+        refused(&kernel("\t.reg .b32 %r<5\u{a6};"), &unexpected(";", "`>`"));
+        refused(&kernel("\t.local .b32 \u{a6};"), &unexpected(";", "a variable's name"));
+        refused(&format!("{HEAD}\u{a6}stray"), &unexpected("stray", "a directive"));
+        refused(&format!("{HEAD}.entry k(.param .u64 p\u{a6}; {{ ret; }}"), &unexpected(";", "`)`"));
+        refused(".version 8\u{a6};", &unexpected(";", "`.` and a minor version"));
+        refused(".version 8.0 .target sm_90, \u{a6}, debug", &unexpected(",", "a target such as `sm_90`"));
     }
 
     #[test]
@@ -178,22 +181,65 @@ mod each_problem {
 
     #[test]
     fn malformed_number() {
-        for number in
-            ["0xGG", "0x", "0b2", "09", "99999999999999999999", "0x1FFFFFFFFFFFFFFFF", "0f123", "0d1", "12ab"]
-        {
-            refused(
-                &kernel(&format!("\t.reg .u64 x; mov.u64 x, \u{a6}{number};")),
-                &Problem::MalformedNumber,
-            );
+        let digit = |found, radix| NumberFault::Digit { found, radix };
+        for (number, fault) in [
+            ("0xGG", digit('G', 16)),
+            ("0x", NumberFault::NoDigits),
+            ("0b2", digit('2', 2)),
+            ("09", digit('9', 8)),
+            ("12ab", digit('a', 10)),
+            ("5u", digit('u', 10)),
+            ("99999999999999999999", NumberFault::Overflow),
+            ("0xFFFFFFFFFFFFFFFFF", NumberFault::Overflow),
+            ("0f123", NumberFault::BitCount(8)),
+            ("0d1", NumberFault::BitCount(16)),
+            ("1.5e", NumberFault::Exponent),
+            ("1e400", NumberFault::RealOverflow),
+        ] {
+            let text = kernel(&format!("\t.reg .u64 x; mov.u64 x, \u{a6}{number};"));
+            refused(&text, &Problem::MalformedNumber(fault));
         }
-        refused(&kernel("\t.reg .b32 %r<\u{a6}99999999999>;"), &Problem::MalformedNumber);
-        refused(".version \u{a6}99999999999.0\n", &Problem::MalformedNumber);
+        let count = Problem::MalformedNumber(NumberFault::Count);
+        refused(&kernel("\t.reg .b32 %r<\u{a6}99999999999>;"), &count);
+        refused(".version \u{a6}99999999999.0\n", &count);
+        let real = Problem::MalformedNumber(NumberFault::NotAnInteger);
+        refused(&kernel("\t.reg .b32 %r<\u{a6}1.5>;"), &real);
+        // What is wrong is said.
+        assert_eq!(
+            Problem::MalformedNumber(digit('9', 8)).to_string(),
+            "malformed number: `9` is no octal digit"
+        );
     }
 
     #[test]
     fn malformed_expression() {
-        refused(&kernel("\t.reg .u64 x; mov.u64 x, 1 / 0\u{a6};"), &Problem::MalformedExpression);
-        refused(&kernel("\t.reg .u64 x; mov.u64 x, 1.5 % 0.5\u{a6};"), &Problem::MalformedExpression);
+        for (expression, fault) in [
+            ("1 / 0", ExpressionFault::DivisionByZero),
+            ("1.5 % 0.5", ExpressionFault::Real),
+            ("(-9223372036854775807 - 1) / -1", ExpressionFault::Overflow),
+            ("1 + (.u32)1", ExpressionFault::Cast),
+        ] {
+            let place = expression.find("(.u32").map_or(0, |place| place + 1);
+            let (before, behind) = expression.split_at(place);
+            let text = kernel(&format!("\t.reg .u64 x; mov.u64 x, {before}\u{a6}{behind};"));
+            refused(&text, &Problem::MalformedExpression(fault));
+        }
+    }
+
+    /// A mark that is missing is missed where the line ends, not where the next one starts.
+    #[test]
+    fn a_missing_mark_is_missed_at_the_end_of_its_line() {
+        let mark = "`,` or `;`";
+        let next = "\n\t// a comment; with marks\n\n\tmov.u32 x, 2;";
+        refused(
+            &kernel(&format!("\t.reg .u32 x; mov.u32 x, 1\u{a6} // why{next}")),
+            &unexpected("mov.u32", mark),
+        );
+        refused(&kernel(&format!("\t.reg .u32 x\u{a6}{next}")), &unexpected("mov.u32", mark));
+        refused(&kernel(&format!("\tld.param.u64 p, [p\u{a6}{next}")), &unexpected("mov.u32", mark));
+        // What is missing is not a mark, or something stands in its place.
+        refused(&kernel("\tmov.u32 p,\n\t\u{a6}= 2;"), &unexpected("=", "an operand"));
+        refused(&kernel("\tmov.u32 p p\n\t, 2;").replace("p p", "p \u{a6}p"), &unexpected("p", mark));
     }
 
     /// 2^24 registers are too many when they are used; a test of its own below uses them.
@@ -232,8 +278,8 @@ mod each_problem {
     #[test]
     fn none_is_forgotten() {
         let _test_of = |problem: &Problem| match problem {
-            Problem::Unexpected { found: Some(_), .. } => unexpected_byte(),
-            Problem::Unexpected { found: None, .. } => unexpected_end(),
+            Problem::Unexpected { found: Found::Token(_) | Found::Byte(_), .. } => unexpected_byte(),
+            Problem::Unexpected { found: Found::End, .. } => unexpected_end(),
             Problem::UnterminatedString => unterminated_string(),
             Problem::UnterminatedComment => unterminated_comment(),
             Problem::UnclosedBrace => unclosed_brace(),
@@ -242,8 +288,8 @@ mod each_problem {
             Problem::UndefinedLabel(_) => undefined_label(),
             Problem::DuplicateName(_) => duplicate_name(),
             Problem::UnknownType(_) => unknown_type(),
-            Problem::MalformedNumber => malformed_number(),
-            Problem::MalformedExpression => malformed_expression(),
+            Problem::MalformedNumber(_) => malformed_number(),
+            Problem::MalformedExpression(_) => malformed_expression(),
             Problem::TooMany(_) => too_many(),
             Problem::TooLong(..) => too_long(),
             Problem::ModuleTooLarge => module_too_large(),
@@ -259,11 +305,11 @@ fn a_diagnostic_shows_place_line_and_caret() {
     let place = "k.ptx:7:19";
     assert_eq!(
         diagnostics.summary("k.ptx", text.as_bytes()),
-        format!("{place}: found `%`, expected `,` or `;`")
+        format!("{place}: found `%r3`, expected `,` or `;`")
     );
     let rendered = diagnostics.render("k.ptx", text.as_bytes(), false);
     let lines: Vec<&str> = rendered.lines().collect();
-    assert!(lines[0].contains("found `%`, expected `,` or `;`") && rendered.contains(place), "{rendered}");
+    assert!(lines[0].contains("found `%r3`, expected `,` or `;`") && rendered.contains(place), "{rendered}");
     let excerpt =
         lines.iter().position(|line| line.contains("add.s32 %r1, %r2 %r3;")).expect("the line is shown");
     assert_eq!(lines[excerpt].find("%r3"), lines[excerpt + 1].find('^'), "{rendered}");
@@ -400,7 +446,8 @@ fn comments_and_strings_need_not_be_text() {
     let mut text = kernel("ret; ").into_bytes();
     text.insert(place, 0xff);
     let diagnostic = optimize(&text).unwrap_err();
-    assert_eq!((diagnostic.offset, &diagnostic.problem), (place, &unexpected(0xff, "a statement")));
+    let byte = Problem::Unexpected { found: Found::Byte(0xff), expected: "a statement" };
+    assert_eq!((diagnostic.offset, &diagnostic.problem), (place, &byte));
     assert_place(&text, diagnostic);
 }
 
@@ -432,16 +479,17 @@ mod deep {
         assert_eq!(optimize(text.as_bytes()).unwrap_err().problem, Problem::UndefinedLabel("OUT".to_owned()));
     }
 
-    /// Each level is a frame of the stack, so there is a limit, which is an error and no overflow.
+    /// Waiting operators are counted, so there is a limit, which is an error.
     #[test]
     fn parentheses() {
         let nested = |depth: usize| {
             let number = format!("{}1{}", "(".repeat(depth), ")".repeat(depth));
             optimize(kernel(&format!("\t.reg .u32 x; mov.u32 x, {number};")).as_bytes())
         };
-        assert!(nested(100).is_ok());
-        for depth in [10_000, 1_000_000] {
-            assert_eq!(nested(depth).unwrap_err().problem, Problem::MalformedExpression);
+        assert!(nested(9_000).is_ok());
+        for depth in [20_000, 1_000_000] {
+            let too_deep = Problem::MalformedExpression(ExpressionFault::TooDeep);
+            assert_eq!(nested(depth).unwrap_err().problem, too_deep);
         }
         for operator in ["-", "~", "!", "1?", "1?1:", "(.u64)", "-(~"] {
             let text = kernel(&format!("\t.reg .u32 x; mov.u32 x, {}1;", operator.repeat(100_000)));
@@ -523,7 +571,8 @@ mod huge {
         let before = format!("{HEAD}.entry k() {{ .reg .u32 x; mov.u32 x, ");
         let text = line_of(&before, b'1', GIB, "; ret; }\n");
         let diagnostic = optimize(&text).unwrap_err();
-        assert_eq!((diagnostic.offset, &diagnostic.problem), (before.len(), &Problem::MalformedNumber));
+        let overflow = Problem::MalformedNumber(NumberFault::Overflow);
+        assert_eq!((diagnostic.offset, &diagnostic.problem), (before.len(), &overflow));
         assert_short(&text, diagnostic, before.len() - HEAD.len() + 1);
     }
 
@@ -560,7 +609,7 @@ mod huge {
         const IN_ONE_STATEMENT: usize = 1 << 10;
         let _alone = alone();
         let mut text = kernel("").trim_end().trim_end_matches('}').as_bytes().to_vec();
-        text.extend_from_slice(b".reg .b32 %r<20000000>;");
+        text.extend_from_slice(b".reg .b32 %r<20000000>");
         let mut last = 0;
         for number in 0..=COUNT {
             let starts_statement = number % IN_ONE_STATEMENT == 0;

@@ -47,6 +47,11 @@ const STATEMENTS: &[&str] = &[
     "tex.2d.v4.f32.f32 {_, _, _, %f2}|%p1, [texture, {%f3, %f4}];",
     "tex.2d.v4.f32.f32 {_, _, _, _}|%p1, [texture, {%f3, %f4}];",
     "tex.2d.v4.f32.f32 {%f1, _, _, _}|_, [texture, {%f3, %f4}];",
+    "tex.2d.v2.f16x2.f32 {%r1, %r2}, [texture, {%f3, %f4}];",
+    "tex.2d.v2.f16x2.f32 {%r1, _}, [texture, {%f3, %f4}];",
+    "tex.level.2d.v2.f16x2.f32 {_, %r1}, [texture, {%f3, %f4}], %f5;",
+    "tex.grad.2d.v2.f16x2.f32 {_, %r1}, [texture, {%f3, %f4}], {%f5, %f5}, {%f5, %f5};",
+    "tex.2d.v4.f16.f32 {%h1, _, %h2, _}, [texture, {%f3, %f4}];",
     "tld4.r.2d.v4.f32.f32 {%f1, _, _, %f2}, [texture, {%f3, %f4}];",
     "suld.b.2d.v2.b32.trap {%r1, _}, [surface, {%r5, %r6}];",
     "multimem.ld_reduce.global.add.v4.f32 {%f1, _, _, %f2}, [%rd1];",
@@ -56,7 +61,7 @@ fn module(statement: &str) -> String {
     format!(
         ".version 8.6\n.target sm_90a\n.address_size 64\n.global .align 16 .b8 g[256];\n.global .texref texture;\n\
          .global .surfref surface;\n.visible .entry k(.param .u64 p)\n{{\n.reg .b32 %r<9>; .reg .b64 %rd<3>; \
-         .reg .f32 %f<9>; .reg .pred %p<5>;\nld.param.u64 %rd1, [p];\n{statement}\nret;\n}}\n"
+         .reg .f32 %f<9>; .reg .b16 %h<3>; .reg .pred %p<5>;\nld.param.u64 %rd1, [p];\n{statement}\nret;\n}}\n"
     )
 }
 

@@ -20,6 +20,8 @@ pub(super) const ROWS: &[Row] = &[
     row("wmma.load.c", "=x/ve @ .b32/i?", LOAD),
     row("wmma.store.d", "@ .x/v .b32/i?", STORE),
     row("wmma.mma", "=x/ve .x/v .x/v .x/v", WARP),
+    // Takes no sinks.
+    row("wmma.mma*.tf32", "=x/v .x/v .x/v .x/v", WARP),
     row("mma", "=x/ve .x/v .x/v .x/v", WARP),
     // Scales of the two factors: the scale data, then the byte and the thread that hold it.
     row("mma*.block_scale", "=x/ve .x/v .x/v .x/v .b32 .x/v .b32 .x/v", WARP),

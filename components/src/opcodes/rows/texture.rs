@@ -15,6 +15,11 @@ pub(super) const ROWS: &[Row] = &[
     row("tex.base", "=t/ve|=pred @ .x/iv? .x/i?", FETCH),
     row("tex.level", "=t/ve|=pred @ .x/i .x/iv? .x/i?", FETCH),
     row("tex.grad", "=t/ve|=pred @ .x/v .x/v .x/iv? .x/i?", FETCH),
+    // Pairs of halves take no sinks.
+    row("tex*.f16x2", "=t/v|=pred @ .x/iv? .x/i?", FETCH),
+    row("tex.base*.f16x2", "=t/v|=pred @ .x/iv? .x/i?", FETCH),
+    row("tex.level*.f16x2", "=t/v|=pred @ .x/i .x/iv? .x/i?", FETCH),
+    row("tex.grad*.f16x2", "=t/v|=pred @ .x/v .x/v .x/iv? .x/i?", FETCH),
     row("tld4", "=t/ve|=pred @ .x/iv? .x/i?", FETCH),
     // Attributes of a texture or surface do not change while the kernel runs: no memory is read.
     row("txq", "=b32 @", Effects::TEXTURE),

@@ -7,6 +7,7 @@ mod calls;
 mod checks;
 mod divergence;
 mod memory;
+mod operands;
 mod stops;
 mod uninterpreted;
 mod warp;

@@ -1,13 +1,20 @@
-//! Numbers and constant expressions (PTX ISA 9.0, section 4.5).
+//! Numbers and constant expressions (PTX ISA 9.0, section 4.5), as `ptxas` computes them.
 //!
-//! Integers are 64-bit, signed unless they carry a `U` or do not fit; floats are doubles or bit patterns.
+//! Integers are 64-bit, signed unless they carry a `U`, are cast, or do not fit; floats are doubles or bit patterns.
+//! Where the ISA leaves doubt, the values that `ptxas` puts into its output decide: `%` and `~` are unsigned whatever
+//! their operands are, a shift counts modulo 64, and `?:` has the type of the value that it chooses.
+//!
+//! Operators that wait for an operand lie on a stack of their own, so that no nesting overflows that of the thread.
+
+mod number;
+mod operators;
 
 use super::cursor::Cursor;
-use crate::diagnostics::{Diagnostic, Problem};
+use crate::diagnostics::{Diagnostic, ExpressionFault, NumberFault, Problem};
+use operators::{Unary, apply, binary_operator, is_true, negated, unary_operator};
 
-/// Nesting of parentheses and unary operators in a constant expression. Each level is a stack frame; producers nest
-/// a handful.
-const EXPRESSION_DEPTH_MAX: u32 = 256;
+/// Operators and parentheses of one expression that wait for an operand. `ptxas` holds 10,000 symbols.
+const PENDING_MAX: usize = 10_000;
 
 /// A constant.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,6 +30,10 @@ impl Constant {
         if unsigned { Self::Unsigned(bits) } else { Self::Signed(bits as i64) }
     }
 
+    fn truth(value: bool) -> Self {
+        Self::Signed(i64::from(value))
+    }
+
     /// The integer's bits and whether it is unsigned; none for floats.
     pub(super) fn integer(self) -> Option<(u64, bool)> {
         match self {
@@ -31,14 +42,35 @@ impl Constant {
             Self::F32(_) | Self::F64(_) => None,
         }
     }
-
-    fn is_true(self) -> Option<bool> {
-        self.integer().map(|(bits, _)| bits != 0)
-    }
 }
 
 /// The one constant that has a name: the threads of a warp, 32.
 pub(super) const WARP_SIZE: &[u8] = b"WARP_SZ";
+
+/// What waits for the operand behind it.
+#[derive(Clone, Copy)]
+enum Pending {
+    Unary(Unary),
+    Binary {
+        symbol: &'static str,
+        strength: u8,
+        left: Constant,
+    },
+    Parenthesis,
+    /// `condition ?`
+    Condition(bool),
+    /// `condition ? then :`
+    Choice {
+        condition: bool,
+        then: Constant,
+    },
+}
+
+/// Operators that wait, and the byte where the expression starts.
+struct Expression {
+    pending: Vec<Pending>,
+    first: usize,
+}
 
 impl Cursor<'_> {
     /// Whether the word here is [`WARP_SIZE`].
@@ -63,10 +95,9 @@ impl Cursor<'_> {
     }
 
     fn as_integer(&self, first: usize, constant: Constant) -> Result<i64, Diagnostic> {
-        match constant.integer() {
-            Some((bits, _)) => Ok(bits as i64),
-            None => Err(Diagnostic::new(first, self.pos - first, Problem::MalformedNumber)),
-        }
+        let problem = Problem::MalformedNumber(NumberFault::NotAnInteger);
+        let bits = constant.integer().map(|(bits, _)| bits as i64);
+        bits.ok_or_else(|| Diagnostic::new(first, self.pos - first, problem))
     }
 
     /// The constant that starts here. A plain number takes the short way.
@@ -79,257 +110,144 @@ impl Cursor<'_> {
         if Cursor::is_digit(self.peek()) || self.peek() == b'.' {
             let number = self.number()?;
             self.skip_blank()?;
-            if matches!(self.peek(), b',' | b';' | b']' | b'}' | b')' | b'|') {
+            if matches!(self.peek(), b',' | b';' | b']' | b'}' | b')') {
                 return Ok(if is_negative { negated(number) } else { number });
             }
         }
         *self = start;
-        self.conditional(0)
+        self.expression()
     }
 
-    fn malformed(&self) -> Diagnostic {
-        Diagnostic::new(self.pos, 1, Problem::MalformedExpression)
-    }
-
-    /// `a ? b : c`, and everything that binds tighter.
-    fn conditional(&mut self, depth: u32) -> Result<Constant, Diagnostic> {
-        if depth > EXPRESSION_DEPTH_MAX {
-            return Err(self.malformed());
-        }
-        let condition = self.binary(0, depth)?;
-        self.skip_blank()?;
-        if !self.eat(b'?') {
-            return Ok(condition);
-        }
-        let then = self.conditional(depth + 1)?;
-        self.expect(b':', "`:`")?;
-        let otherwise = self.conditional(depth + 1)?;
-        let chosen = condition.is_true().ok_or_else(|| self.malformed())?;
-        Ok(if chosen { then } else { otherwise })
-    }
-
-    /// Binary operators of at least `level`, by precedence climbing.
-    fn binary(&mut self, level: u8, depth: u32) -> Result<Constant, Diagnostic> {
-        let mut left = self.unary(depth)?;
+    #[cold]
+    fn expression(&mut self) -> Result<Constant, Diagnostic> {
+        let mut expression = Expression { pending: Vec::new(), first: self.pos };
         loop {
             self.skip_blank()?;
-            let Some((symbol, precedence)) = operator(self.peek(), self.peek_at(1)) else {
-                return Ok(left);
-            };
-            if precedence < level {
-                return Ok(left);
+            if let Some(opening) = self.opening()? {
+                expression.push(opening, self)?;
+                continue;
             }
-            self.pos += symbol.len();
-            self.skip_blank()?;
-            let right = self.binary(precedence + 1, depth)?;
-            left = apply(symbol, left, right).ok_or_else(|| self.malformed())?;
+            let operand = self.operand_of_expression()?;
+            if let Some(value) = self.behind_operand(&mut expression, operand)? {
+                return Ok(value);
+            }
         }
     }
 
-    fn unary(&mut self, depth: u32) -> Result<Constant, Diagnostic> {
-        if depth > EXPRESSION_DEPTH_MAX {
-            return Err(self.malformed());
+    /// A sign, a cast or a parenthesis before an operand.
+    fn opening(&mut self) -> Result<Option<Pending>, Diagnostic> {
+        if let Some(unary) = unary_operator(self.peek()) {
+            self.pos += 1;
+            return Ok(Some(Pending::Unary(unary)));
         }
-        self.skip_blank()?;
-        match self.peek() {
-            b'(' => self.parenthesis(depth),
-            b'-' => {
-                self.pos += 1;
-                Ok(negated(self.unary(depth + 1)?))
-            }
-            b'+' => {
-                self.pos += 1;
-                self.unary(depth + 1)
-            }
-            b'~' => {
-                self.pos += 1;
-                let (bits, unsigned) = self.unary(depth + 1)?.integer().ok_or_else(|| self.malformed())?;
-                Ok(Constant::from_bits(!bits, unsigned))
-            }
-            b'!' => {
-                self.pos += 1;
-                let truth = self.unary(depth + 1)?.is_true().ok_or_else(|| self.malformed())?;
-                Ok(Constant::Signed(i64::from(!truth)))
-            }
-            b'W' if self.is_at_warp_size() => {
-                self.pos += WARP_SIZE.len();
-                Ok(Constant::Signed(32))
-            }
-            _ => self.number(),
+        if self.peek() != b'(' {
+            return Ok(None);
         }
-    }
-
-    /// `(expression)`, or a cast `(.s64) expression`.
-    fn parenthesis(&mut self, depth: u32) -> Result<Constant, Diagnostic> {
         self.pos += 1;
         self.skip_blank()?;
-        if self.peek() == b'.' && self.peek_at(2) == b'6' {
-            let unsigned = self.peek_at(1) == b'u';
-            self.pos += 1;
-            self.name();
-            self.expect(b')', "`)`")?;
-            let (bits, _) = self.unary(depth + 1)?.integer().ok_or_else(|| self.malformed())?;
-            return Ok(Constant::from_bits(bits, unsigned));
+        if self.peek() != b'.' || !Cursor::starts_name(self.peek_at(1)) {
+            return Ok(Some(Pending::Parenthesis));
         }
-        let inner = self.conditional(depth + 1)?;
-        self.expect(b')', "`)`")?;
-        Ok(inner)
-    }
-
-    /// A number in one of its spellings.
-    fn number(&mut self) -> Result<Constant, Diagnostic> {
-        let first = self.pos;
-        if !Cursor::is_digit(self.peek()) && self.peek() != b'.' {
-            return Err(self.unexpected("an operand"));
-        }
-        let parsed = match (self.peek(), self.peek_at(1) | 0x20) {
-            (b'0', b'x') => self.integer_of_radix(2, 16),
-            (b'0', b'b') => self.integer_of_radix(2, 2),
-            (b'0', b'f') => self.float_bits(8).map(|bits| Constant::F32(bits as u32)),
-            (b'0', b'd') => self.float_bits(16).map(|bits| Constant::F64(f64::from_bits(bits))),
-            _ => self.decimal_or_octal(),
-        };
-        parsed.ok_or_else(|| {
-            self.name();
-            Diagnostic::new(first, (self.pos - first).max(1), Problem::MalformedNumber)
-        })
-    }
-
-    fn number_word(&mut self) -> &[u8] {
+        self.pos += 1;
         let first = self.name();
-        &self.text[first..self.pos]
-    }
-
-    fn float_bits(&mut self, digits: usize) -> Option<u64> {
-        self.pos += 2;
-        let word = self.number_word();
-        if word.len() != digits { None } else { parse_digits(word, 16) }
-    }
-
-    fn integer_of_radix(&mut self, prefix: usize, radix: u32) -> Option<Constant> {
-        self.pos += prefix;
-        let word = self.number_word();
-        let (digits, has_suffix) = match word.strip_suffix(b"U") {
-            Some(digits) => (digits, true),
-            None => (word, false),
-        };
-        let value = parse_digits(digits, radix)?;
-        Some(Constant::from_bits(value, has_suffix || value > i64::MAX as u64))
-    }
-
-    fn decimal_or_octal(&mut self) -> Option<Constant> {
-        let first = self.pos;
-        self.skip_digits();
-        let is_float = matches!(self.peek(), b'.' | b'e' | b'E');
-        if is_float {
-            return self.decimal_float(first);
-        }
-        let digits = self.text[first..self.pos].len();
-        self.pos = first;
-        let is_octal = digits > 1 && self.peek() == b'0';
-        if is_octal { self.integer_of_radix(1, 8) } else { self.integer_of_radix(0, 10) }
-    }
-
-    fn decimal_float(&mut self, first: usize) -> Option<Constant> {
-        if self.eat(b'.') {
-            self.skip_digits();
-        }
-        if self.peek() | 0x20 == b'e' {
-            self.pos += 1;
-            if matches!(self.peek(), b'+' | b'-') {
-                self.pos += 1;
+        let cast = match &self.text[first..self.pos] {
+            b"u64" => Unary::Cast { unsigned: true },
+            b"s64" => Unary::Cast { unsigned: false },
+            _ => {
+                let problem = Problem::MalformedExpression(ExpressionFault::Cast);
+                return Err(Diagnostic::new(first - 1, self.pos - first + 1, problem));
             }
-            self.skip_digits();
+        };
+        self.expect(b')', "`)`")?;
+        Ok(Some(Pending::Unary(cast)))
+    }
+
+    fn operand_of_expression(&mut self) -> Result<Constant, Diagnostic> {
+        if self.peek() == b'W' && self.is_at_warp_size() {
+            self.pos += WARP_SIZE.len();
+            return Ok(Constant::Signed(32));
         }
-        let text = std::str::from_utf8(&self.text[first..self.pos]).ok()?;
-        text.parse().ok().map(Constant::F64)
+        self.number()
+    }
+
+    /// What stands behind an operand: closing parentheses, then an operator that waits for the next operand, or the end
+    /// and the expression's value.
+    fn behind_operand(
+        &mut self,
+        expression: &mut Expression,
+        mut value: Constant,
+    ) -> Result<Option<Constant>, Diagnostic> {
+        loop {
+            self.skip_blank()?;
+            let byte = self.peek();
+            if let Some((symbol, strength)) = binary_operator(byte, self.peek_at(1))
+                && !(byte == b'%' && Self::continues_name(self.peek_at(1)))
+            {
+                value = expression.reduce(value, strength, self)?;
+                self.pos += symbol.len();
+                expression.push(Pending::Binary { symbol, strength, left: value }, self)?;
+                return Ok(None);
+            }
+            if byte == b'?' {
+                value = expression.reduce(value, 0, self)?;
+                let condition =
+                    is_true(value).ok_or_else(|| expression.fault(ExpressionFault::Real, self))?;
+                self.pos += 1;
+                expression.push(Pending::Condition(condition), self)?;
+                return Ok(None);
+            }
+            value = expression.reduce(value, 0, self)?;
+            match (byte, expression.pending.last().copied()) {
+                (b')', Some(Pending::Parenthesis)) => {
+                    self.pos += 1;
+                    expression.pending.pop();
+                }
+                (b':', Some(Pending::Condition(condition))) => {
+                    self.pos += 1;
+                    expression.pending.pop();
+                    expression.push(Pending::Choice { condition, then: value }, self)?;
+                    return Ok(None);
+                }
+                (_, Some(Pending::Choice { condition, then })) => {
+                    expression.pending.pop();
+                    value = if condition { then } else { value };
+                }
+                (_, Some(Pending::Parenthesis)) => return Err(self.unexpected("`)`")),
+                (_, Some(_)) => return Err(self.unexpected("`:`")),
+                (_, None) => return Ok(Some(value)),
+            }
+        }
     }
 }
 
-/// The value of `digits`; none when there are none, one is no digit of the radix, or they exceed 64 bits.
-fn parse_digits(digits: &[u8], radix: u32) -> Option<u64> {
-    if digits.is_empty() {
-        return None;
+impl Expression {
+    fn push(&mut self, pending: Pending, at: &Cursor<'_>) -> Result<(), Diagnostic> {
+        if self.pending.len() >= PENDING_MAX {
+            return Err(self.fault(ExpressionFault::TooDeep, at));
+        }
+        self.pending.push(pending);
+        Ok(())
     }
-    digits.iter().try_fold(0u64, |value, &byte| {
-        let digit = char::from(byte).to_digit(radix)?;
-        value.checked_mul(u64::from(radix))?.checked_add(u64::from(digit))
-    })
-}
 
-fn negated(constant: Constant) -> Constant {
-    match constant {
-        Constant::Signed(value) => Constant::Signed(value.wrapping_neg()),
-        Constant::Unsigned(value) => Constant::Unsigned(value.wrapping_neg()),
-        Constant::F32(bits) => Constant::F32(bits ^ 1 << 31),
-        Constant::F64(value) => Constant::F64(-value),
+    /// Applies what waits for `value` and binds at least as tightly as an operator of this strength.
+    fn reduce(&mut self, mut value: Constant, strength: u8, at: &Cursor<'_>) -> Result<Constant, Diagnostic> {
+        while let Some(&pending) = self.pending.last() {
+            let applied = match pending {
+                Pending::Unary(unary) => operators::apply_unary(unary, value),
+                Pending::Binary { symbol, strength: own, left } if own >= strength => {
+                    apply(symbol, left, value)
+                }
+                _ => break,
+            };
+            value = applied.map_err(|fault| self.fault(fault, at))?;
+            self.pending.pop();
+        }
+        Ok(value)
     }
-}
 
-/// The binary operator that starts with these two bytes, and how tightly it binds.
-fn operator(first: u8, second: u8) -> Option<(&'static str, u8)> {
-    Some(match (first, second) {
-        (b'|', b'|') => ("||", 0),
-        (b'&', b'&') => ("&&", 1),
-        (b'=', b'=') => ("==", 5),
-        (b'!', b'=') => ("!=", 5),
-        (b'<', b'<') => ("<<", 7),
-        (b'>', b'>') => (">>", 7),
-        (b'<', b'=') => ("<=", 6),
-        (b'>', b'=') => (">=", 6),
-        (b'|', _) => ("|", 2),
-        (b'^', _) => ("^", 3),
-        (b'&', _) => ("&", 4),
-        (b'<', _) => ("<", 6),
-        (b'>', _) => (">", 6),
-        (b'+', _) => ("+", 8),
-        (b'-', _) => ("-", 8),
-        (b'*', _) => ("*", 9),
-        (b'/', _) => ("/", 9),
-        (b'%', _) => ("%", 9),
-        _ => return None,
-    })
-}
-
-/// `left symbol right`, both integers or both doubles; none where it has no value.
-fn apply(symbol: &str, left: Constant, right: Constant) -> Option<Constant> {
-    if let (Constant::F64(a), Constant::F64(b)) = (left, right) {
-        return Some(match symbol {
-            "+" => Constant::F64(a + b),
-            "-" => Constant::F64(a - b),
-            "*" => Constant::F64(a * b),
-            "/" => Constant::F64(a / b),
-            _ => return None,
-        });
+    #[cold]
+    fn fault(&self, fault: ExpressionFault, at: &Cursor<'_>) -> Diagnostic {
+        let length = at.text[self.first..at.pos].trim_ascii_end().len();
+        Diagnostic::new(self.first, length.max(1), Problem::MalformedExpression(fault))
     }
-    let ((a, a_unsigned), (b, b_unsigned)) = (left.integer()?, right.integer()?);
-    let unsigned = a_unsigned || b_unsigned;
-    let (sa, sb) = (a as i64, b as i64);
-    let truth = |value: bool| Some(Constant::Signed(i64::from(value)));
-    let value = match symbol {
-        "+" => a.wrapping_add(b),
-        "-" => a.wrapping_sub(b),
-        "*" => a.wrapping_mul(b),
-        "/" if unsigned => a.checked_div(b)?,
-        "/" => sa.checked_div(sb)? as u64,
-        "%" if unsigned => a.checked_rem(b)?,
-        "%" => sa.checked_rem(sb)? as u64,
-        "&" => a & b,
-        "|" => a | b,
-        "^" => a ^ b,
-        // A shift keeps the type of what is shifted, and counts modulo 64.
-        "<<" => return Some(Constant::from_bits(a.wrapping_shl(b as u32), a_unsigned)),
-        ">>" if a_unsigned => return Some(Constant::Unsigned(a.wrapping_shr(b as u32))),
-        ">>" => return Some(Constant::Signed(sa.wrapping_shr(b as u32))),
-        "&&" => return truth(a != 0 && b != 0),
-        "||" => return truth(a != 0 || b != 0),
-        "==" => return truth(a == b),
-        "!=" => return truth(a != b),
-        "<" => return truth(if unsigned { a < b } else { sa < sb }),
-        "<=" => return truth(if unsigned { a <= b } else { sa <= sb }),
-        ">" => return truth(if unsigned { a > b } else { sa > sb }),
-        ">=" => return truth(if unsigned { a >= b } else { sa >= sb }),
-        _ => return None,
-    };
-    Some(Constant::from_bits(value, unsigned))
 }

@@ -30,8 +30,11 @@ pub(super) struct FreshNames {
     numbers: AHashMap<NameId, u32>,
     /// By base of a fresh name: its separator, and the next number to try, so that many labels of one name stay linear.
     suffixes: AHashMap<NameId, (Vec<u8>, u32)>,
-    /// Registers that are written with a whole name that ends in a number: by what stands before it, the least one.
+    /// Registers and variables that are written with a whole name that ends in a number: by what stands before it, the
+    /// least one.
     least_singles: AHashMap<NameId, u32>,
+    /// Registers and variables that are declared with a whole name that ends in a number, by what stands before it.
+    numbered: AHashMap<NameId, Vec<NameId>>,
     /// Words of copied statements that are bound to nothing.
     loose_words: Vec<NameId>,
     /// Prefixes of ranges and families declared in this function, with the most members that one of them has.
@@ -54,6 +57,7 @@ impl FreshNames {
             numbers,
             suffixes,
             least_singles,
+            numbered,
             loose_words,
             prefixes,
             families,
@@ -63,6 +67,7 @@ impl FreshNames {
         numbers.clear();
         suffixes.clear();
         least_singles.clear();
+        numbered.clear();
         loose_words.clear();
         prefixes.clear();
         families.clear();
@@ -99,7 +104,7 @@ impl Reader<'_, '_> {
         before.is_some()
     }
 
-    /// Notes the register that is declared, and written, with the whole name at `first..end`.
+    /// Notes the register or variable that is declared, and written, with the whole name at `first..end`.
     pub(super) fn note_single(&mut self, first: usize, end: usize) {
         let text = self.cursor.text;
         let split = first + digits_of(&text[first..end]);
@@ -110,7 +115,32 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Whether a register declared by its whole name may spell one of the `count` registers of `prefix`.
+    /// Notes that `name`, spelled at `first..end`, is declared by its whole name.
+    pub(super) fn note_numbered(&mut self, name: NameId, first: usize, end: usize) {
+        let text = self.cursor.text;
+        let split = first + digits_of(&text[first..end]);
+        if split < end {
+            let stem = self.out.pools.names.intern(text, first, split);
+            let known = self.scopes.fresh.numbered.entry(stem).or_default();
+            if known.last() != Some(&name) {
+                known.push(name);
+            }
+        }
+    }
+
+    /// Whether the innermost scope declares, by its whole name, one of the `count` registers of `prefix`.
+    pub(super) fn holds_a_name_of_here(&self, prefix: NameId, count: u32) -> bool {
+        let (text, names, numbered) = (self.cursor.text, &self.out.pools.names, &self.scopes.fresh.numbered);
+        let bytes = names.bytes(text, prefix);
+        let stem = &bytes[..digits_of(bytes)];
+        let known = names.find(text, stem).and_then(|stem| numbered.get(&stem));
+        known.into_iter().flatten().any(|&name| {
+            let number = names.bytes(text, name).strip_prefix(bytes).and_then(number_of);
+            number.is_some_and(|number| number < count) && self.scopes.is_bound_here(name)
+        })
+    }
+
+    /// Whether a register or variable declared by its whole name may spell one of the `count` registers of `prefix`.
     pub(super) fn meets_a_single(&self, prefix: NameId, count: u32) -> bool {
         let (text, names, singles) =
             (self.cursor.text, &self.out.pools.names, &self.scopes.fresh.least_singles);

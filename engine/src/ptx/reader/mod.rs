@@ -22,7 +22,7 @@ mod variable;
 
 pub use left::LeftReason;
 
-use super::cursor::Cursor;
+use super::cursor::{Cursor, at_the_missing_mark};
 use super::declaration::RegisterDeclarator;
 use super::scan::{FunctionText, Module};
 use crate::cfg::build::connect;
@@ -36,7 +36,6 @@ use ptxopt_components::code_object::{CodeFlags, CodeSpans, CodeState, CodeText, 
 use ptxopt_components::ids::{BlockId, CodeId, Id, Maybe, Span, VRegId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::operand::Operand;
-use ptxopt_components::types::PackedType;
 use ptxopt_components::vreg::VRegFlags;
 use scopes::{Binding, Scopes};
 
@@ -128,7 +127,10 @@ pub fn read(
         blocks_of_label_count,
         is_table_named,
     };
-    functions.iter().try_for_each(|function| reader.function(function))
+    functions.iter().try_for_each(|function| {
+        let from = function.header.first as usize;
+        reader.function(function).map_err(|error| at_the_missing_mark(module.text, from, error))
+    })
 }
 
 impl Reader<'_, '_> {
@@ -205,7 +207,10 @@ impl Reader<'_, '_> {
                     if depth > 0 {
                         let name = self.out.pools.names.intern(self.cursor.text, first, self.cursor.pos);
                         if !self.scopes.is_bound_here(name) {
-                            self.must_rename(name, first, self.cursor.pos);
+                            let end = self.cursor.pos;
+                            self.must_rename(name, first, end);
+                            self.note_numbered(name, first, end);
+                            self.note_single(first, end);
                             self.scopes.bind(name, Binding::Symbol(name));
                         }
                     }
@@ -220,8 +225,7 @@ impl Reader<'_, '_> {
 
     /// `.reg .u32 name` in a header, from behind `.reg`.
     fn register_formal(&mut self, flags: VRegFlags) -> Result<(), Diagnostic> {
-        self.cursor.skip_blank()?;
-        let ty = PackedType::new(self.cursor.ptx_type()?, 1);
+        let ty = self.cursor.register_type()?;
         self.cursor.skip_blank()?;
         if !Cursor::starts_name(self.cursor.peek()) {
             return Err(self.cursor.unexpected("a register name"));

@@ -17,8 +17,8 @@ use ptxopt_components::types::RegClass;
 /// Operands of one instruction, `wgmma` with its 128 accumulators included.
 const OPERANDS_MAX: usize = 4096;
 
-/// Registers of a copied statement, and the text between them. Rows count operands in 16 bits.
-const COPIED_PARTS_MAX: usize = u16::MAX as usize - 16;
+/// Operands of a call, and registers of a copied statement with the text between them. Rows count operands in 16 bits.
+const PARTS_MAX: usize = u16::MAX as usize - 16;
 
 impl Reader<'_, '_> {
     /// Reads operands and punctuation up to the semicolon, which is left standing.
@@ -63,8 +63,9 @@ impl Reader<'_, '_> {
                 }
                 _ if !wants_operand => return Err(self.cursor.unexpected("`,` or `;`")),
                 _ => {
-                    if self.operands.len() >= OPERANDS_MAX {
-                        let problem = Problem::TooLong("operands in one instruction", OPERANDS_MAX);
+                    let most = if how == Operands::Call { PARTS_MAX } else { OPERANDS_MAX };
+                    if self.operands.len() >= most {
+                        let problem = Problem::TooLong("operands in one instruction", most);
                         return Err(Diagnostic::new(self.cursor.pos, 1, problem));
                     }
                     self.shape.push(shape::OPERAND);
@@ -299,22 +300,22 @@ impl Reader<'_, '_> {
         let first = self.cursor.name();
         match Selector::parse(&self.cursor.text[first..self.cursor.pos]) {
             Some(selector) => Ok(operand.with_selector(selector)),
-            None => Err(Diagnostic::new(
-                first,
-                (self.cursor.pos - first).max(1),
-                Problem::Unexpected { found: self.cursor.text.get(first).copied(), expected: "a selector" },
-            )),
+            None => Err(Diagnostic::unexpected(self.cursor.text, first, "a selector")),
         }
     }
 
-    /// `+16`, `-16`, `+-16` behind a register or symbol; the offset may be an expression.
+    /// `+16`, `+-16` behind a register or symbol; the offset may be an expression.
+    ///
+    /// Outside brackets it is a sum, computed at the width of the register: `st.u64 [x], r + 1`. The operand is a use of
+    /// the register, and not of the register alone: where it moves, its offset moves with it.
     #[inline]
     fn offset_behind(&mut self, operand: Operand) -> Result<Operand, Diagnostic> {
-        let is_negative = self.cursor.peek() == b'-';
+        if self.cursor.peek() == b'-' {
+            return Err(self.cursor.unexpected("`+`, which may stand before a sign"));
+        }
         self.cursor.pos += 1;
         self.cursor.skip_blank()?;
         let offset = self.cursor.integer_expression()?;
-        let offset = if is_negative { offset.wrapping_neg() } else { offset };
         self.with_offset(operand, offset)
     }
 
@@ -394,8 +395,8 @@ impl Reader<'_, '_> {
                     let reason = self.why_not_copied(name, end);
                     self.leave_if(reason);
                     if let Some(vreg) = self.register_at(name, end)? {
-                        if self.operands.len() >= COPIED_PARTS_MAX {
-                            let problem = Problem::TooLong("registers in one statement", COPIED_PARTS_MAX);
+                        if self.operands.len() >= PARTS_MAX {
+                            let problem = Problem::TooLong("registers in one statement", PARTS_MAX);
                             return Err(Diagnostic::new(name, end - name, problem));
                         }
                         self.push_chunk(chunk, name)?;

@@ -6,7 +6,7 @@
 //! look-up costs more than the logarithm of how deep they lie.
 
 use super::Reader;
-use crate::diagnostics::{Diagnostic, Problem, shown_name};
+use crate::diagnostics::Diagnostic;
 use crate::names::Names;
 use crate::ptx::declaration::RegisterDeclarator;
 use crate::ptx::numbered::{number_behind, splits};
@@ -336,6 +336,19 @@ impl Reader<'_, '_> {
         Ok(vreg)
     }
 
+    /// Whether the name at `first..end` spells a register of a range that the innermost scope declares.
+    pub(super) fn is_in_range_here(&self, first: usize, end: usize) -> bool {
+        let (text, names, ranges) = (self.cursor.text, &self.out.pools.names, &self.scopes.ranges);
+        let depth = self.scopes.depth() as u32;
+        splits(&text[first..end]).any(|(length, number)| {
+            let range = names
+                .find(text, &text[first..first + length])
+                .and_then(|prefix| ranges.innermost.get(&prefix));
+            let index = range.map(|&index| index as usize);
+            index.is_some_and(|index| ranges.open[index].depth == depth && number < ranges.keys[index].count)
+        })
+    }
+
     /// Declares `count` registers behind the prefix of `declarator`.
     pub(super) fn declare_range(
         &mut self,
@@ -348,9 +361,8 @@ impl Reader<'_, '_> {
         let depth = self.scopes.depth() as u32;
         let ranges = &self.scopes.ranges;
         let around = ranges.innermost.get(&prefix).map(|&index| &ranges.open[index as usize]);
-        if around.is_some_and(|range| range.depth == depth) {
-            let name = shown_name(&text[first..end]);
-            return Err(Diagnostic::new(first, end - first, Problem::DuplicateName(name)));
+        if around.is_some_and(|range| range.depth == depth) || self.holds_a_name_of_here(prefix, count) {
+            return Err(self.duplicate(first, end));
         }
         let is_repeated = self.note_prefix(prefix, count)
             || self.meets_a_single(prefix, count)

@@ -151,9 +151,10 @@ impl Scopes {
         &mut self.bindings[name.index()]
     }
 
-    /// Whether `name` was bound in the innermost scope.
+    /// Whether `name` was bound in the innermost scope. Formals and the body are one.
     pub(super) fn is_bound_here(&self, name: NameId) -> bool {
-        self.is_bound_inside(name, self.open.len() as u32 - 1)
+        let formals = u32::from(self.open.len() == Reader::BODY_DEPTH);
+        self.is_bound_inside(name, self.open.len() as u32 - 1 - formals)
     }
 
     /// Whether `name` was bound when more than `depth` scopes were open.
@@ -231,6 +232,13 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
+    /// The error that this scope has declared what the name at `first..end` spells.
+    #[cold]
+    pub(super) fn duplicate(&self, first: usize, end: usize) -> Diagnostic {
+        let name = shown_name(&self.cursor.text[first..end]);
+        Diagnostic::new(first, end - first, Problem::DuplicateName(name))
+    }
+
     /// Declares the register with the whole name of `declarator`.
     pub(super) fn declare_single(
         &mut self,
@@ -239,10 +247,10 @@ impl Reader<'_, '_> {
     ) -> Result<(), Diagnostic> {
         let RegisterDeclarator { first, end, ty, .. } = declarator;
         let name = self.out.pools.names.intern(self.cursor.text, first, end);
-        if self.scopes.is_bound_here(name) {
-            let text = shown_name(&self.cursor.text[first..end]);
-            return Err(Diagnostic::new(first, end - first, Problem::DuplicateName(text)));
+        if self.scopes.is_bound_here(name) || self.is_in_range_here(first, end) {
+            return Err(self.duplicate(first, end));
         }
+        self.note_numbered(name, first, end);
         let needs_rename = self.must_rename_value(name, first, end);
         // A formal shadows a register of the module, and stands in the header, which is copied.
         let written = if needs_rename && !flags.contains(VRegFlags::FORMAL) {

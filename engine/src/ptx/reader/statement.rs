@@ -23,7 +23,6 @@ impl Reader<'_, '_> {
                 b'{' => self.open_scope(),
                 b'.' => self.directive()?,
                 b'@' => self.guarded()?,
-                b';' => self.cursor.pos += 1,
                 byte if Cursor::starts_name(byte) => self.label_or_instruction()?,
                 _ if self.cursor.is_at_end() => {
                     return Err(Diagnostic::new(self.scopes.innermost_offset(), 1, Problem::UnclosedBrace));

@@ -1,6 +1,7 @@
 //! The reader against small bodies, mostly by what the writer makes of them.
 
 use super::*;
+use crate::diagnostics::{ExpressionFault, NumberFault};
 use crate::forms::FormTable;
 use crate::ptx::writer::{WriterScratch, assemble, write_function};
 use crate::tables::CodeTables;
@@ -122,7 +123,7 @@ fn every_spelling_of_a_number_keeps_its_value() {
         "0d3FF8000000000000",
         "22",
         "5",
-        "-1",
+        "0xFFFFFFFFFFFFFFFF",
         "-32",
         "9",
     ] {
@@ -167,6 +168,52 @@ fn unknown_instructions_are_copied_with_their_registers() {
 fn a_range_of_twenty_million_costs_what_is_used_of_it() {
     let text = body(".reg .b32 %r<20000000>; mov.u32 %r19999999, 1; mov.u32 %r0, %r19999999; ret;");
     assert!(text.contains(".reg .b32 %r<20000000>;") && text.contains("mov.u32 %r0, %r19999999;"), "{text}");
+}
+
+#[test]
+fn a_range_may_have_more_than_a_thousand_million_registers() {
+    let text =
+        body(".reg .b32 %r<4294967295>; mov.u32 %r4294967294, 1; mov.u32 %r1000000000, %r4294967294; ret;");
+    assert!(text.contains(".reg .b32 %r<4294967295>;"), "{text}");
+    assert!(text.contains("mov.u32 %r1000000000, %r4294967294;"), "{text}");
+}
+
+#[test]
+fn sums_of_a_register_and_a_constant_stay_sums() {
+    let text = body(
+        ".reg .b32 %r<3>; .reg .b64 %rd<2>; st.u64 [%rd1], %rd1 + 1; add.u32 %r1, %r2+-4, %r1 + (2 * 3); \
+         mov.u64 %rd1, g + 4; ret;",
+    );
+    for line in ["st.u64 [%rd1], %rd1+1;", "add.u32 %r1, %r2+-4, %r1+6;", "mov.u64 %rd1, g+4;"] {
+        assert!(text.contains(line), "{line} in\n{text}");
+    }
+}
+
+#[test]
+fn vector_registers_have_components() {
+    let text = body(
+        ".reg .v4 .f32 v; .reg .v2 .u32 w<3>; ld.global.v4.f32 v, [g]; mov.f32 v.x, v.w; mov.f32 v.g, v.a; \
+         ld.global.v2.u32 {w1.x, _}, [g]; mov.v2.u32 w2, w1; add.u32 w2.y, w1.r, 1; ret;",
+    );
+    for line in [
+        ".reg .v2 .u32 w<3>;",
+        ".reg .v4 .f32 v;",
+        "ld.global.v4.f32 v, [g];",
+        "mov.f32 v.x, v.w;",
+        "mov.f32 v.g, v.a;",
+        "ld.global.v2.u32 {w1.x, _}, [g];",
+        "mov.v2.u32 w2, w1;",
+        "add.u32 w2.y, w1.r, 1;",
+    ] {
+        assert!(text.contains(line), "{line} in\n{text}");
+    }
+}
+
+#[test]
+fn calls_may_have_as_many_arguments_as_rows_count() {
+    let arguments = vec!["q"; 5000].join(", ");
+    let text = body(&format!(".param .b32 q; call f, ({arguments}); ret;"));
+    assert!(text.contains(&format!("call f, ({arguments});")));
 }
 
 #[test]
@@ -272,9 +319,9 @@ mod left {
 
     #[test]
     fn numbers_exhausted() {
-        let ranges = "{ .reg .b32 %r<900000000>; }".repeat(3);
+        let ranges = "{ .reg .b32 %r<2000000000>; }".repeat(4);
         assert_eq!(reason(&ranges), Some(LeftReason::NumbersExhausted));
-        assert_eq!(reason(&ranges[..ranges.len() / 3 * 2]), None);
+        assert_eq!(reason(&ranges[..ranges.len() / 4 * 3]), None);
     }
 
     #[test]
@@ -351,9 +398,11 @@ fn what_no_assembler_takes_is_refused() {
     assert_eq!(problem("L: L: ret;"), Problem::DuplicateName("L".into()));
     assert_eq!(problem(".reg .u32 x; .reg .s32 x;"), Problem::DuplicateName("x".into()));
     assert_eq!(problem(".reg .u33 x;"), Problem::UnknownType("u33".into()));
-    assert_eq!(problem(".reg .u32 x; mov.u32 x, 0xGG;"), Problem::MalformedNumber);
-    assert_eq!(problem(".reg .u32 x; mov.u32 x, 99999999999999999999;"), Problem::MalformedNumber);
-    assert_eq!(problem(".reg .u32 x; mov.u32 x, 1/0;"), Problem::MalformedExpression);
+    let number = |text: &str| problem(&format!(".reg .u32 x; mov.u32 x, {text};"));
+    let wrong_digit = NumberFault::Digit { found: 'G', radix: 16 };
+    assert_eq!(number("0xGG"), Problem::MalformedNumber(wrong_digit));
+    assert_eq!(number("99999999999999999999"), Problem::MalformedNumber(NumberFault::Overflow));
+    assert_eq!(number("1/0"), Problem::MalformedExpression(ExpressionFault::DivisionByZero));
     let expected = |body: &str, expected: &str| match problem(body) {
         Problem::Unexpected { expected: wanted, .. } => assert_eq!(wanted, expected, "{body}"),
         other => panic!("{other:?}"),
@@ -362,4 +411,32 @@ fn what_no_assembler_takes_is_refused() {
     expected(".reg .u32 x; ld.global.u32 x, [x;", "`]`");
     expected(".reg .u32 x; mov.u32 x, ;", "an operand");
     expected("=;", "a statement");
+    expected("ret;;", "a statement");
+    expected(".reg .u32 x; { mov.u32 x, 1; };", "a statement");
+    expected(".reg .u64 x; ld.global.u64 x, [x-16];", "`+`, which may stand before a sign");
+    expected(".reg .u64 x; mov.u64 x, x - 16;", "`+`, which may stand before a sign");
+    for overlapping in [
+        ".reg .b32 %r<5>; .reg .b32 %r3;",
+        ".reg .b32 %r3; .reg .b32 %r<5>;",
+        ".reg .b32 %r<5>; .reg .b32 %r03;",
+        ".reg .b32 %r<5>; .local .b32 %r3;",
+        ".local .b32 %r3; .reg .b32 %r<5>;",
+        ".reg .b32 p;",
+        ".local .b32 p;",
+    ] {
+        assert!(matches!(problem(overlapping), Problem::DuplicateName(_)), "{overlapping}");
+    }
+    for apart in [
+        ".reg .b32 %r<5>; .reg .b32 %r7;",
+        ".reg .b32 %r7; .reg .b32 %r<5>;",
+        ".reg .b32 %r<5>; .reg .b32 %r;",
+        ".reg .b32 %r<15>; .reg .b32 %r1<2>;",
+        ".reg .b32 %r<5>; { .reg .b32 %r3; }",
+        ".reg .b32 %r3; { .reg .b32 %r<5>; }",
+        "{ .reg .b32 %r3; } .reg .b32 %r<5>;",
+        ".reg .b32 %r<5>; %r3: ret;",
+        "{ .reg .b32 p; }",
+    ] {
+        body(apart);
+    }
 }

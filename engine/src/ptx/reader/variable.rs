@@ -2,7 +2,7 @@
 
 use super::Reader;
 use super::scopes::Binding;
-use crate::diagnostics::{Diagnostic, Problem, shown_name};
+use crate::diagnostics::{Diagnostic, Problem};
 use crate::ptx::cursor::Cursor;
 use ptxopt_components::anchor::Decl;
 use ptxopt_components::ids::Span;
@@ -68,9 +68,8 @@ impl Reader<'_, '_> {
         let source = self.cursor.text;
         let rest = Span::between(end, rest_end);
         let name = self.out.pools.names.intern(source, first, end);
-        if self.scopes.is_bound_here(name) {
-            let spelled = shown_name(&source[first..end]);
-            return Err(Diagnostic::new(first, end - first, Problem::DuplicateName(spelled)));
+        if self.scopes.is_bound_here(name) || self.is_in_range_here(first, end) {
+            return Err(self.duplicate(first, end));
         }
         // Call sequences declare the same parameters over and over, each in its own scope; one declaration serves.
         let is_param = source[directives.range()].starts_with(b".param");
@@ -84,7 +83,11 @@ impl Reader<'_, '_> {
                 return Ok(());
             }
         }
+        self.note_numbered(name, first, end);
         let written = if self.must_rename_value(name, first, end) { self.fresh_name(name) } else { name };
+        if written == name {
+            self.note_single(first, end);
+        }
         if source[rest.range()].contains(&b'=') {
             self.initialiser(rest);
         }
