@@ -102,7 +102,7 @@ pub struct RunArguments {
     pub input: PathBuf,
 
     /// Thread-instructions after which the kernel is stopped, which is a trap
-    #[arg(long, value_name = "N", default_value_t = 10_000_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1_000_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub steps: u64,
 
     /// The launch, as JSON
