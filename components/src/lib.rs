@@ -9,6 +9,7 @@ pub mod code_object;
 pub mod form;
 pub mod ids;
 pub mod instruction;
+pub mod literal;
 pub mod opcodes;
 pub mod operand;
 pub mod qualifiers;

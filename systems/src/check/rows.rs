@@ -133,7 +133,8 @@ pub fn verify(function: &FunctionView<'_>, seen: &mut SeenNames) -> Verdict {
     verify_names(function, seen)
 }
 
-fn verify_all_operands(function: &FunctionView<'_>) -> Verdict {
+/// Verifies what the operands of all instructions name.
+pub(super) fn verify_all_operands(function: &FunctionView<'_>) -> Verdict {
     for block in function.block_ids() {
         for inst in function.insts_of(block) {
             if let Err(what) = verify_operands(function, inst) {
@@ -164,7 +165,9 @@ fn verify_blocks(function: &FunctionView<'_>) -> Verdict {
         if is_dead && !announces_tombstones {
             return wrong_in(block, "it is dead, and HAS_TOMBSTONES is not set");
         }
-        for (at, head) in row.insts.range().zip(function.heads.get(row.insts.range()).unwrap_or_default()) {
+        let heads = function.heads.get(row.insts.range()).unwrap_or_default();
+        for (inst, head) in row.insts.range().map(InstId::new).zip(heads) {
+            let at = inst.index();
             if head.block != block {
                 return wrong_at(block, at, format_args!("its row says that it lies in {:?}", head.block));
             }
@@ -173,6 +176,10 @@ fn verify_blocks(function: &FunctionView<'_>) -> Verdict {
             }
             if !head.is_live() && !announces_tombstones {
                 return wrong_at(block, at, "it is a tombstone, and HAS_TOMBSTONES is not set");
+            }
+            if head.is_live() && !has_operands(function, inst) {
+                let count = head.operand_count;
+                return wrong_at(block, at, format_args!("its {count} operands are not in the operand pool"));
             }
         }
     }
@@ -192,18 +199,14 @@ fn pool_span(operands: &InstOperands) -> Option<Span> {
 
 /// Whether the operands of an instruction lie in its row or in the operand pool.
 #[inline]
-pub(super) fn has_operands(function: &FunctionView<'_>, inst: InstId) -> bool {
+fn has_operands(function: &FunctionView<'_>, inst: InstId) -> bool {
     let count = function.heads[inst.index()].operand_count as usize;
     let is_in_pool = |span: Span| span.len() == count && span.end() <= function.pools.operands.len();
     count <= OPERANDS_INLINE || pool_span(&function.operands[inst.index()]).is_some_and(is_in_pool)
 }
 
-/// Verifies what the operands of an instruction name.
+/// Verifies what the operands of an instruction name, which are known to exist.
 pub(super) fn verify_operands(function: &FunctionView<'_>, inst: InstId) -> Verdict {
-    if !has_operands(function, inst) {
-        let count = function.heads[inst.index()].operand_count;
-        return Err(format!("its {count} operands are not in the operand pool"));
-    }
     for operand in function.operands_of(inst) {
         verify_ids(function, *operand)?;
     }
