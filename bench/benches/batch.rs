@@ -1,7 +1,8 @@
 //! The whole job at -O2, module text in, module text out, all in memory.
 //!
 //! `one kernel` is a call in a warm process on 50 instructions. `growth` is one function of growing size with a block
-//! for every five instructions. `batch` runs the sets of modules on one thread, and its rate is instructions a second.
+//! for every five instructions, and two shapes on which simpler algorithms are quadratic: a machine of states behind one
+//! block, and registers that live over all blocks, verified after each phase. `batch` runs the sets of modules on one thread, and its rate is instructions a second.
 //! These are CPU time of the process, from which other programs on the machine take less than from wall time.
 //!
 //! `threads`, which is printed last, runs one and two threads in turn, the way the command does: a loop on each
@@ -9,7 +10,7 @@
 //! about how the work divides; the growth of CPU time does.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use ptxopt::{Options, optimize};
+use ptxopt::{Options, VerifyLevel, optimize};
 use ptxopt_bench::clock::{minimum_and_median, process_time};
 use ptxopt_bench::cpu_time::{CpuTime, group};
 use ptxopt_bench::{kernels, modules};
@@ -52,6 +53,18 @@ fn growth(criterion: &mut Criterion<CpuTime>) {
         let text = kernels::module(1, inst_count);
         group.throughput(Throughput::Elements(inst_count as u64));
         group.bench_function(BenchmarkId::from_parameter(inst_count), |bencher| {
+            bencher.iter(|| optimize(black_box(&text), &options))
+        });
+    }
+    let states = [250, 2_000].map(|count| ("states", kernels::state_machine(count), VerifyLevel::Off));
+    let lives =
+        [1_000, 10_000].map(|count| ("long lives, verified", kernels::long_lives(count), VerifyLevel::Fast));
+    let plain = [5_000, 50_000].map(|count| ("verified", kernels::module(1, count), VerifyLevel::Fast));
+    for (name, text, verify) in states.into_iter().chain(lives).chain(plain) {
+        let options = Options { verify, ..Options::default() };
+        let report = optimize(&text, &options).unwrap_or_else(|error| panic!("{error}")).report;
+        group.throughput(Throughput::Elements(report.instructions_in));
+        group.bench_function(BenchmarkId::new(name, report.instructions_in), |bencher| {
             bencher.iter(|| optimize(black_box(&text), &options))
         });
     }

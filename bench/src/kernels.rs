@@ -1,6 +1,6 @@
 //! Kernels made to size, the same on each call.
 //!
-//! They look like what compilers make of array code: loads, arithmetic on values at hand, compares, forward branches
+//! Those of [`module`] look like what compilers make of array code: loads, arithmetic on values at hand, compares, forward branches
 //! and counted loops, a store now and then, and some results that nobody reads. Most operands were computed shortly
 //! before, one in eight anywhere before, so the number of registers that live across blocks grows with the number of
 //! blocks, as it does in real large functions.
@@ -23,7 +23,7 @@ const NEAR: usize = 6;
 #[must_use]
 pub fn module(function_count: usize, inst_count: usize) -> Vec<u8> {
     assert!(inst_count >= 10, "a kernel has at least two blocks");
-    let mut text = String::from(".version 8.0\n.target sm_80\n.address_size 64\n");
+    let mut text = String::from(HEAD);
     for number in 0..function_count {
         let random = Random(number as u64 + 1);
         text.push_str(
@@ -31,6 +31,76 @@ pub fn module(function_count: usize, inst_count: usize) -> Vec<u8> {
         );
     }
     text.into_bytes()
+}
+
+const HEAD: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";
+
+/// Variables of a state of [`state_machine`].
+const STATE_VARIABLES: usize = 4;
+
+/// A kernel as a compiler without optimization makes one of a machine with `state_count` states: one block leads to all of
+/// them and back from all, and every variable has a register that lives through it. A state has ten blocks.
+///
+/// # Panics
+/// When there is no state.
+#[must_use]
+pub fn state_machine(state_count: usize) -> Vec<u8> {
+    assert!(state_count > 0);
+    let (mut random, mut code) = (Random(1), String::new());
+    let variable_count = STATE_VARIABLES * state_count;
+    let mut write = |statement: String| code += &statement;
+    for variable in 0..variable_count {
+        write(format!("\tmov.u32 \t%v{variable}, {variable};\n"));
+    }
+    let labels: Vec<String> = (0..state_count).map(|state| format!("$S{state}")).collect();
+    write(format!("$ways: .branchtargets {};\n$D:\n\tbrx.idx \t%s0, $ways;\n", labels.join(", ")));
+    for state in 0..state_count {
+        write(format!("$S{state}:\n"));
+        for part in 0..3 {
+            let (a, b, own) =
+                (random.below(variable_count), random.below(variable_count), STATE_VARIABLES * state + part);
+            for other in 0..3 {
+                let from = random.below(variable_count);
+                write(format!("\tmov.u32 \t%t3, %v{from};\n\txor.b32 \t%v{own}, %t3, {other};\n"));
+            }
+            write(format!("\tmov.u32 \t%t0, %v{a};\n\tmov.u32 \t%t1, %v{b};\n\tadd.s32 \t%t2, %t0, %t1;\n"));
+            write(format!("\tsetp.lt.s32 \t%p0, %t2, {part};\n\t@%p0 bra \t$E{state}_{part};\n"));
+            write(format!(
+                "\tmul.lo.s32 \t%t1, %t2, 3;\n\tmov.u32 \t%v{own}, %t1;\n\tbra \t$F{state}_{part};\n"
+            ));
+            write(format!("$E{state}_{part}:\n\tadd.s32 \t%v{own}, %v{own}, %t2;\n$F{state}_{part}:\n"));
+        }
+        let last = STATE_VARIABLES * state + 3;
+        write(format!("\tst.global.u32 \t[%rd0], %v{last};\n\tadd.s32 \t%s0, %s0, {state};\n\tbra \t$D;\n"));
+    }
+    format!(
+        "{HEAD}.visible .entry machine(\n\t.param .u64 out\n)\n{{\n\t.reg .pred \t%p<1>;\n\t.reg .b32 \t%s<1>;\n\
+         \t.reg .b32 \t%t<4>;\n\t.reg .b32 \t%v<{variable_count}>;\n\t.reg .b64 \t%rd<1>;\n\
+         \tld.param.u64 \t%rd0, [out];\n\tmov.u32 \t%s0, %tid.x;\n{code}}}\n"
+    )
+    .into_bytes()
+}
+
+/// A kernel of `count` registers that live over twice as many blocks.
+#[must_use]
+pub fn long_lives(count: usize) -> Vec<u8> {
+    let mut code = String::new();
+    for register in 0..count {
+        code += &format!("\tmov.u32 \t%r{register}, {register};\n");
+    }
+    for block in 0..count {
+        code += &format!("\tsetp.eq.u32 \t%p0, %s0, {block};\n\t@%p0 bra \t$L{block};\n");
+        code += &format!("\tst.global.u32 \t[%rd0], {block};\n$L{block}:\n");
+    }
+    for register in 0..count {
+        code += &format!("\tst.global.u32 \t[%rd0], %r{register};\n");
+    }
+    format!(
+        "{HEAD}.visible .entry lives(\n\t.param .u64 out\n)\n{{\n\t.reg .pred \t%p<1>;\n\t.reg .b32 \t%s<1>;\n\
+         \t.reg .b32 \t%r<{count}>;\n\t.reg .b64 \t%rd<1>;\n\tld.param.u64 \t%rd0, [out];\n\
+         \tmov.u32 \t%s0, %tid.x;\n{code}\tret;\n}}\n"
+    )
+    .into_bytes()
 }
 
 /// A linear congruential generator.
@@ -141,6 +211,17 @@ mod tests {
             assert_eq!(report.instructions_in, (function_count * inst_count) as u64);
             assert!(report.instructions_out < report.instructions_in, "some results are never read");
             assert_eq!(report.functions_left, 0);
+        }
+    }
+
+    #[test]
+    fn shapes_have_the_size_that_was_asked_for() {
+        let options = ptxopt::Options::default();
+        for (text, insts) in
+            [(state_machine(20), 2 + 80 + 1 + 20 * 48), (long_lives(10), 2 + 10 + 30 + 10 + 1)]
+        {
+            let report = ptxopt::optimize(&text, &options).unwrap().report;
+            assert_eq!((report.instructions_in, report.functions_left), (insts, 0));
         }
     }
 }

@@ -10,6 +10,7 @@ pub mod description;
 pub mod form;
 pub mod ids;
 pub mod instruction;
+pub mod literal;
 pub mod opcodes;
 pub mod operand;
 pub mod operation;

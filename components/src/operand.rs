@@ -15,6 +15,7 @@
 //! one register operand with an offset, and `{%f1, %f2}` is two operands.
 
 use crate::ids::{BlockId, Id, LiteralId, NameId, TableId, VRegId};
+pub use crate::literal::{Literal, LiteralKind};
 use crate::special_registers::SPECIAL_REGISTERS;
 use bytemuck::{Pod, Zeroable};
 
@@ -356,6 +357,13 @@ impl Operand {
         self.tag() != TAG_IMM && self.modifiers >> KIND_SHIFT != 0
     }
 
+    /// Whether the payload, of a register, is more than an offset that fits it: a wide one or a selector.
+    #[inline]
+    #[must_use]
+    pub const fn has_long_payload(self) -> bool {
+        self.modifiers >> KIND_SHIFT & KIND_OFFSET_WIDE != 0
+    }
+
     /// The payload as a byte offset, if it is one that fits the operand.
     #[inline]
     #[must_use]
@@ -466,6 +474,15 @@ pub fn writes(operands: &[Operand]) -> impl Iterator<Item = VRegId> + '_ {
     operands.iter().filter(is_written).map(|operand| VRegId(operand.word & ID_MASK))
 }
 
+/// The registers that `operands` write, in order, and whether part of the old value is kept; one that stands twice comes
+/// twice.
+#[inline]
+pub fn definitions(operands: &[Operand]) -> impl Iterator<Item = (VRegId, bool)> + '_ {
+    let is_written = |o: &&Operand| o.word & (VREG | DEFINITION) == VREG | DEFINITION;
+    let is_partial = |o: &Operand| o.modifiers & ALSO_READ != 0 || o.modifiers >> KIND_SHIFT == KIND_SELECTOR;
+    operands.iter().filter(is_written).map(move |o| (VRegId(o.word & ID_MASK), is_partial(o)))
+}
+
 /// A component or lane selector of up to five letters and digits, packed in base 37.
 ///
 /// Base 37 because that is enough for `[a-z0-9]` and "no character", and five of them fit the 28-bit payload.
@@ -504,56 +521,6 @@ impl Selector {
             rest /= 37;
         }
         text
-    }
-}
-
-/// A literal or text span that does not fit an operand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C)]
-pub struct Literal {
-    /// The value's bits; for text, the byte offset in the module.
-    pub bits: u64,
-    /// Length of a text in bytes, otherwise 0.
-    pub length: u32,
-    kind: u32,
-}
-
-/// What a [`Literal`] holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LiteralKind {
-    /// A signed 64-bit integer.
-    Signed,
-    /// An integer above the signed range.
-    Unsigned,
-    /// A double, by its bits.
-    F64,
-    /// Text of the module, by offset and length.
-    Text,
-}
-
-impl Literal {
-    /// A literal with the given bits.
-    #[must_use]
-    pub fn new(kind: LiteralKind, bits: u64) -> Self {
-        debug_assert!(kind != LiteralKind::Text);
-        Self { bits, length: 0, kind: kind as u32 }
-    }
-
-    /// Text of the module: `length` bytes from byte `offset`.
-    #[must_use]
-    pub fn text(offset: u32, length: u32) -> Self {
-        Self { bits: u64::from(offset), length, kind: LiteralKind::Text as u32 }
-    }
-
-    /// What the literal holds.
-    #[must_use]
-    pub fn kind(&self) -> LiteralKind {
-        match self.kind {
-            0 => LiteralKind::Signed,
-            1 => LiteralKind::Unsigned,
-            2 => LiteralKind::F64,
-            _ => LiteralKind::Text,
-        }
     }
 }
 
@@ -608,6 +575,14 @@ mod tests {
         ];
         assert_eq!(reads(&operands).map(|vreg| vreg.0).collect::<Vec<_>>(), [2, 4, 5, 4]);
         assert_eq!(writes(&operands).map(|vreg| vreg.0).collect::<Vec<_>>(), [1, 2, 3]);
+        let parts: Vec<(u32, bool)> =
+            definitions(&operands).map(|(vreg, is_partial)| (vreg.0, is_partial)).collect();
+        assert_eq!(parts, [(1, false), (2, true), (3, true)]);
+        for operand in operands.iter().filter(|operand| operand.vreg().is_some() && operand.is_definition()) {
+            let is_partial =
+                definitions(std::slice::from_ref(operand)).next().map(|(_, is_partial)| is_partial);
+            assert_eq!(is_partial, Some(operand.is_partial()));
+        }
     }
 
     #[test]
@@ -639,7 +614,10 @@ mod tests {
         }
         assert_eq!(vreg.id(), 77);
         let meaningful = (0..Operand::PATTERN_COUNT).filter_map(Operand::of_pattern);
-        assert!(meaningful.map(|operand| operand.kind()).count() > 0);
+        assert!(
+            meaningful.filter(|operand| operand.kind() == OperandKind::Sink).count() >= 2,
+            "read and written"
+        );
     }
 
     #[test]

@@ -39,7 +39,23 @@ pub fn module(seed: u64, function_count: usize, block_count_max: usize) -> Strin
         let block_count = 1 + random.below(bound);
         let register_count = 2 + random.below(10);
         let is_function = random.one_in(4);
-        Function { number, block_count, register_count, is_function, random: &mut random, text: &mut text }
+        let (random, text) = (&mut random, &mut text);
+        Function { number, block_count, register_count, is_function, has_hub: false, random, text }.write();
+    }
+    text
+}
+
+/// As [`module`], of functions in which half the blocks lead to one that leads to many of them: it has more predecessors
+/// than most registers have definitions.
+#[must_use]
+pub fn module_of_hubs(seed: u64, function_count: usize, block_count_max: usize) -> String {
+    let mut random = Random::new(seed);
+    let mut text = ".version 3.0\n.target sm_20\n.reg .b32 shared_register;\n".to_owned();
+    for number in 0..function_count {
+        let block_count = block_count_max / 2 + random.below(block_count_max / 2);
+        let register_count = 2 + random.below(2 * block_count);
+        let (random, text) = (&mut random, &mut text);
+        Function { number, block_count, register_count, is_function: false, has_hub: true, random, text }
             .write();
     }
     text
@@ -51,6 +67,8 @@ struct Function<'a> {
     register_count: usize,
     /// Has a result and an input in registers.
     is_function: bool,
+    /// Block 1 is a hub.
+    has_hub: bool,
     random: &'a mut Random,
     text: &'a mut String,
 }
@@ -139,6 +157,18 @@ impl Function<'_> {
 
     fn leave(&mut self, block: usize) {
         let (number, is_last) = (self.number, block + 1 == self.block_count);
+        if self.has_hub && block == 1 {
+            let targets: Vec<String> = (0..self.block_count)
+                .map(|_| format!("B{number}_{}", self.random.below(self.block_count)))
+                .collect();
+            self.line(&format!("T{number}_{block}: .branchtargets {};", targets.join(", ")));
+            self.line(&format!("brx.idx %r0, T{number}_{block};"));
+            return;
+        }
+        if self.has_hub && block > 1 && self.random.one_in(2) {
+            let guard = self.guard(4);
+            self.line(&format!("{guard}bra B{number}_1;"));
+        }
         match self.random.below(16) {
             0..=3 => {
                 let (guard, target) = (self.guard(1), self.target(block));

@@ -1,15 +1,16 @@
 //! Asynchronous registers: what hardware goes on using after an instruction has issued is pinned.
 //!
-//! Fast. One pass over the live instructions.
+//! Fast. One pass over the live instructions, where the [first look](super::first_look) does not settle them.
 //!
 //! A register that an asynchronous or an unknown instruction names, other than in an address, is PINNED: an
 //! accumulator of `wgmma` is written until the wait, so a copy of it taken before would be a copy of nothing.
 //! Addresses and guards are read when the instruction issues.
 
+use super::first_look::Passed;
 use super::{Verdict, each_function, wrong_at};
 use bevy_ecs::prelude::*;
 use ptxopt_components::form::Role;
-use ptxopt_components::ids::Id;
+use ptxopt_components::ids::{Id, InstId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::vreg::VRegFlags;
@@ -23,33 +24,39 @@ use ptxopt_engine::view::FunctionView;
 pub const CHECK: Check = Check { name: "async_registers", from: Verify::Off, install: |slot| slot.add(run) };
 
 /// Verifies every function of the batch.
-pub fn run(code: Code, forms: Res<FormTable>, mut violations: ResMut<Violations>) {
-    each_function(&code, CHECK.name, &mut violations, |function| verify(function, &forms));
+pub fn run(code: Code, forms: Res<FormTable>, passed: Res<Passed>, mut violations: ResMut<Violations>) {
+    each_function(&code, CHECK.name, &mut violations, |function| {
+        if passed.has(function.code) { Ok(()) } else { verify(function, &forms) }
+    });
 }
 
 /// Verifies one function.
 pub fn verify(function: &FunctionView<'_>, forms: &FormTable) -> Verdict {
     for block in function.block_ids() {
         for inst in function.insts_of(block) {
-            let head = &function.heads[inst.index()];
-            // Both effects pin the instruction, so most rows need no look at their form.
-            if !head.marks.contains(Marks::PINNED)
-                || !forms.get(head.form).effects.intersects(Effects::ASYNC | Effects::UNKNOWN)
-            {
-                continue;
+            if let Err(what) = verify_inst(function, forms, inst) {
+                return wrong_at(block, inst.index(), what);
             }
-            for (operand, slot) in function.operands_of(inst).iter().zip(forms.slots(head.form)) {
-                if let Some(vreg) = operand.vreg()
-                    && slot.role != Role::Address
-                    && !function.vregs[vreg.index()].flags.contains(VRegFlags::PINNED)
-                {
-                    return wrong_at(
-                        block,
-                        inst.index(),
-                        format_args!("{vreg:?} is used after it issues, and not pinned"),
-                    );
-                }
-            }
+        }
+    }
+    Ok(())
+}
+
+/// Verifies one instruction.
+pub(super) fn verify_inst(function: &FunctionView<'_>, forms: &FormTable, inst: InstId) -> Verdict {
+    let head = &function.heads[inst.index()];
+    // Both effects pin the instruction, so most rows need no look at their form.
+    if !head.marks.contains(Marks::PINNED)
+        || !forms.get(head.form).effects.intersects(Effects::ASYNC | Effects::UNKNOWN)
+    {
+        return Ok(());
+    }
+    for (operand, slot) in function.operands_of(inst).iter().zip(forms.slots(head.form)) {
+        if let Some(vreg) = operand.vreg()
+            && slot.role != Role::Address
+            && !function.vregs[vreg.index()].flags.contains(VRegFlags::PINNED)
+        {
+            return Err(format!("{vreg:?} is used after it issues, and not pinned"));
         }
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! Forms: every instruction is what its form says.
 //!
-//! Fast. One pass over the live instructions and their operands.
+//! Fast. One pass over the live instructions and their operands, where the [first look](super::first_look) does not settle
+//! them.
 //!
 //! - The opcode word holds the form's root; its guard bit is set exactly when the last operand is a guard.
 //! - The operands are one for each slot of the form, the carry register where the form reads or writes it, the guard.
@@ -20,6 +21,7 @@
 //! mma.sync...block_scale... {..}, {..}, {..}, {..}, r1, {0, 1}, r2, {0, 0};     // byte and thread of the scales
 //! ```
 
+use super::first_look::Passed;
 use super::{Verdict, each_function, wrong_at};
 use bevy_ecs::prelude::*;
 use ptxopt_components::form::{Accepts, Form, FormFlags, Role, Slot};
@@ -39,8 +41,10 @@ use ptxopt_engine::view::FunctionView;
 pub const CHECK: Check = Check { name: "forms", from: Verify::Off, install: |slot| slot.add(run) };
 
 /// Verifies every function of the batch.
-pub fn run(code: Code, forms: Res<FormTable>, mut violations: ResMut<Violations>) {
-    each_function(&code, CHECK.name, &mut violations, |function| verify(function, &forms));
+pub fn run(code: Code, forms: Res<FormTable>, passed: Res<Passed>, mut violations: ResMut<Violations>) {
+    each_function(&code, CHECK.name, &mut violations, |function| {
+        if passed.has(function.code) { Ok(()) } else { verify(function, &forms) }
+    });
 }
 
 /// Effects of which the instruction reads or writes the carry register.
@@ -58,20 +62,27 @@ const MARKS: [(Marks, Effects); 4] = [
 pub fn verify(function: &FunctionView<'_>, forms: &FormTable) -> Verdict {
     for block in function.block_ids() {
         for inst in function.insts_of(block) {
-            let head = &function.heads[inst.index()];
-            if head.form.index() >= forms.len() {
-                return wrong_at(block, inst.index(), format_args!("{:?} does not exist", head.form));
-            }
-            if let Err(what) = verify_inst(function, forms, inst, head) {
-                let mnemonic = String::from_utf8_lossy(forms.mnemonic_text(head.form));
-                return wrong_at(block, inst.index(), format_args!("`{mnemonic}`: {what}"));
+            if let Err(what) = verify_inst(function, forms, inst) {
+                return wrong_at(block, inst.index(), what);
             }
         }
     }
     Ok(())
 }
 
-fn verify_inst(function: &FunctionView<'_>, forms: &FormTable, inst: InstId, head: &InstHead) -> Verdict {
+/// Verifies one instruction, whose operands are known to exist.
+pub(super) fn verify_inst(function: &FunctionView<'_>, forms: &FormTable, inst: InstId) -> Verdict {
+    let head = &function.heads[inst.index()];
+    if head.form.index() >= forms.len() {
+        return Err(format!("{:?} does not exist", head.form));
+    }
+    verify_known(function, forms, inst, head).map_err(|what| {
+        let mnemonic = String::from_utf8_lossy(forms.mnemonic_text(head.form));
+        format!("`{mnemonic}`: {what}")
+    })
+}
+
+fn verify_known(function: &FunctionView<'_>, forms: &FormTable, inst: InstId, head: &InstHead) -> Verdict {
     let (form, slots) = (forms.get(head.form), forms.slots(head.form));
     let is_guarded = head.opcode.is_guarded();
     if head.opcode != OpcodeWord::new(form.root, is_guarded) {
@@ -86,9 +97,7 @@ fn verify_inst(function: &FunctionView<'_>, forms: &FormTable, inst: InstId, hea
     }
     let is_modelled = form.flags.contains(FormFlags::MODELLED);
     for (at, (operand, slot)) in operands.iter().zip(slots).enumerate() {
-        let verdict = verify_role(*operand, slot.role);
-        let verdict = if is_modelled { verdict.and_then(|()| verify_slot(*operand, slot)) } else { verdict };
-        if let Err(what) = verdict {
+        if let Err(what) = verify_operand(*operand, slot, is_modelled) {
             return Err(format!("operand {at}, {operand}, {what}"));
         }
     }
@@ -112,6 +121,21 @@ fn verify_marks(head: &InstHead, form: &Form) -> Verdict {
         }
     }
     Ok(())
+}
+
+/// Every mark that follows from effects.
+pub(super) const MARKS_OF_EFFECTS: Marks = MARKS[0].0.union(MARKS[1].0).union(MARKS[2].0).union(MARKS[3].0);
+
+/// The marks that follow from the effects of a form.
+pub(super) fn marks_of(form: &Form) -> Marks {
+    let is_set = |(_, effects): &(Marks, Effects)| form.effects.intersects(*effects);
+    MARKS.into_iter().filter(is_set).fold(Marks::empty(), |all, (mark, _)| all | mark)
+}
+
+/// Verifies that an operand may stand in a slot. Its id and payload do not matter.
+pub(super) fn verify_operand(operand: Operand, slot: &Slot, is_modelled: bool) -> Verdict {
+    verify_role(operand, slot.role)?;
+    if is_modelled { verify_slot(operand, slot) } else { Ok(()) }
 }
 
 /// Verifies the definition bits of an operand. What is no register is never a definition.
@@ -183,7 +207,8 @@ fn verify_carry(function: &FunctionView<'_>, operand: Operand, effects: Effects)
     Err(format!("{operand} stands where its form reads or writes the carry register"))
 }
 
-fn verify_guard(guard: Operand) -> Verdict {
+/// Verifies that an operand is a guard.
+pub(super) fn verify_guard(guard: Operand) -> Verdict {
     if matches!(guard.kind(), OperandKind::Predicate { .. }) && !guard.is_definition() {
         return Ok(());
     }

@@ -12,6 +12,9 @@
 //! function as read (`in_flight`, `call_sequences`, `anchors`) cost nothing where no copy of it is kept. So those from
 //! `Verify::Off` on run at the end of every pipeline, and the others when they are asked for.
 //!
+//! That is what they take where they look. In a shard [`first_look`] looks in place of most of them, and they only where it
+//! sees something; `docs/PERFORMANCE.md` says what that leaves.
+//!
 //! # Order
 //! A verifier trusts what those before it in [`ALL`] have established, and skips a function in which one of them has
 //! found something: `edges` follows block ids that `rows` has seen to be in range.
@@ -23,6 +26,7 @@ pub mod control_flow;
 pub mod control_flow_full;
 pub mod dead_code;
 pub mod edges;
+pub mod first_look;
 pub mod forms;
 pub mod in_flight;
 pub mod liveness;
@@ -51,6 +55,7 @@ use ptxopt_engine::view::FunctionView;
 /// Every verifier, those first on which others rely.
 pub const ALL: &[Check] = &[
     rows::CHECK,
+    first_look::CHECK,
     forms::CHECK,
     operand_types::CHECK,
     edges::CHECK,

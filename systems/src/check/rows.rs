@@ -1,6 +1,7 @@
 //! Rows: the tables of a function are dense, in order, and name nothing that does not exist.
 //!
-//! Fast. One pass over blocks, instruction heads, operands and anchors.
+//! Fast. One pass over blocks, instruction heads and anchors, and one over operands where the [first look](super::first_look)
+//! does not settle them.
 //!
 //! - The functions of a batch follow one another in every column and pool, with their room between them.
 //! - Each live row lies in one block, and names it; a row that lies in none is a tombstone. Chains are rings of as many rows
@@ -16,33 +17,60 @@
 //!
 //! Tombstones are not looked at: nothing reads them, and commits do not keep their block ids.
 
+use super::first_look::{FirstLook, Passed};
 use super::{Verdict, each_function, wrong_at, wrong_in};
 use bevy_ecs::prelude::*;
 use ptxopt_components::anchor::Anchor;
 use ptxopt_components::block::{BlockFlags, BlockHead};
 use ptxopt_components::code_object::{CodeFlags, CodeSpans};
 use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, NameId, Span, VRegId};
-use ptxopt_components::instruction::{InstHead, InstOperands, OPERANDS_INLINE};
+use ptxopt_components::instruction::{InstOperands, OPERANDS_INLINE};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::special_registers::SPECIAL_REGISTERS;
 use ptxopt_components::types::RegClass;
 use ptxopt_engine::columns::Code;
+use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::log::Violations;
 use ptxopt_engine::phase::{Check, Verify};
 use ptxopt_engine::view::{CodeView, FunctionView};
 
 /// The verifier of rows.
-pub const CHECK: Check = Check { name: "rows", from: Verify::Off, install: |slot| slot.add(run) };
+pub const CHECK: Check = Check {
+    name: "rows",
+    from: Verify::Off,
+    install: |slot| {
+        slot.init_resource::<Passed>();
+        slot.add(run);
+    },
+};
 
 /// Verifies every function of the batch. Where the spans of the batch are wrong, every function is.
-pub fn run(code: Code, mut seen: Local<SeenNames>, mut violations: ResMut<Violations>) {
+pub fn run(
+    code: Code,
+    forms: Res<FormTable>,
+    mut passed: ResMut<Passed>,
+    mut scratch: Local<(SeenNames, FirstLook)>,
+    mut violations: ResMut<Violations>,
+) {
     let view = code.view();
+    passed.start(view.code_spans.len());
     if let Err(what) = verify_spans(&view) {
         let codes = (0..view.code_spans.len()).map(CodeId::new);
         violations.all.extend(codes.map(|code| (code, CHECK.name, what.clone())));
         return;
     }
-    each_function(&code, CHECK.name, &mut violations, |function| verify(function, &mut seen));
+    let (seen, first_look) = &mut *scratch;
+    first_look.bring_up_to_date(&forms);
+    each_function(&code, CHECK.name, &mut violations, |function| {
+        verify_blocks(function)?;
+        if first_look.passes(function, &forms) {
+            passed.pass(function.code);
+        } else {
+            verify_all_operands(function)?;
+        }
+        verify_anchors(function)?;
+        verify_names(function, seen)
+    });
 }
 
 /// Verifies that the functions of a batch tile its columns and pools.
@@ -108,16 +136,21 @@ impl SeenNames {
 /// Verifies one function.
 pub fn verify(function: &FunctionView<'_>, seen: &mut SeenNames) -> Verdict {
     verify_blocks(function)?;
+    verify_all_operands(function)?;
+    verify_anchors(function)?;
+    verify_names(function, seen)
+}
+
+/// Verifies what the operands of all instructions name.
+pub(super) fn verify_all_operands(function: &FunctionView<'_>) -> Verdict {
     for block in function.block_ids() {
         for inst in function.insts_of(block) {
-            let row = inst.index();
-            if let Err(what) = verify_operands(function, &function.heads[row], &function.operands[row]) {
-                return wrong_at(block, row, what);
+            if let Err(what) = verify_operands(function, inst) {
+                return wrong_at(block, inst.index(), what);
             }
         }
     }
-    verify_anchors(function)?;
-    verify_names(function, seen)
+    Ok(())
 }
 
 fn verify_blocks(function: &FunctionView<'_>) -> Verdict {
@@ -163,6 +196,14 @@ fn verify_blocks(function: &FunctionView<'_>) -> Verdict {
             if !head.is_live() && !announces_tombstones {
                 return wrong_at(block, inst.index(), "it is a tombstone, and HAS_TOMBSTONES is not set");
             }
+            if head.is_live() && !has_operands(function, inst) {
+                let count = head.operand_count;
+                return wrong_at(
+                    block,
+                    inst.index(),
+                    format_args!("its {count} operands are not in the operand pool"),
+                );
+            }
             live += usize::from(head.is_live());
         }
     }
@@ -204,14 +245,17 @@ fn pool_span(operands: &InstOperands) -> Option<Span> {
     (InstOperands::pooled(span) == *operands).then_some(span)
 }
 
-fn verify_operands(function: &FunctionView<'_>, head: &InstHead, row: &InstOperands) -> Verdict {
-    let count = head.operand_count as usize;
-    if count > OPERANDS_INLINE
-        && pool_span(row).is_none_or(|span| span.len() != count || span.end() > function.pools.operands.len())
-    {
-        return Err(format!("its {count} operands are not in the operand pool"));
-    }
-    for operand in row.get(head.operand_count, &function.pools.operands) {
+/// Whether the operands of an instruction lie in its row or in the operand pool.
+#[inline]
+fn has_operands(function: &FunctionView<'_>, inst: InstId) -> bool {
+    let count = function.heads[inst.index()].operand_count as usize;
+    let is_in_pool = |span: Span| span.len() == count && span.end() <= function.pools.operands.len();
+    count <= OPERANDS_INLINE || pool_span(&function.operands[inst.index()]).is_some_and(is_in_pool)
+}
+
+/// Verifies what the operands of an instruction name, which are known to exist.
+pub(super) fn verify_operands(function: &FunctionView<'_>, inst: InstId) -> Verdict {
+    for operand in function.operands_of(inst) {
         verify_ids(function, *operand)?;
     }
     Ok(())
@@ -313,7 +357,7 @@ mod tests {
     use super::*;
     use crate::check::testing::{Built, kernel};
     use ptxopt_components::block::BlockLabel;
-    use ptxopt_components::ids::{InstId, LiteralId, Maybe, TableId};
+    use ptxopt_components::ids::{LiteralId, Maybe, TableId};
     use ptxopt_components::instruction::{InstLinks, Marks};
 
     /// Three blocks: 0 with i0 to i3, 1 (`L`) with i4 and i5, 2 (`M`) with i6.

@@ -1,6 +1,7 @@
 //! Tables: every indexed branch has a table of blocks that it may go to, every indirect call its prototype or targets.
 //!
-//! Fast. One pass over instruction heads; the operands of control flow and calls, and their tables.
+//! Fast. One pass over the tables; one over instruction heads, the operands of control flow and calls, and their tables,
+//! where the [first look](super::first_look) does not settle them.
 //!
 //! - A live `brx.idx` names one table, and it lists blocks.
 //! - No list of blocks is empty.
@@ -12,6 +13,7 @@
 //!
 //! What an unused table lists does not matter: it is not written.
 
+use super::first_look::Passed;
 use super::rows::verify_target;
 use super::{Verdict, each_function, wrong_at};
 use bevy_ecs::prelude::*;
@@ -29,39 +31,58 @@ use ptxopt_engine::view::FunctionView;
 pub const CHECK: Check = Check { name: "tables", from: Verify::Off, install: |slot| slot.add(run) };
 
 /// Verifies every function of the batch.
-pub fn run(code: Code, forms: Res<FormTable>, mut violations: ResMut<Violations>) {
-    each_function(&code, CHECK.name, &mut violations, |function| verify(function, &forms));
+pub fn run(code: Code, forms: Res<FormTable>, passed: Res<Passed>, mut violations: ResMut<Violations>) {
+    each_function(&code, CHECK.name, &mut violations, |function| {
+        verify_lists(function)?;
+        if passed.has(function.code) { Ok(()) } else { verify_users(function, &forms) }
+    });
 }
 
 /// Verifies one function.
 pub fn verify(function: &FunctionView<'_>, forms: &FormTable) -> Verdict {
-    let target_count = function.pools.targets.len();
+    verify_lists(function)?;
+    verify_users(function, forms)
+}
+
+fn verify_lists(function: &FunctionView<'_>) -> Verdict {
     for (at, table) in function.tables.iter().enumerate() {
-        if table.kind == TableKind::Branch && (table.targets.is_empty() || table.targets.end() > target_count)
-        {
+        if !is_in_pool(function, table) {
             return Err(format!(
                 "table{at}: its targets {:?} are not in the target pool",
                 table.targets.range()
             ));
         }
     }
+    Ok(())
+}
+
+/// Whether a table lists what lies in the target pool, if it lists blocks.
+fn is_in_pool(function: &FunctionView<'_>, table: &Table) -> bool {
+    let is_list = !table.targets.is_empty() && table.targets.end() <= function.pools.targets.len();
+    table.kind != TableKind::Branch || is_list
+}
+
+fn verify_users(function: &FunctionView<'_>, forms: &FormTable) -> Verdict {
     for block in function.block_ids() {
         for inst in function.insts_of(block) {
-            let head = &function.heads[inst.index()];
-            let verdict = if head.marks.contains(Marks::CONTROL) {
-                verify_branch(function, forms, inst)
-            } else if head.marks.contains(Marks::KEPT) && forms.get(head.form).effects.contains(Effects::CALL)
-            {
-                verify_call(function, inst)
-            } else {
-                continue;
-            };
-            if let Err(what) = verdict {
+            if let Err(what) = verify_inst(function, forms, inst) {
                 return wrong_at(block, inst.index(), what);
             }
         }
     }
     Ok(())
+}
+
+/// Verifies the tables that one instruction names.
+pub(super) fn verify_inst(function: &FunctionView<'_>, forms: &FormTable, inst: InstId) -> Verdict {
+    let head = &function.heads[inst.index()];
+    if head.marks.contains(Marks::CONTROL) {
+        verify_branch(function, forms, inst)
+    } else if head.marks.contains(Marks::KEPT) && forms.get(head.form).effects.contains(Effects::CALL) {
+        verify_call(function, inst)
+    } else {
+        Ok(())
+    }
 }
 
 fn verify_branch(function: &FunctionView<'_>, forms: &FormTable, inst: InstId) -> Verdict {
@@ -72,9 +93,13 @@ fn verify_branch(function: &FunctionView<'_>, forms: &FormTable, inst: InstId) -
         return Err("it names not one table".to_owned());
     }
     let Some(id) = table else { return Ok(()) };
-    let Table { kind, targets, .. } = function.tables[id.index()];
+    let table = function.tables[id.index()];
+    let Table { kind, targets, .. } = table;
     if kind != TableKind::Branch {
         return Err(format!("{id:?} lists no blocks but is {kind:?}"));
+    }
+    if !is_in_pool(function, &table) {
+        return Err(format!("the targets of {id:?} are not in the target pool"));
     }
     for target in &function.pools.targets[targets.range()] {
         if target.index() >= function.blocks.len() {

@@ -1,10 +1,12 @@
 //! Terminators: control leaves a block only at its end.
 //!
-//! Fast. One pass over instruction heads, of functions in which TERMINATORS_LAST is set.
+//! Fast. One pass over instruction heads, of functions in which TERMINATORS_LAST is set and which the
+//! [first look](super::first_look) does not settle.
 //!
 //! A live control-flow instruction is the last live one of its block. Live sets are kept at block boundaries, so a
 //! branch in mid-block would leave with a set that no boundary has.
 
+use super::first_look::Passed;
 use super::{Verdict, each_function, wrong_at};
 use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::CodeFlags;
@@ -19,8 +21,10 @@ use ptxopt_engine::view::FunctionView;
 pub const CHECK: Check = Check { name: "terminators", from: Verify::Off, install: |slot| slot.add(run) };
 
 /// Verifies every function of the batch.
-pub fn run(code: Code, mut violations: ResMut<Violations>) {
-    each_function(&code, CHECK.name, &mut violations, verify);
+pub fn run(code: Code, passed: Res<Passed>, mut violations: ResMut<Violations>) {
+    each_function(&code, CHECK.name, &mut violations, |function| {
+        if passed.has(function.code) { Ok(()) } else { verify(function) }
+    });
 }
 
 /// Verifies one function.

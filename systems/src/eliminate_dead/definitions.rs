@@ -5,8 +5,8 @@
 //! both at once, and rows of eight bytes stay in the cache longest.
 
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
+use ptxopt_components::operand::definitions;
 use ptxopt_components::vreg::VRegFlags;
-use ptxopt_engine::dataflow::liveness::kills;
 use ptxopt_engine::view::FunctionView;
 use std::ops::Range;
 
@@ -96,24 +96,31 @@ impl Definitions {
         for (inst, head, operands) in function.rows() {
             let guarded = head.opcode.is_guarded();
             let mut result_count = 0;
-            for operand in operands.iter().filter(|operand| operand.is_definition()) {
-                let Some(vreg) = operand.vreg() else { continue };
+            for (vreg, is_partial) in definitions(operands) {
                 result_count += 1;
                 if result_count == 2 {
                     self.with_several_results.push(inst);
                 }
-                self.add(vreg, Definition::new(inst, kills(operand, guarded)), head.block);
+                self.add(vreg, Definition::new(inst, !guarded && !is_partial), head.block);
             }
         }
         self.place();
     }
 
+    #[inline]
     fn add(&mut self, vreg: VRegId, definition: Definition, block: BlockId) {
         let row = &mut self.rows[vreg.index()];
-        if row.count() == 0 {
-            row.at = definition;
-            row.rest |= ONCE | block.0;
-        } else if row.count() == 1 && row.at.inst() == definition.inst() {
+        if row.rest & !DEMANDED == 0 {
+            *row = Row { at: definition, rest: row.rest | ONCE | block.0 };
+        } else {
+            self.add_later(vreg, definition);
+        }
+    }
+
+    /// Adds a definition of a register that has one.
+    fn add_later(&mut self, vreg: VRegId, definition: Definition) {
+        let row = &mut self.rows[vreg.index()];
+        if row.count() == 1 && row.at.inst() == definition.inst() {
             row.at = row.at.with_kill(definition.kills());
         } else if let Some((last, of_last)) = self.later.last_mut()
             && (*last, of_last.inst()) == (vreg, definition.inst())

@@ -28,7 +28,7 @@ use super::definitions::{Defined, Definitions};
 use super::sites::Sites;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
-use ptxopt_components::operand::reads;
+use ptxopt_components::operand::{Operand, reads};
 use ptxopt_engine::dataflow::dominance::DominatorTree;
 use ptxopt_engine::view::FunctionView;
 
@@ -74,12 +74,15 @@ impl Needs {
                 self.is_needed[definition.inst().index()] = true;
             }
         }
-        for (inst, head) in function.heads.iter().enumerate().rev() {
-            self.is_needed[inst] |= head.marks & (Marks::KEPT | Marks::TOMBSTONE) == Marks::KEPT;
-            if self.is_needed[inst] {
-                self.passed = InstId::new(inst);
-                self.demand_uses(function, self.passed);
-                self.follow(function);
+        for (inst, head, operands) in function.rows().rev() {
+            let is_needed = &mut self.is_needed[inst.index()];
+            *is_needed |= head.marks.contains(Marks::KEPT);
+            if *is_needed {
+                self.passed = inst;
+                self.demand_uses(function, inst, head.block, operands);
+                if !(self.ends.is_empty() && self.insts.is_empty()) {
+                    self.follow(function);
+                }
             }
         }
     }
@@ -112,17 +115,24 @@ impl Needs {
             if let Some((vreg, block)) = self.ends.pop() {
                 self.demand_at_end(function, vreg, block);
             } else if let Some(inst) = self.insts.pop() {
-                self.demand_uses(function, inst);
+                let block = function.heads[inst.index()].block;
+                self.demand_uses(function, inst, block, function.operands_of(inst));
             } else {
                 return;
             }
         }
     }
 
-    /// `inst` is needed, and so is whatever it reads.
-    fn demand_uses(&mut self, function: &FunctionView<'_>, inst: InstId) {
-        let block = function.heads[inst.index()].block;
-        for vreg in reads(function.operands_of(inst)) {
+    /// `inst` of `block` is needed, and so is whatever it reads.
+    #[inline]
+    fn demand_uses(
+        &mut self,
+        function: &FunctionView<'_>,
+        inst: InstId,
+        block: BlockId,
+        operands: &[Operand],
+    ) {
+        for vreg in reads(operands) {
             match self.definitions.defined(vreg) {
                 Defined::Done => {}
                 Defined::Once(from, from_block) => {

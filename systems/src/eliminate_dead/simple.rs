@@ -4,7 +4,7 @@ use super::ALWAYS_LIVE;
 use ptxopt_components::ids::{Id, InstId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::operand::{reads, writes};
-use ptxopt_engine::dataflow::liveness::killed;
+use ptxopt_engine::dataflow::liveness::kills;
 use ptxopt_engine::view::FunctionView;
 
 /// Memory of the simple form.
@@ -21,16 +21,20 @@ pub struct SimpleScratch {
 struct VReg {
     /// Reads in the function by instructions that are not dead; [`NEVER_DEAD`] more where something else reads it.
     use_count: u32,
-    /// One more than the block in whose rest the next event is an unguarded definition.
-    overwritten_in: u32,
+    /// One more than the block in whose rest the next event is an unguarded definition; or [`READ`] and the instruction
+    /// that reads it.
+    next: u32,
 }
+
+/// The next event is a read. Blocks and instructions have fewer bits than are left.
+const READ: u32 = 1 << 31;
 
 /// More reads than a function has operands.
 const NEVER_DEAD: u32 = 1 << 31;
 
 impl VReg {
     fn is_dead_in(self, stamp: u32) -> bool {
-        self.use_count == 0 || (self.overwritten_in == stamp && self.use_count < NEVER_DEAD)
+        self.use_count == 0 || (self.next == stamp && self.use_count < NEVER_DEAD)
     }
 }
 
@@ -48,9 +52,17 @@ pub fn find_dead_simply(function: &FunctionView<'_>, scratch: &mut SimpleScratch
                 dead.push(inst);
                 continue;
             }
-            killed(operands, head.opcode.is_guarded())
-                .for_each(|vreg| vregs[vreg.index()].overwritten_in = stamp);
-            reads(operands).for_each(|vreg| vregs[vreg.index()].overwritten_in = 0);
+            // What is read and overwritten is read first, in whatever order the operands stand.
+            let (read, is_guarded) = (READ | inst.0, head.opcode.is_guarded());
+            for operand in operands {
+                let Some(vreg) = operand.vreg() else { continue };
+                let next = &mut vregs[vreg.index()].next;
+                if operand.is_use() {
+                    *next = read;
+                } else if kills(operand, is_guarded) && *next != read {
+                    *next = stamp;
+                }
+            }
         }
     }
 }
@@ -59,7 +71,7 @@ fn count_uses(function: &FunctionView<'_>, vregs: &mut Vec<VReg>) {
     vregs.clear();
     vregs.extend(function.vregs.iter().map(|vreg| {
         let use_count = if vreg.flags.intersects(ALWAYS_LIVE) { NEVER_DEAD } else { 0 };
-        VReg { use_count, overwritten_in: 0 }
+        VReg { use_count, next: 0 }
     }));
     for (.., operands) in function.rows() {
         reads(operands).for_each(|vreg| vregs[vreg.index()].use_count += 1);

@@ -4,7 +4,7 @@
 //! and written, or optimized, at one length and at eight times that, and what is compared is CPU time, as a ratio: a
 //! linear algorithm takes 8 times as long, a quadratic one 64 times.
 
-use ptxopt::{Options, optimize, optimize_with_plan, standard};
+use ptxopt::{Options, VerifyLevel, optimize, optimize_with_plan, standard};
 use ptxopt_engine::phase::{Phase, Plan, Step};
 use ptxopt_systems::{dump_graph, dump_registers, split_at_control_flow};
 use ptxopt_tests::clock::cpu_time;
@@ -40,8 +40,11 @@ fn rewrite(text: &str) {
 }
 
 fn optimize_all(text: &str) {
-    let options = Options { threads: 1, remarks: true, ..Options::default() };
-    let report = optimize(text.as_bytes(), &options).unwrap_or_else(|error| panic!("{error}")).report;
+    optimize_as(text, &Options { threads: 1, remarks: true, ..Options::default() });
+}
+
+fn optimize_as(text: &str, options: &Options) {
+    let report = optimize(text.as_bytes(), options).unwrap_or_else(|error| panic!("{error}")).report;
     assert_eq!(report.left.len(), 0, "a function was left");
 }
 
@@ -174,7 +177,6 @@ fn families_of_variables_in_many_functions() {
     });
 }
 
-/// The check can fail.
 /// One register that every rung of a ladder changes: all later rungs are in the dominance frontier of each.
 #[test]
 fn cases_that_fall_through() {
@@ -264,6 +266,48 @@ fn prints_of_registers_that_live_long() {
     });
 }
 
+/// One block leads to every state of a machine and back. Each state has registers that live through it, so a use that asks
+/// what reaches it by way of every state is quadratic.
+#[test]
+fn states_behind_one_block() {
+    const REGISTERS: usize = 30;
+    let work = |text: &str| optimize_as(text, &Options { threads: 1, ..Options::default() });
+    work_grows_like_its_text(work, 125, |size| {
+        let register = |state: usize, number: usize| state % size * REGISTERS + number % REGISTERS;
+        let start = each(size * REGISTERS, |text, n| writeln!(text, "mov.u32 %v{n}, {n};"));
+        let labels = each(size, |text, n| write!(text, ", S{n}"));
+        let states = each(size, |text, n| {
+            write!(text, "S{n}: st.global.u32 [%d1], %v{}; add.u32 %r1, %r1, {n};", register(n + 1, 0))?;
+            for own in 0..REGISTERS {
+                let (to, from) = (register(n, own), register(7 * n + 1, own + 1));
+                write!(text, "add.u32 %v{to}, %v{from}, 1;")?;
+            }
+            writeln!(text, "bra D;")
+        });
+        let registers = format!(".reg .b32 %v<{}>;", size * REGISTERS);
+        tangle(&format!(
+            "{registers} {start} ways: .branchtargets {};\nD: brx.idx %r1, ways; {states}",
+            &labels[2..]
+        ))
+    });
+}
+
+/// Live sets of blocks times registers, which a verifier compares after each phase.
+#[test]
+fn registers_that_live_long_are_verified() {
+    let options = Options { threads: 1, verify: VerifyLevel::Fast, ..Options::default() };
+    let work = |text: &str| optimize_as(text, &options);
+    work_grows_like_its_text(work, 300, |size| {
+        let registers = format!(".reg .b32 %v<{size}>;");
+        let start = each(size, |text, n| writeln!(text, "mov.u32 %v{n}, {n};"));
+        let blocks = each(size, |text, n| {
+            writeln!(text, "setp.eq.u32 %p1, %r1, {n}; @%p1 bra X{n}; add.u32 %r2, %r2, 1; X{n}:")
+        });
+        let uses = each(size, |text, n| writeln!(text, "st.global.u32 [%d1], %v{n};"));
+        tangle(&format!("{registers} {start} {blocks} {uses}"))
+    });
+}
+
 /// A kernel around code that changes `%r2` as the thread's number `%r1` says.
 fn tangle(body: &str) -> String {
     let head = ".reg .pred %p<2>; .reg .b32 %r<3>; .reg .b64 %d<2>; ld.param.u64 %d1, [out]; mov.u32 %r1, %tid.x; \
@@ -271,6 +315,7 @@ fn tangle(body: &str) -> String {
     format!("{HEAD}.entry k(.param .u64 out)\n{{\n{head}\n{body}\nst.global.u32 [%d1], %r2; ret;\n}}\n")
 }
 
+/// The check can fail.
 #[test]
 #[should_panic(expected = "for 8 times what takes")]
 fn a_square_is_seen() {

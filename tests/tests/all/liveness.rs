@@ -319,10 +319,13 @@ fn check(text: &str) -> Result<(), String> {
     if output.report.status == Status::Ok { Ok(()) } else { Err(format!("{:?}", output.report.left)) }
 }
 
-fn check_modules(seeds: std::ops::Range<u64>, function_count: usize, block_count_max: usize) {
+/// Makes a module: seed, number of functions, most blocks of one.
+type Make = fn(u64, usize, usize) -> String;
+
+fn check_modules(make: Make, seeds: std::ops::Range<u64>, function_count: usize, block_count_max: usize) {
     let seeds: Vec<u64> = seeds.collect();
     let failures = in_parallel(&seeds, |&seed| {
-        check(&random_code::module(seed, function_count, block_count_max))
+        check(&make(seed, function_count, block_count_max))
             .map_err(|said| format!("seed {seed}, {block_count_max} blocks: {said}"))
     });
     expect_none("modules fail", &failures.into_iter().filter_map(Result::err).collect::<Vec<_>>());
@@ -330,9 +333,10 @@ fn check_modules(seeds: std::ops::Range<u64>, function_count: usize, block_count
 
 #[test]
 fn sets_and_needs_are_those_of_the_definition() {
-    check_modules(0..420, 50, 24);
-    check_modules(1_000..1_030, 10, 300);
-    check_modules(2_000..2_004, 3, 2_000);
+    check_modules(random_code::module, 0..420, 50, 24);
+    check_modules(random_code::module, 1_000..1_030, 10, 300);
+    check_modules(random_code::module, 2_000..2_004, 3, 2_000);
+    check_modules(random_code::module_of_hubs, 3_000..3_060, 5, 60);
     let checked = CHECKED.load(Ordering::Relaxed);
     say(&format!("liveness: {} functions, each before and after dead-code elimination", checked / 2));
     assert!(checked >= 2 * 20_000);
