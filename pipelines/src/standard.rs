@@ -100,8 +100,12 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
     let options =
         &if layout_only { Options { level: OptLevel::O0, ..options.clone() } } else { options.clone() };
     let looks = options.remarks || options.verify != VerifyLevel::Off;
+    // Entering a step costs a module of fifty instructions as much as a phase does, so steps that can do nothing are left
+    // out: those that are there for verifiers, and those that mark what only dumps show.
+    let shows_steps = options.dumps() || options.verify != VerifyLevel::Off;
     let is_wanted = |key| match key {
         system::ANALYZE_UNIFORMITY => looks,
+        system::CHECK_INITIAL | system::BACK_COPIES | system::LEGALIZATION => shows_steps,
         _ => options.remarks || !system::REPORTS.contains(&key),
     };
     let own_step = |row: &PhaseRow| {
@@ -117,8 +121,12 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
         Some(Step { number: u16::from(row.number.0), name: row.name, phase, dump, verified })
     };
     let steps = |row: &'static PhaseRow| own_step(row).into_iter().chain(graph_dump(row, options));
+    let mut steps: Vec<Step> = table::PHASES.iter().flat_map(steps).collect();
+    if !shows_steps {
+        drop_repeated_sweeps(&mut steps);
+    }
     Plan {
-        steps: table::PHASES.iter().flat_map(steps).collect(),
+        steps,
         analyses: ANALYSES,
         checks: check::ALL,
         verify: match options.verify {
@@ -136,6 +144,17 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
             growth_percent: u64::from(options.limits.growth),
         },
     }
+}
+
+/// Drops sweeps that follow another one with nothing but reports between.
+fn drop_repeated_sweeps(steps: &mut Vec<Step>) {
+    let mut is_swept = false;
+    steps.retain(|step| {
+        let is_sweep = step.phase.name == sweep::PHASE.name;
+        let is_repeated = is_sweep && is_swept;
+        is_swept = is_sweep || is_swept && step.phase.name == report_code::PHASE.name;
+        !is_repeated
+    });
 }
 
 #[cfg(test)]
@@ -175,6 +194,23 @@ mod tests {
         plan.check(ORDER).unwrap();
         let dumped: Vec<u16> = plan.steps.iter().filter(|step| step.dump).map(|step| step.number).collect();
         assert_eq!(dumped, [3, 49]);
+    }
+
+    #[test]
+    fn steps_that_can_do_nothing_are_left_out() {
+        let numbers = |options: &Options| -> Vec<u16> {
+            plan(options, false).steps.iter().map(|step| step.number).collect()
+        };
+        assert_eq!(numbers(&Options::default()), [3, 6, 10, 15, 16, 33, 61, 76, 84, 94, 125]);
+        let verified = Options { verify: VerifyLevel::Fast, ..Options::default() };
+        let mut dumped = Options::default();
+        dumped.set_knob("DUMPIR=3").unwrap();
+        for options in [verified, dumped] {
+            let found = numbers(&options);
+            assert!([0, 83, 95, 128, 132, 150, 154].iter().all(|number| found.contains(number)), "{found:?}");
+        }
+        let remarks = Options { remarks: true, ..Options::default() };
+        assert!(numbers(&remarks).ends_with(&[125, 126, 151]));
     }
 
     #[test]
