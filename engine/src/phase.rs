@@ -98,6 +98,8 @@ pub enum Wanted {
     ForRemarks,
     /// Where remarks or verifiers look at the fact that it computes. Phases that need the fact get it anyway.
     WhenLookedAt,
+    /// Where verifiers or dumps show what it does: it makes nothing else.
+    WhenShown,
 }
 
 /// A verifier: one invariant, checked after every step when asked for.

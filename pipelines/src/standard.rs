@@ -6,6 +6,7 @@ use crate::table::{self, Does, PhaseNumber, PhaseRow};
 use ptxopt_engine::phase::{Edge, Limits, Phase, Plan, Settings, Step, Verify, Wanted};
 use ptxopt_systems::{
     analyze_control_flow, analyze_liveness, analyze_uniformity, check, dump_graph, loops, post_dominators,
+    report_code, sweep,
 };
 
 /// What computes each fact.
@@ -74,10 +75,14 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
     let layout_only = is_debug_module && !options.force_debug;
     let options =
         &if layout_only { Options { level: OptLevel::O0, ..options.clone() } } else { options.clone() };
+    // Entering a step costs a module of fifty instructions as much as a phase does, so steps that can do nothing are left
+    // out: those that are there for verifiers, and those that mark what only dumps show.
+    let shows_steps = options.dumps() || options.verify != VerifyLevel::Off;
     let is_wanted = |phase: &Phase| match phase.wanted {
         Wanted::Always => true,
         Wanted::ForRemarks => options.remarks,
         Wanted::WhenLookedAt => options.remarks || options.verify != VerifyLevel::Off,
+        Wanted::WhenShown => shows_steps,
     };
     let own_step = |row: &PhaseRow| {
         let dump = options.dump_after.contains(row.number);
@@ -90,8 +95,12 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
         Some(Step { number: u16::from(row.number.0), name: row.name, phase, dump, verified })
     };
     let steps = |row: &'static PhaseRow| own_step(row).into_iter().chain(graph_dump(row, options));
+    let mut steps: Vec<Step> = table::PHASES.iter().flat_map(steps).collect();
+    if !shows_steps {
+        drop_repeated_sweeps(&mut steps);
+    }
     Plan {
-        steps: table::PHASES.iter().flat_map(steps).collect(),
+        steps,
         analyses: ANALYSES,
         checks: check::ALL,
         verify: match options.verify {
@@ -110,6 +119,17 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
         },
         settings: Settings::default(),
     }
+}
+
+/// Drops sweeps that follow another one with nothing but reports between.
+fn drop_repeated_sweeps(steps: &mut Vec<Step>) {
+    let mut is_swept = false;
+    steps.retain(|step| {
+        let is_sweep = step.phase.name == sweep::PHASE.name;
+        let is_repeated = is_sweep && is_swept;
+        is_swept = is_sweep || is_swept && step.phase.name == report_code::PHASE.name;
+        !is_repeated
+    });
 }
 
 #[cfg(test)]
@@ -149,6 +169,23 @@ mod tests {
         plan.check(ORDER).unwrap();
         let dumped: Vec<u16> = plan.steps.iter().filter(|step| step.dump).map(|step| step.number).collect();
         assert_eq!(dumped, [3, 49]);
+    }
+
+    #[test]
+    fn steps_that_can_do_nothing_are_left_out() {
+        let numbers = |options: &Options| -> Vec<u16> {
+            plan(options, false).steps.iter().map(|step| step.number).collect()
+        };
+        assert_eq!(numbers(&Options::default()), [3, 6, 10, 15, 16, 33, 61, 76, 84, 94, 125]);
+        let verified = Options { verify: VerifyLevel::Fast, ..Options::default() };
+        let mut dumped = Options::default();
+        dumped.set_knob("DUMPIR=3").unwrap();
+        for options in [verified, dumped] {
+            let found = numbers(&options);
+            assert!([0, 83, 95, 128, 132, 150, 154].iter().all(|number| found.contains(number)), "{found:?}");
+        }
+        let remarks = Options { remarks: true, ..Options::default() };
+        assert!(numbers(&remarks).ends_with(&[125, 126, 151]));
     }
 
     #[test]

@@ -14,7 +14,7 @@
 
 use ptxopt_components::code_object::{CodeFlags, CodeState};
 use ptxopt_engine::columns::CodeObjectsMut;
-use ptxopt_engine::phase::Phase;
+use ptxopt_engine::phase::{Phase, Wanted};
 
 /// Backward copy propagation is over: phase 83.
 const BACK_COPIES_PROPAGATED: u32 = 9;
@@ -25,6 +25,7 @@ const LEGALIZED: u32 = 19;
 pub const BACK_COPIES: Phase = Phase {
     name: "advance_progress_to_9",
     layout_only: true,
+    wanted: Wanted::WhenShown,
     install: |slot| slot.add(|codes: CodeObjectsMut| run(codes, BACK_COPIES_PROPAGATED)),
     ..Phase::NOTHING
 };

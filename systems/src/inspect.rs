@@ -9,11 +9,16 @@
 //! Cost          that of the verifiers
 //! Checked by    check/*: this is where they run
 
-use ptxopt_engine::phase::Phase;
+use ptxopt_engine::phase::{Phase, Wanted};
 
 /// Phase 0: verifiers run where they are asked for.
-pub const INITIAL: Phase =
-    Phase { name: "check_initial", required: true, layout_only: true, ..Phase::NOTHING };
+pub const INITIAL: Phase = Phase {
+    name: "check_initial",
+    required: true,
+    layout_only: true,
+    wanted: Wanted::WhenShown,
+    ..Phase::NOTHING
+};
 
 /// Phase 94: the fast verifiers always run, so that nothing is written that they have not seen.
-pub const FINAL: Phase = Phase { name: "check_final", verified: true, ..INITIAL };
+pub const FINAL: Phase = Phase { name: "check_final", verified: true, wanted: Wanted::Always, ..INITIAL };

@@ -330,7 +330,7 @@ mod tests {
              ld.param.u64 %d1, [p+8]; mov.u32 %r1, %tid.x; mov.u32 %r2, g; add.s32 %r1, %r2, 3; add.s32 %r1, %r2, %r1; \
              @!%p1 setp.lt.and.s32 %p2|%p3, %r1, %r2, !%p1; @%p2 setp.lt.s32 %p1, %r1, 7; \
              ld.global.v2.b32 {%r1, _}, [%d1+0x100000000]; ld.global.v4.b32 {%r1, %r3, %r4, %r5}, [%d1+4]; \
-             add.cc.u32 %r1, %r2, %r3; addc.u32 %r1, %r2, %r3; st.global.b32 [%d1-4], 7; add.f64 %f1, %f2, 0d3ff8000000000000; \
+             add.cc.u32 %r1, %r2, %r3; addc.u32 %r1, %r2, %r3; st.global.b32 [%d1+-4], 7; add.f64 %f1, %f2, 0d3ff8000000000000; \
              frobnicate %r4, %r5; selp.b32 %r4, %r1, %r2, %p2; mov.b64 %d2, f; call %d2, (), fp; \
              @%p1 bra L; N: ts: .branchtargets L, M, N; brx.idx %r1, ts; L: add.s32 %r1, %r1, 1; M: ret;",
         );
