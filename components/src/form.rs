@@ -109,12 +109,10 @@ bitflags! {
         const MODELLED = 1 << 0;
         /// `.uni`: a promise that the branch or call is uniform.
         const UNIFORM = 1 << 1;
-        /// Plain `f32` arithmetic flushes denormals: the module's target is `sm_1x`.
-        const FLUSHES = 1 << 2;
         /// Has a slot that is written.
-        const DEFINES = 1 << 3;
+        const DEFINES = 1 << 2;
         /// A conversion: it takes registers that are wider than its types, and special registers.
-        const CONVERTS = 1 << 4;
+        const CONVERTS = 1 << 3;
     }
 }
 

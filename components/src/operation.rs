@@ -348,8 +348,11 @@ struct Index {
     /// By the number of the operation.
     syntax: Vec<Syntax>,
     /// By root: each operation with the words after the root, longest first.
-    by_root: BTreeMap<&'static [u8], Vec<(Vec<&'static [u8]>, Operation)>>,
+    by_root: BTreeMap<&'static [u8], Vec<Named>>,
 }
+
+/// The words of a name after its root, and the operation that it names.
+type Named = (Vec<&'static [u8]>, Operation);
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
     let mut by_root: BTreeMap<&[u8], Vec<_>> = BTreeMap::new();

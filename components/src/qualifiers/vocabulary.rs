@@ -20,10 +20,6 @@ pub(crate) enum Meaning {
     Type(PtxType),
 }
 
-/// Words of the ISA that qualify no instruction of ours, but operands, or are there for completeness: they make no
-/// instruction unknown.
-const OTHERS: &str = "number nan num pred range to unified width";
-
 /// Looked up once for each word of a new mnemonic, and never gone through.
 static MEANINGS: LazyLock<HashMap<&'static [u8], Vec<Meaning>>> = LazyLock::new(index);
 
@@ -43,7 +39,7 @@ fn index() -> HashMap<&'static [u8], Vec<Meaning>> {
     }
     // What belongs to the name of an operation means nothing by itself.
     let names = Operation::ALL.iter().flat_map(|operation| operation.name().split('.').skip(1));
-    for word in names.chain(OTHERS.split_ascii_whitespace()) {
+    for word in names {
         meanings.entry(word.as_bytes()).or_default();
     }
     meanings

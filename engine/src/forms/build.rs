@@ -47,11 +47,12 @@ impl FormTable {
     /// same function.
     pub fn build(&mut self, description: &Description, shape: &[u8]) -> Option<FormId> {
         let hash = self.built.hash(description, shape);
+        self.find_built(description, shape, hash).or_else(|| self.add_built(description, shape, hash))
+    }
+
+    fn find_built(&self, description: &Description, shape: &[u8], hash: u64) -> Option<FormId> {
         let same = |&form: &FormId| self.describe(form) == description && self.shape(form) == shape;
-        match self.built.forms.find(hash, same) {
-            Some(&form) => Some(form),
-            None => self.add_built(description, shape, hash),
-        }
+        self.built.forms.find(hash, same).copied()
     }
 
     #[cold]
@@ -66,8 +67,7 @@ impl FormTable {
             return None;
         }
         debug_assert_eq!(self.describe(form), description);
-        let Self { built, .. } = self;
-        let mut forms = std::mem::take(&mut built.forms);
+        let mut forms = std::mem::take(&mut self.built.forms);
         forms.insert_unique(hash, form, |&form| self.built.hash(self.describe(form), self.shape(form)));
         self.built.forms = forms;
         Some(form)
@@ -84,12 +84,10 @@ impl FormTable {
         change(&mut description);
         let shape = self.shape(form);
         let hash = self.built.hash(&description, shape);
-        let same = |&other: &FormId| *self.describe(other) == description && self.shape(other) == shape;
-        if let Some(&form) = self.built.forms.find(hash, same) {
-            return Some(form);
-        }
-        let shape = shape.to_vec();
-        self.add_built(&description, &shape, hash)
+        self.find_built(&description, shape, hash).or_else(|| {
+            let shape = self.shape(form).to_vec();
+            self.add_built(&description, &shape, hash)
+        })
     }
 
     /// The form that computes `operation` instead, with the same qualifiers and types: `add.s32` for `sub.s32`.
@@ -235,7 +233,7 @@ mod tests {
         let mnemonic = table.mnemonic(b"sub.f32", old);
         let sub = table.form(mnemonic, shape::plain(3));
         let add = table.with_operation(sub, Operation::Add).unwrap();
-        assert!(table.get(add).flags.contains(FormFlags::FLUSHES) && table.describe(add).flushes());
+        assert!(table.describe(add).flushes());
         let new = table
             .build(&Description { dialect: Dialect::default(), ..*table.describe(add) }, shape::plain(3));
         assert!(new.is_some_and(|new| new != add && !table.describe(new).flushes()));

@@ -58,7 +58,7 @@ impl Mnemonic {
                     effects |= Effects::ORDER | Effects::PINNED;
                 }
                 // The carry register changes: not where it did not change before.
-                b"cc" => effects = effects - Effects::SPECULATABLE | Effects::CARRY_OUT,
+                b"cc" => effects = (effects - Effects::SPECULATABLE) | Effects::CARRY_OUT,
                 _ => {}
             }
         }
@@ -79,7 +79,6 @@ impl Mnemonic {
         effects.set(Effects::COMMUTES, effects.contains(Effects::COMMUTES) || commutes(&description));
         let mut flags = FormFlags::empty();
         flags.set(FormFlags::UNIFORM, description.qualifiers.has(Modifiers::UNIFORM));
-        flags.set(FormFlags::FLUSHES, dialect.flushes);
         flags.set(FormFlags::CONVERTS, root == Opcodes::CONVERSION.as_bytes());
         let operands = match found {
             None => Operands::Unknown,
