@@ -7,7 +7,7 @@ const DIGITS_MAX: usize = 10;
 const DIGITS_SAFE: usize = 9;
 
 /// One past the largest number that a name can end in: that of the last register of the largest range.
-pub(super) const NUMBER_END: u32 = u32::MAX;
+const NUMBER_END: u32 = u32::MAX;
 
 /// Where the digits start in which `name` ends.
 pub(super) fn digits_of(name: &[u8]) -> usize {

@@ -226,22 +226,6 @@ mod each_problem {
         }
     }
 
-    /// A mark that is missing is missed where the line ends, not where the next one starts.
-    #[test]
-    fn a_missing_mark_is_missed_at_the_end_of_its_line() {
-        let mark = "`,` or `;`";
-        let next = "\n\t// a comment; with marks\n\n\tmov.u32 x, 2;";
-        refused(
-            &kernel(&format!("\t.reg .u32 x; mov.u32 x, 1\u{a6} // why{next}")),
-            &unexpected("mov.u32", mark),
-        );
-        refused(&kernel(&format!("\t.reg .u32 x\u{a6}{next}")), &unexpected("mov.u32", mark));
-        refused(&kernel(&format!("\tld.param.u64 p, [p\u{a6}{next}")), &unexpected("mov.u32", mark));
-        // What is missing is not a mark, or something stands in its place.
-        refused(&kernel("\tmov.u32 p,\n\t\u{a6}= 2;"), &unexpected("=", "an operand"));
-        refused(&kernel("\tmov.u32 p p\n\t, 2;").replace("p p", "p \u{a6}p"), &unexpected("p", mark));
-    }
-
     /// 2^24 registers are too many when they are used; a test of its own below uses them.
     #[test]
     fn too_many() {

@@ -33,4 +33,12 @@ pub(super) const ROWS: &[Row] = &[
         "=x/ve .x/v .x/v .x/v .b32 .b32/i .b32 .x/v .b32 .x/v",
         WARP,
     ),
+    // Where a machine lacks a shape or type, the assembler makes other instructions of it, and those take no sinks.
+    row("mma*.f64", "=x/v .x/v .x/v .x/v", WARP),
+    row("mma*.e4m3", "=x/v .x/v .x/v .x/v", WARP),
+    row("mma*.e5m2", "=x/v .x/v .x/v .x/v", WARP),
+    row("mma.sp*.e4m3", "=x/v .x/v .x/v .x/v .b32 .b32/i", WARP),
+    row("mma.sp*.e5m2", "=x/v .x/v .x/v .x/v .b32 .b32/i", WARP),
+    row("mma.sp::ordered_metadata*.e4m3", "=x/v .x/v .x/v .x/v .b32 .b32/i", WARP),
+    row("mma.sp::ordered_metadata*.e5m2", "=x/v .x/v .x/v .x/v .b32 .b32/i", WARP),
 ];

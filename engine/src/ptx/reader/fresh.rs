@@ -5,7 +5,7 @@
 
 use super::Reader;
 use super::left::LeftReason;
-use crate::ptx::numbered::{NUMBER_END, digits_of, number_of, splits};
+use crate::ptx::numbered::{digits_of, number_of, splits};
 use ahash::AHashMap;
 use ptxopt_components::ids::{Id, NameId};
 use ptxopt_components::types::PackedType;
@@ -213,7 +213,7 @@ impl Reader<'_, '_> {
         let prefix = self.out.pools.names.intern_fresh(text, &fresh);
         let next = self.scopes.fresh.numbers.entry(prefix).or_insert(0);
         let number = *next;
-        match number.checked_add(count).filter(|&end| end <= NUMBER_END) {
+        match number.checked_add(count) {
             Some(end) => *next = end,
             None => self.leave(LeftReason::NumbersExhausted),
         }

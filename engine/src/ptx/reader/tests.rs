@@ -1,7 +1,7 @@
 //! The reader against small bodies, mostly by what the writer makes of them.
 
 use super::*;
-use crate::diagnostics::{ExpressionFault, NumberFault};
+use crate::diagnostics::{ExpressionFault, Found, NumberFault};
 use crate::forms::FormTable;
 use crate::ptx::writer::{WriterScratch, assemble, write_function};
 use crate::tables::CodeTables;
@@ -439,4 +439,28 @@ fn what_no_assembler_takes_is_refused() {
     ] {
         body(apart);
     }
+}
+
+/// A mark that is missing is missed where the line ends, not where the next one starts.
+#[test]
+fn a_missing_mark_is_missed_at_the_end_of_its_line() {
+    let check = |body: &str, token: &str, wanted: &str| {
+        let marked = format!(".version 8.0\n.target sm_90\n.entry k(.param .u64 p) {{{body}}}");
+        let place = marked.find('|').expect("the place is marked");
+        let diagnostic = rewrite(&marked.replacen('|', "", 1)).expect_err(body);
+        let found = Found::Token(token.to_owned());
+        assert!(
+            matches!(&diagnostic.problem, Problem::Unexpected { found: f, expected } if *f == found && *expected == wanted),
+            "{diagnostic:?} in {body}"
+        );
+        assert_eq!(diagnostic.offset, place, "{body}");
+    };
+    let mark = "`,` or `;`";
+    let next = "\n\t// a comment; with marks\n\n\tmov.u32 x, 2;";
+    check(&format!(".reg .u32 x; mov.u32 x, 1| // why{next}"), "mov.u32", mark);
+    check(&format!(".reg .u32 x|{next}"), "mov.u32", mark);
+    check(&format!("ld.param.u64 p, [p|{next}"), "mov.u32", mark);
+    // What is missing is not a mark, or something stands in its place.
+    check("mov.u32 p,\n\t|= 2;", "=", "an operand");
+    check("mov.u32 p |p\n\t, 2;", "p", mark);
 }
