@@ -8,6 +8,7 @@ mod bad_input;
 // longer to compile than all of this program.
 #[path = "../../../bench/src/kernels.rs"]
 mod bench_kernels;
+mod constants;
 mod crossed_carries;
 mod descriptions;
 mod determinism;
@@ -26,5 +27,6 @@ mod ptxas;
 mod regress;
 mod removed;
 mod round_trip;
+mod sink_elements;
 mod sinks;
 mod uniformity;
