@@ -200,9 +200,7 @@ fn run_without_failures(
             Ok(mut output) => {
                 for (step, reason) in failures {
                     output.steps[step].undone += 1;
-                    output.functions[0]
-                        .undone
-                        .push((step, format!("it failed: {}", reason.replace('\n', " "))));
+                    output.functions[0].undone.push((step, cause(reason)));
                 }
                 return Ok(output);
             }

@@ -69,3 +69,37 @@ fn find_splits(function: &FunctionView<'_>, splits: &mut Vec<InstId>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::testing::kernel;
+    use ptxopt_components::ids::{BlockId, CodeId};
+    use ptxopt_engine::edit::PlainEditor;
+
+    #[test]
+    fn control_flow_in_mid_block_ends_it() {
+        // The kernel of tests is read with control flow in mid-block.
+        let mut built = kernel(
+            ".reg .pred %p<3>; .reg .b32 %r<3>; @%p1 bra L; add.u32 %r1, %r2, 1; .loc 1 2 0\n@%p2 exit; \
+             L: sub.u32 %r1, %r2, 1; ret;",
+        );
+        built.tables.make_room(100);
+        assert_eq!(built.function().blocks.len(), 2);
+        split(
+            &mut PlainEditor::default().edit(&mut built.tables, &mut built.forms, CodeId(0)),
+            &mut Vec::new(),
+        );
+        let function = built.function();
+        assert!(function.state.flags.contains(CodeFlags::TERMINATORS_LAST));
+        let counts: Vec<usize> = function.block_ids().map(|block| function.insts_of(block).count()).collect();
+        assert_eq!(counts, [1, 2, 2]);
+        assert_eq!(
+            function.succs(BlockId(0)),
+            [BlockId(2), BlockId(1)],
+            "the taken edge, and the fall-through"
+        );
+        assert_eq!(function.succs(BlockId(1)), [BlockId(2)]);
+        assert_eq!(function.anchors[0].block, BlockId(1), "the line goes with its instruction");
+    }
+}

@@ -6,7 +6,7 @@
 
 use ptxopt::{Options, Output, Status, VerifyLevel, optimize, optimize_with_plan, standard};
 use ptxopt_components::block::BlockFlags;
-use ptxopt_components::code_object::Room;
+use ptxopt_components::code_object::{CodeText, Room};
 use ptxopt_components::ids::{BlockId, CodeId, Id, InstId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_engine::columns::{BlocksMut, CodeObjects, InstsMut};
@@ -88,7 +88,10 @@ static KILLS_A_TARGET: Phase = sabotage("kills_a_target", |slot| slot.add(kill_t
 
 /// The functions that are called `guilty`, by number.
 fn guilty_ones(codes: &CodeObjects<'_, '_>) -> Vec<CodeId> {
-    let (.., texts) = codes.columns();
+    guilty_among(codes.columns().3)
+}
+
+fn guilty_among(texts: &[CodeText]) -> Vec<CodeId> {
     let name_of = |code: &usize| THREE.as_bytes().get(texts[*code].name.range());
     (0..texts.len()).filter(|code| name_of(code) == Some(b"guilty")).map(CodeId::new).collect()
 }
@@ -108,8 +111,8 @@ fn sleep_on_guilty(codes: CodeObjects) {
 }
 
 /// Puts ten copies of the first instruction in front of it.
-fn grow_guilty(codes: CodeObjects, mut editor: Editor) {
-    for id in guilty_ones(&codes) {
+fn grow_guilty(mut editor: Editor) {
+    for id in guilty_among(editor.view().code_texts) {
         let mut f = editor.edit(id);
         let first = InstId(0);
         let (form, operands) = (f.view().heads[0].form, f.view().operands_of(first).to_vec());

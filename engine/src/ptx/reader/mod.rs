@@ -51,7 +51,7 @@ pub struct ReaderScratch {
     operands: Vec<Operand>,
     shape: Vec<u8>,
     nesting: Vec<u8>,
-    blocks_of_label_count: Vec<(BlockId, BlockId)>,
+    block_of_label_count: Vec<BlockId>,
     is_table_named: Vec<bool>,
 }
 
@@ -86,7 +86,7 @@ pub struct Reader<'t, 'a> {
     operands: &'a mut Vec<Operand>,
     shape: &'a mut Vec<u8>,
     nesting: &'a mut Vec<u8>,
-    blocks_of_label_count: &'a mut Vec<(BlockId, BlockId)>,
+    block_of_label_count: &'a mut Vec<BlockId>,
     /// By table of the function, as far as it reaches: whether an operand names it.
     is_table_named: &'a mut Vec<bool>,
 }
@@ -104,7 +104,7 @@ pub fn read(
 ) -> Result<(), Diagnostic> {
     out.clear();
     scratch.scopes.start_batch();
-    let ReaderScratch { scopes, labels, operands, shape, nesting, blocks_of_label_count, is_table_named } =
+    let ReaderScratch { scopes, labels, operands, shape, nesting, block_of_label_count, is_table_named } =
         scratch;
     nesting.clear();
     let cursor = Cursor::new(module.text, 0);
@@ -124,7 +124,7 @@ pub fn read(
         operands,
         shape,
         nesting,
-        blocks_of_label_count,
+        block_of_label_count,
         is_table_named,
     };
     functions.iter().try_for_each(|function| {
@@ -363,8 +363,8 @@ impl Reader<'_, '_> {
         let unlabelled = |offset| BlockLabel { name: Maybe::NONE, offset };
         let offset = out.inst_places.get(self.first.inst).map_or(0, |place| place.offset);
         let mut current = push(out, 0, unlabelled(offset));
-        self.blocks_of_label_count.clear();
-        self.blocks_of_label_count.push((current, current));
+        self.block_of_label_count.clear();
+        self.block_of_label_count.push(current);
         let mut labels = self.labels.all.iter().peekable();
         let mut is_after_control = false;
         let inst_count = out.inst_heads.len() - self.first.inst;
@@ -375,13 +375,12 @@ impl Reader<'_, '_> {
                     current = push(out, inst, block);
                     is_after_control = false;
                 }
-                self.blocks_of_label_count.push((current, current));
+                self.block_of_label_count.push(current);
             }
             let Some(&head) = out.inst_heads.get(self.first.inst + inst) else { break };
             if is_after_control {
                 let offset = out.inst_places[self.first.inst + inst].offset;
                 current = push(out, inst, unlabelled(offset));
-                self.blocks_of_label_count.last_mut().expect("the entry's is there").1 = current;
             }
             is_after_control = head.marks.contains(Marks::CONTROL);
             out.block_heads[first_block + current.index()].insts.count += 1;
@@ -397,11 +396,16 @@ impl Reader<'_, '_> {
                 head.block = BlockId::new(at);
             }
         }
+        let labels = &out.block_labels[self.first.block..];
+        let block_of = |inst: usize| heads.get(inst).map(|head| head.block);
         for anchor in &mut out.pools.anchors[self.first.anchor..] {
-            let (first, last) = self.blocks_of_label_count[anchor.block.index()];
-            let next = heads.get(anchor.before.index()).map(|head| head.block);
-            // A label may stand between the anchor and the next instruction: then it is at the end of the block before.
-            anchor.block = next.filter(|next| (first..=last).contains(next)).unwrap_or(last);
+            let before = anchor.before.index();
+            let behind_label = self.block_of_label_count[anchor.block.index()];
+            let current =
+                before.checked_sub(1).and_then(block_of).map_or(behind_label, |last| last.max(behind_label));
+            // Control flow has ended the block where the next one has no label; a label may still come after the anchor.
+            let next = block_of(before).filter(|next| labels[next.index()].name.is_none());
+            anchor.block = next.map_or(current, |next| next.max(current));
         }
     }
 
@@ -409,7 +413,7 @@ impl Reader<'_, '_> {
         let out = &mut *self.out;
         for reference in &self.labels.resolved {
             // The count just after the label is the first at which its own block is current.
-            let (block, _) = self.blocks_of_label_count[reference.label as usize + 1];
+            let block = self.block_of_label_count[reference.label as usize + 1];
             match reference.place {
                 Place::Operand { inst, slot } => {
                     let row = self.first.inst + inst as usize;
