@@ -9,6 +9,10 @@
 //! Cost          one pass over instruction heads, and a commit where a block is split
 //! Checked by    check/terminators.rs
 //!
+//! # Who splits
+//! The reader already ends blocks at control flow: cutting them again would cost a pass over every function. So this phase
+//! finds work only where a phase before it has put an instruction after control flow and cleared TERMINATORS_LAST.
+//!
 //! # How it works
 //! ```text
 //! bix1:  setp  p, r1, 0        bix1:  setp  p, r1, 0
