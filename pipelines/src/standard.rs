@@ -5,8 +5,8 @@ use crate::options::{OptLevel, Options, VerifyLevel};
 use crate::table::{self, Does, PhaseNumber, PhaseRow};
 use ptxopt_engine::phase::{Edge, Limits, Phase, Plan, Settings, Step, Verify, Wanted};
 use ptxopt_systems::{
-    analyze_control_flow, analyze_liveness, analyze_uniformity, check, dump_graph, loops, post_dominators,
-    report_code, sweep,
+    analyze_control_flow, analyze_liveness, analyze_uniformity, check, def_use, dump_graph, loops,
+    post_dominators, report_code, sweep,
 };
 
 /// What computes each fact.
@@ -14,6 +14,7 @@ static ANALYSES: &[&Phase] = &[
     &analyze_control_flow::ANALYSIS,
     &analyze_liveness::PHASE,
     &analyze_uniformity::ANALYSIS,
+    &def_use::ANALYSIS,
     &loops::ANALYSIS,
     &post_dominators::ANALYSIS,
 ];

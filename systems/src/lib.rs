@@ -8,6 +8,7 @@ pub mod analyze_control_flow;
 pub mod analyze_liveness;
 pub mod analyze_uniformity;
 pub mod check;
+pub mod def_use;
 pub mod dump_graph;
 pub mod dump_registers;
 pub mod eliminate_dead;

@@ -141,6 +141,22 @@ impl Editor<'_, '_> {
         });
     }
 
+    /// Builds def-use of every function for which it does not hold.
+    pub fn build_def_use(&mut self) {
+        for code in 0..self.codes.columns().0.len() {
+            let (states, facts, ..) = self.codes.columns();
+            let is_fresh = facts[code].holds(Fact::DefUse, &states[code]);
+            if is_fresh || states[code].flags.contains(CodeFlags::LEFT) {
+                continue;
+            }
+            let Self { codes, blocks, insts, vregs, pools, log, def_uses, .. } = self;
+            let rows = columns_of(codes, blocks, insts, vregs, pools).function(CodeId::new(code));
+            def_uses.get_mut(rows.code).build(&rows.view());
+            rows.facts.computed(Fact::DefUse, rows.state);
+            log.current().facts_computed += 1;
+        }
+    }
+
     /// Makes the rows of functions dense and puts them in program order, where `wants` says so.
     ///
     /// # Panics

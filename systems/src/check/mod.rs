@@ -25,6 +25,7 @@ pub mod call_sequences;
 pub mod control_flow;
 pub mod control_flow_full;
 pub mod dead_code;
+pub mod def_use;
 pub mod edges;
 pub mod first_look;
 pub mod forms;
@@ -72,6 +73,7 @@ pub const ALL: &[Check] = &[
     uniformity::CHECK,
     uniformity_full::CHECK,
     dead_code::CHECK,
+    def_use::CHECK,
 ];
 
 /// What a verifier says of a function: the first thing that is wrong, with its block and its row.

@@ -12,6 +12,7 @@ mod constants;
 mod crossed_carries;
 mod descriptions;
 mod determinism;
+mod editing;
 mod fallback;
 mod fuzz_reader;
 mod generated;
