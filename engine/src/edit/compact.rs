@@ -1,6 +1,7 @@
 //! Compaction: rows of a function dense again, in program order, without tombstones.
 //!
-//! Cost: nothing where there is nothing to be gained, else one pass over the function's rows; two where blocks are chained.
+//! Cost: nothing where there is nothing to be gained, else one pass over the function's blocks and one over its rows, in
+//! runs of rows that stay together. Rows move in place, those that move the rarer way through scratch memory.
 //! Instructions get new ids, as the row epoch says. Facts that name no instruction still hold.
 
 use super::Editor;
@@ -45,11 +46,19 @@ impl Wear {
     }
 }
 
+/// Rows that stay together, in their old order.
+#[derive(Clone, Copy)]
+struct Run {
+    old: usize,
+    new: usize,
+    count: usize,
+}
+
 /// Memory of compaction.
 #[derive(Default)]
 pub struct CompactScratch {
-    /// By new row: the old one.
-    order: Vec<u32>,
+    /// In the new order; together they are all live rows.
+    runs: Vec<Run>,
     /// By old row: its new id, or that of the next row of its block that survived.
     new_of: Vec<InstId>,
     heads: Vec<InstHead>,
@@ -72,39 +81,60 @@ pub fn compact(mut rows: FunctionRows<'_>, wants: impl Fn(&Wear) -> bool, scratc
         return;
     }
     let has_anchors = !rows.spans.anchors.is_empty();
-    list(&mut rows, has_anchors, scratch);
-    if wear.is_out_of_order {
-        gather(&mut rows, scratch)
-    } else {
-        slide(&mut rows, scratch)
-    }
+    let live = list(&mut rows, wear.tombstones > 0, has_anchors, scratch);
     if has_anchors {
-        move_anchors(&mut rows, scratch);
+        // Old rows still say whether they are alive.
+        move_anchors(&mut rows, &scratch.new_of);
     }
-    let live = scratch.order.len();
+    let CompactScratch { runs, heads, operands, places, .. } = scratch;
+    let count_of =
+        |goes: fn(&Run) -> bool| -> usize { runs.iter().filter(|run| goes(run)).map(|run| run.count).sum() };
+    let is_upward = count_of(|run| run.new > run.old) >= count_of(|run| run.new < run.old);
+    move_rows(rows.heads, runs, is_upward, heads);
+    move_rows(rows.operands, runs, is_upward, operands);
+    move_rows(rows.places, runs, is_upward, places);
     rows.spans.insts.count = live as u32;
     rows.spans.room.insts += (count - live) as u32;
     rows.state.row_epoch += 1;
     rows.state.flags -= CodeFlags::HAS_TOMBSTONES | CodeFlags::OUT_OF_ORDER;
 }
 
-/// Lists the live rows in program order, and gives each block its run of them.
-fn list(rows: &mut FunctionRows<'_>, has_anchors: bool, scratch: &mut CompactScratch) {
-    let CompactScratch { order, new_of, .. } = scratch;
-    order.clear();
+/// Lists the live rows in program order, and gives each block its run of them; says how many there are.
+fn list(
+    rows: &mut FunctionRows<'_>,
+    has_tombstones: bool,
+    has_anchors: bool,
+    scratch: &mut CompactScratch,
+) -> usize {
+    let CompactScratch { runs, new_of, .. } = scratch;
+    runs.clear();
     new_of.clear();
     if has_anchors {
         new_of.resize(rows.spans.insts.len(), Anchor::END);
     }
+    let mut live = 0;
+    let mut run = Run { old: 0, new: 0, count: 0 };
+    let mut append = |old: usize, count: usize, live: &mut usize| {
+        if run.old + run.count == old {
+            run.count += count;
+        } else {
+            runs.push(std::mem::replace(&mut run, Run { old, new: *live, count }));
+        }
+        *live += count;
+    };
     for block in (0..rows.spans.blocks.len()).map(BlockId::new) {
-        let first = order.len();
-        for inst in rows.rows_of(block) {
-            if rows.heads[inst.index()].is_live() {
-                order.push(inst.0);
+        let (first, head) = (live, rows.blocks[block.index()]);
+        if has_tombstones || head.flags.contains(BlockFlags::CHAINED) {
+            for inst in rows.rows_of(block) {
+                if rows.heads[inst.index()].is_live() {
+                    append(inst.index(), 1, &mut live);
+                }
             }
+        } else {
+            append(head.insts.first as usize, head.insts.len(), &mut live);
         }
         if has_anchors {
-            let (mut next, mut at) = (Anchor::END, order.len());
+            let (mut next, mut at) = (Anchor::END, live);
             for inst in rows.rows_of(block).rev() {
                 if rows.heads[inst.index()].is_live() {
                     at -= 1;
@@ -114,41 +144,53 @@ fn list(rows: &mut FunctionRows<'_>, has_anchors: bool, scratch: &mut CompactScr
             }
         }
         let head = &mut rows.blocks[block.index()];
-        head.insts = Span::between(first, order.len());
+        head.insts = Span::between(first, live);
         head.flags -= BlockFlags::CHAINED;
     }
+    runs.push(run);
+    live
 }
 
-/// Moves rows towards the front, where none moves past another.
-fn slide(rows: &mut FunctionRows<'_>, scratch: &CompactScratch) {
-    for (new, &old) in scratch.order.iter().enumerate() {
-        let old = old as usize;
-        if new != old {
-            rows.heads[new] = rows.heads[old];
-            rows.operands[new] = rows.operands[old];
-            rows.places[new] = rows.places[old];
+/// Moves the rows of a column. Those that go towards the end, where `is_upward`, else those that go towards the front, move
+/// in place: in that order of runs, a run writes over no row that is yet to move. The others are saved before.
+fn move_rows<T: Copy>(rows: &mut [T], runs: &[Run], is_upward: bool, saved: &mut Vec<T>) {
+    let is_saved = |run: &&Run| if is_upward { run.new < run.old } else { run.new > run.old };
+    let is_in_place = |run: &&Run| if is_upward { run.new > run.old } else { run.new < run.old };
+    saved.clear();
+    for run in runs.iter().filter(is_saved) {
+        saved.extend_from_slice(&rows[run.old..run.old + run.count]);
+    }
+    if is_upward {
+        for &Run { old, new, count } in runs.iter().rev().filter(is_in_place) {
+            if count > COPIED_ONE_BY_ONE {
+                rows.copy_within(old..old + count, new);
+            } else {
+                (0..count).rev().for_each(|at| rows[new + at] = rows[old + at]);
+            }
         }
+    } else {
+        for &Run { old, new, count } in runs.iter().filter(is_in_place) {
+            if count > COPIED_ONE_BY_ONE {
+                rows.copy_within(old..old + count, new);
+            } else {
+                (0..count).for_each(|at| rows[new + at] = rows[old + at]);
+            }
+        }
+    }
+    let mut at = 0;
+    for run in runs.iter().filter(is_saved) {
+        let from = &saved[at..at + run.count];
+        rows[run.new..run.new + run.count].iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+        at += run.count;
     }
 }
 
-/// Copies the rows out in their new order, and back.
-fn gather(rows: &mut FunctionRows<'_>, scratch: &mut CompactScratch) {
-    let CompactScratch { order, heads, operands, places, .. } = scratch;
-    heads.clear();
-    heads.extend(order.iter().map(|&old| rows.heads[old as usize]));
-    operands.clear();
-    operands.extend(order.iter().map(|&old| rows.operands[old as usize]));
-    places.clear();
-    places.extend(order.iter().map(|&old| rows.places[old as usize]));
-    rows.heads[..heads.len()].copy_from_slice(heads);
-    rows.operands[..operands.len()].copy_from_slice(operands);
-    rows.places[..places.len()].copy_from_slice(places);
-}
+/// Rows of a run for which a call that copies costs more than a loop.
+const COPIED_ONE_BY_ONE: usize = 4;
 
 /// Moves anchors with the row that they stand before, or to the next one of their block. A pragma of a dead instruction
-/// goes. The rows still say of old ids whether they are alive: in [`CompactScratch::new_of`], a live row's id is its own.
-fn move_anchors(rows: &mut FunctionRows<'_>, scratch: &CompactScratch) {
-    let CompactScratch { order, new_of, .. } = scratch;
+/// goes.
+fn move_anchors(rows: &mut FunctionRows<'_>, new_of: &[InstId]) {
     let span = rows.spans.anchors;
     let anchors = &mut rows.pools.anchors[span.range()];
     let mut kept = 0;
@@ -161,7 +203,7 @@ fn move_anchors(rows: &mut FunctionRows<'_>, scratch: &CompactScratch) {
             Some(&new) if new == Anchor::END || head.insts.range().contains(&new.index()) => new,
             Some(_) => Anchor::END,
         };
-        let is_own = order.get(before.index()) == Some(&anchor.before.0);
+        let is_own = before != Anchor::END && rows.heads[anchor.before.index()].is_live();
         if anchor.kind == AnchorKind::InstPragma && !is_own {
             continue;
         }
