@@ -2,6 +2,7 @@
 //! and a clock.
 
 pub mod clock;
+pub mod copy_once;
 pub mod cpu_time;
 pub mod kernels;
 pub mod modules;

@@ -7,6 +7,7 @@ use ptxopt_components::ids::{Id, NameId, Span};
 use ptxopt_components::types::PackedType;
 
 /// The names of a batch. A name is bytes of the module's text, or of a buffer for names made by the optimizer.
+#[derive(Clone)]
 pub struct Names {
     texts: Vec<NameText>,
     fresh: Vec<u8>,

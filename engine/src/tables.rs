@@ -15,7 +15,7 @@ use ptxopt_components::operand::{Literal, Operand};
 use ptxopt_components::vreg::{VRegHead, VRegName};
 
 /// Rows and pools of a batch. Ids inside are relative to their function; spans of [`CodeSpans`] give the rows.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct CodeTables {
     /// Code objects: where their rows are.
     pub code_spans: Vec<CodeSpans>,
@@ -52,7 +52,7 @@ pub struct CodeTables {
 }
 
 /// Flat pools that rows point into.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Pools {
     /// Operand lists that do not fit a row.
     pub operands: Vec<Operand>,

@@ -132,6 +132,7 @@ impl Change<'_, '_> {
             f.chain(block);
             f.join_rings(into, block);
         }
+        f.links_matter(into);
         let row = &mut f.rows.blocks[block.index()];
         row.flags |= BlockFlags::DEAD;
         row.insts = Span { count: 0, ..row.insts };

@@ -15,18 +15,18 @@ use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, Span};
 use ptxopt_components::instruction::{InstHead, InstLinks, InstOperands};
 use ptxopt_components::operand::Operand;
 
-/// A row or a run of rows as they were. Rows are relative to their function, and pool entries to the pool.
+/// A row or a run of rows as they were. Rows are relative to their function, and pool entries to the pool. 24 bytes: a phase
+/// that inserts writes some for each instruction, so what is larger lies elsewhere.
 #[derive(Clone, Copy, Debug)]
 enum Saved {
     Head(InstId, InstHead),
-    Operands(InstId, InstOperands),
+    /// An entry of [`Journal::operands`].
+    Operands(InstId, u32),
     Links(InstId, InstLinks),
     Block(BlockId, BlockHead),
     Label(BlockId, BlockLabel),
     /// In the operand pool.
     PoolOperand(u32, Operand),
-    /// Where the function lies and what state it is in: an entry of [`Journal::functions`].
-    Function(u32),
     /// All blocks: a run of [`Journal::blocks`].
     Blocks(Span),
     /// All instruction heads: a run of [`Journal::heads`].
@@ -39,11 +39,24 @@ enum Saved {
 
 type BlockRow = (BlockHead, BlockEdges, BlockOrder, BlockLabel);
 
+/// One edit of a function: what is saved from its beginning up to the next one is its own.
+#[derive(Clone, Copy, Debug)]
+struct Edit {
+    code: CodeId,
+    /// Where the function lay and what state it was in.
+    spans: CodeSpans,
+    state: CodeState,
+    /// Its first entry.
+    first: usize,
+    is_undone: bool,
+}
+
 /// What the running step has replaced.
 #[derive(Resource, Debug, Default)]
 pub struct Journal {
-    entries: Vec<(CodeId, Saved)>,
-    functions: Vec<(CodeSpans, CodeState)>,
+    edits: Vec<Edit>,
+    entries: Vec<Saved>,
+    operands: Vec<InstOperands>,
     blocks: Vec<BlockRow>,
     heads: Vec<InstHead>,
     anchors: Vec<Anchor>,
@@ -60,9 +73,10 @@ fn keep<T: Copy>(store: &mut Vec<T>, rows: impl IntoIterator<Item = T>) -> Span 
 impl Journal {
     /// Forgets everything: what was done stands.
     pub fn clear(&mut self) {
-        let Self { entries, functions, blocks, heads, anchors, targets } = self;
+        let Self { edits, entries, operands, blocks, heads, anchors, targets } = self;
+        edits.clear();
         entries.clear();
-        functions.clear();
+        operands.clear();
         blocks.clear();
         heads.clear();
         anchors.clear();
@@ -72,72 +86,73 @@ impl Journal {
     /// Whether the step has changed nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.edits.iter().all(|edit| edit.is_undone)
     }
 
     /// The functions that the step has changed, each perhaps several times.
     pub fn changed(&self) -> impl Iterator<Item = CodeId> + '_ {
-        let is_start = |entry: &&(CodeId, Saved)| matches!(entry.1, Saved::Function(_));
-        self.entries.iter().filter(is_start).map(|&(code, _)| code)
+        self.edits.iter().filter(|edit| !edit.is_undone).map(|edit| edit.code)
     }
 
+    /// Begins an edit.
     pub(super) fn save_function(&mut self, rows: &FunctionRows<'_>) {
-        self.entries.push((rows.code, Saved::Function(self.functions.len() as u32)));
-        self.functions.push((*rows.spans, *rows.state));
+        let (spans, state, first) = (*rows.spans, *rows.state, self.entries.len());
+        self.edits.push(Edit { code: rows.code, spans, state, first, is_undone: false });
     }
 
     #[inline]
     pub(super) fn save_head(&mut self, rows: &FunctionRows<'_>, inst: InstId) {
-        self.entries.push((rows.code, Saved::Head(inst, rows.heads[inst.index()])));
+        self.entries.push(Saved::Head(inst, rows.heads[inst.index()]));
     }
 
     /// Saves the operands of an instruction, those in the pool too.
     pub(super) fn save_operands(&mut self, rows: &FunctionRows<'_>, inst: InstId) {
-        self.entries.push((rows.code, Saved::Operands(inst, rows.operands[inst.index()])));
+        self.entries.push(Saved::Operands(inst, self.operands.len() as u32));
+        self.operands.push(rows.operands[inst.index()]);
         let count = rows.heads[inst.index()].operand_count;
         if let Some(span) = rows.operands[inst.index()].pool_span(count) {
             let pooled = span.range().map(|at| Saved::PoolOperand(at as u32, rows.pools.operands[at]));
-            self.entries.extend(pooled.map(|saved| (rows.code, saved)));
+            self.entries.extend(pooled);
         }
     }
 
     #[inline]
     pub(super) fn save_links(&mut self, rows: &FunctionRows<'_>, inst: InstId) {
-        self.entries.push((rows.code, Saved::Links(inst, rows.links[inst.index()])));
+        self.entries.push(Saved::Links(inst, rows.links[inst.index()]));
     }
 
     #[inline]
     pub(super) fn save_block(&mut self, rows: &FunctionRows<'_>, block: BlockId) {
-        self.entries.push((rows.code, Saved::Block(block, rows.blocks[block.index()])));
+        self.entries.push(Saved::Block(block, rows.blocks[block.index()]));
     }
 
     pub(super) fn save_label(&mut self, rows: &FunctionRows<'_>, block: BlockId) {
-        self.entries.push((rows.code, Saved::Label(block, rows.labels[block.index()])));
+        self.entries.push(Saved::Label(block, rows.labels[block.index()]));
     }
 
     /// Saves every block, head, anchor and table target: before the graph changes and blocks are given new ids.
     pub(super) fn save_numbering(&mut self, rows: &FunctionRows<'_>) {
-        let (code, spans) = (rows.code, *rows.spans);
+        let spans = *rows.spans;
         let columns = (0..spans.blocks.len())
             .map(|at| (rows.blocks[at], rows.edges[at], rows.orders[at], rows.labels[at]));
         let blocks = keep(&mut self.blocks, columns);
         let heads = keep(&mut self.heads, rows.heads[..spans.insts.len()].iter().copied());
         let anchors = keep(&mut self.anchors, rows.pools.anchors[spans.anchors.range()].iter().copied());
         self.entries.extend([
-            (code, Saved::Blocks(blocks)),
-            (code, Saved::Heads(heads)),
-            (code, Saved::Anchors(spans.anchors.first, anchors)),
+            Saved::Blocks(blocks),
+            Saved::Heads(heads),
+            Saved::Anchors(spans.anchors.first, anchors),
         ]);
         for table in &rows.pools.tables[spans.tables.range()] {
             let targets = keep(&mut self.targets, rows.pools.targets[table.targets.range()].iter().copied());
-            self.entries.push((code, Saved::Targets(table.targets.first, targets)));
+            self.entries.push(Saved::Targets(table.targets.first, targets));
         }
     }
 
     /// Saves an anchor.
     pub(super) fn save_anchor(&mut self, rows: &FunctionRows<'_>, at: usize) {
         let saved = keep(&mut self.anchors, [rows.pools.anchors[at]]);
-        self.entries.push((rows.code, Saved::Anchors(at as u32, saved)));
+        self.entries.push(Saved::Anchors(at as u32, saved));
     }
 
     /// Undoes what the step did to a function; says whether it did anything. Facts about the function are stale then.
@@ -145,15 +160,20 @@ impl Journal {
         let state = columns.code_states[code.index()];
         let mut rows = columns.function(code);
         let mut has_changed = false;
-        for at in (0..self.entries.len()).rev() {
-            let (changed, saved) = self.entries[at];
-            if changed == code {
-                self.restore(saved, &mut rows);
+        let mut end = self.entries.len();
+        for at in (0..self.edits.len()).rev() {
+            let edit = self.edits[at];
+            if edit.code == code && !edit.is_undone {
+                for entry in (edit.first..end).rev() {
+                    self.restore(self.entries[entry], &mut rows);
+                }
+                (*rows.spans, *rows.state) = (edit.spans, edit.state);
+                self.edits[at].is_undone = true;
                 has_changed = true;
             }
+            end = edit.first;
         }
         if has_changed {
-            self.entries.retain(|&(changed, _)| changed != code);
             // Epochs never fall: facts of the code that was undone must not be taken for facts of the code before.
             rows.state.inst_epoch = state.inst_epoch + 1;
             rows.state.cfg_epoch = state.cfg_epoch + 1;
@@ -165,15 +185,11 @@ impl Journal {
     fn restore(&self, saved: Saved, rows: &mut FunctionRows<'_>) {
         match saved {
             Saved::Head(inst, head) => rows.heads[inst.index()] = head,
-            Saved::Operands(inst, operands) => rows.operands[inst.index()] = operands,
+            Saved::Operands(inst, at) => rows.operands[inst.index()] = self.operands[at as usize],
             Saved::Links(inst, links) => rows.links[inst.index()] = links,
             Saved::Block(block, head) => rows.blocks[block.index()] = head,
             Saved::Label(block, label) => rows.labels[block.index()] = label,
             Saved::PoolOperand(at, operand) => rows.pools.operands[at as usize] = operand,
-            Saved::Function(at) => {
-                let (spans, state) = self.functions[at as usize];
-                (*rows.spans, *rows.state) = (spans, state);
-            }
             Saved::Blocks(span) => {
                 for (at, &(head, edges, order, label)) in self.blocks[span.range()].iter().enumerate() {
                     rows.blocks[at] = head;

@@ -263,9 +263,10 @@ impl FunctionEditor<'_> {
     /// Writes form, operands and marks of a row. Its place, block and links are set already.
     fn write_row(&mut self, inst: InstId, form: FormId, operands: &[Operand], guard: Option<Operand>) {
         let forms: &FormTable = self.tools.forms;
-        let (description, slots) = (*forms.get(form), forms.slots(form));
+        let (description, slots) = (forms.get(form), forms.slots(form));
         assert_eq!(operands.len(), slots.len(), "the form has another number of operands");
-        let mut all = Vec::with_capacity(operands.len() + 2);
+        let all = &mut self.scratch.operands;
+        all.clear();
         for (position, (&operand, slot)) in operands.iter().zip(slots).enumerate() {
             let is_modelled = description.flags.contains(FormFlags::MODELLED);
             assert!(
@@ -280,7 +281,7 @@ impl FunctionEditor<'_> {
             "carry chains are not written anew"
         );
         all.extend(guard);
-        self.rows.operands[inst.index()] = InstOperands::store(&all, &mut self.rows.pools.operands);
+        self.rows.operands[inst.index()] = InstOperands::store(all, &mut self.rows.pools.operands);
         let head = &mut self.rows.heads[inst.index()];
         *head = InstHead {
             opcode: OpcodeWord::new(description.root, guard.is_some()),
@@ -290,7 +291,7 @@ impl FunctionEditor<'_> {
             operand_count: all.len() as u16,
         };
         if let Some(def_use) = self.def_use.as_deref_mut() {
-            def_use.add(inst, &all);
+            def_use.add(inst, all);
         }
     }
 
@@ -305,15 +306,49 @@ impl FunctionEditor<'_> {
         if head.flags.contains(BlockFlags::CHAINED) {
             return;
         }
-        self.tools.journal.save_block(&self.rows, block);
-        let Span { first, count } = head.insts;
-        for inst in first..first + count {
-            let prev = InstId(if inst == first { first + count - 1 } else { inst - 1 });
-            let next = InstId(if inst + 1 == first + count { first } else { inst + 1 });
-            self.rows.links[inst as usize] = InstLinks { prev, next };
+        self.save_block_once(block);
+        if let Some(saved) = self.scratch.saved.get_mut(block.index()) {
+            saved.links = true;
+        }
+        let range = head.insts.range();
+        let (first, last) = (head.insts.first, (range.end as u32).wrapping_sub(1));
+        for (inst, links) in (first..).zip(&mut self.rows.links[range]) {
+            *links = InstLinks { prev: InstId(inst.wrapping_sub(1)), next: InstId(inst + 1) };
+        }
+        if !head.insts.is_empty() {
+            self.rows.links[first as usize].prev = InstId(last);
+            self.rows.links[last as usize].next = InstId(first);
         }
         self.rows.blocks[block.index()].flags |= BlockFlags::CHAINED;
         self.rows.state.flags |= CodeFlags::OUT_OF_ORDER;
+    }
+
+    /// Saves the head of a block, if this edit has not.
+    fn save_block_once(&mut self, block: BlockId) {
+        let saved = self.scratch.saved.get_mut(block.index());
+        let is_saved = saved.is_some_and(|saved| std::mem::replace(&mut saved.head, true));
+        if !is_saved {
+            self.tools.journal.save_block(&self.rows, block);
+        }
+    }
+
+    /// Saves the links of rows of a chained block, where they meant anything when the edit began.
+    fn save_links_in(&mut self, block: BlockId, rows: &[InstId]) {
+        if self.scratch.saved.get(block.index()).is_some_and(|saved| saved.links) {
+            return;
+        }
+        for &row in rows {
+            if row.0 < self.rows_before {
+                self.tools.journal.save_links(&self.rows, row);
+            }
+        }
+    }
+
+    /// Notes that rows of another block come to a block: their links may not be saved.
+    pub(super) fn links_matter(&mut self, block: BlockId) {
+        if let Some(saved) = self.scratch.saved.get_mut(block.index()) {
+            saved.links = false;
+        }
     }
 
     /// Puts a row that is in no block before `before`, or at the end of `block`.
@@ -326,7 +361,7 @@ impl FunctionEditor<'_> {
         let follows_last = before.is_none() && !is_chained && head.insts.end() == inst.index();
         if head.insts.is_empty() || follows_last {
             // It is alone, or stands right after the last row: no chain is needed.
-            self.tools.journal.save_block(&self.rows, block);
+            self.save_block_once(block);
             let row = &mut self.rows.blocks[block.index()];
             if head.insts.is_empty() {
                 row.insts = Span { first: inst.0, count: 1 };
@@ -337,14 +372,12 @@ impl FunctionEditor<'_> {
             return;
         }
         self.chain(block);
-        self.tools.journal.save_block(&self.rows, block);
+        self.save_block_once(block);
         let first = InstId(head.insts.first);
         // The ring closes at the first row: before it is the end, and the beginning where it is named.
         let next = before.unwrap_or(first);
         let prev = self.rows.links[next.index()].prev;
-        for neighbour in [prev, next, inst] {
-            self.tools.journal.save_links(&self.rows, neighbour);
-        }
+        self.save_links_in(block, &[prev, next, inst]);
         self.rows.links[inst.index()] = InstLinks { prev, next };
         self.rows.links[prev.index()].next = inst;
         self.rows.links[next.index()].prev = inst;
@@ -361,11 +394,9 @@ impl FunctionEditor<'_> {
         self.index_anchors();
         self.chain(block);
         self.leave_place(inst);
-        self.tools.journal.save_block(&self.rows, block);
+        self.save_block_once(block);
         let InstLinks { prev, next } = self.rows.links[inst.index()];
-        for row in [prev, next, inst] {
-            self.tools.journal.save_links(&self.rows, row);
-        }
+        self.save_links_in(block, &[prev, next, inst]);
         self.rows.links[prev.index()].next = next;
         self.rows.links[next.index()].prev = prev;
         let insts = &mut self.rows.blocks[block.index()].insts;

@@ -11,6 +11,7 @@ use crate::values::def_use::DefUse;
 use crate::view::FunctionView;
 use ptxopt_components::code_object::{CodeFlags, CodeState, Room};
 use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, Maybe, Span};
+use ptxopt_components::operand::Operand;
 use std::borrow::Cow;
 
 /// What an editor of a function writes to beside its rows.
@@ -29,9 +30,22 @@ pub(super) struct TextLinks {
     pub(super) next: Maybe<BlockId>,
 }
 
+/// What the journal need not save of a block again, in the edit that is open.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct BlockSaved {
+    /// Its head is saved.
+    pub(super) head: bool,
+    /// The links of its rows meant nothing when the edit began, or are saved: it was chained since.
+    pub(super) links: bool,
+}
+
 /// Memory of the function that is being edited.
 #[derive(Default)]
 pub struct SessionScratch {
+    /// By block that the function had when its rows were first saved.
+    pub(super) saved: Vec<BlockSaved>,
+    /// Operands of an instruction that is being written.
+    pub(super) operands: Vec<Operand>,
     /// By block, once the order of blocks has changed.
     pub(super) order: Vec<TextLinks>,
     /// By block: the anchors at its end, as a run of the anchor pool.
@@ -49,6 +63,8 @@ pub struct FunctionEditor<'a> {
     pub(super) def_use: Option<&'a mut DefUse>,
     pub(super) scratch: &'a mut SessionScratch,
     pub(super) is_saved: bool,
+    /// Rows when the edit began: what later ones held needs no saving.
+    pub(super) rows_before: u32,
     /// Whether [`SessionScratch::order`] is in use.
     pub(super) has_order: bool,
     /// Whether the anchors are indexed.
@@ -83,6 +99,7 @@ impl<'a> FunctionEditor<'a> {
             def_use,
             scratch,
             is_saved: false,
+            rows_before: 0,
             has_order: false,
             has_anchor_index: false,
             is_graph_stale: false,
@@ -180,6 +197,9 @@ impl<'a> FunctionEditor<'a> {
     fn save(&mut self) {
         if !std::mem::replace(&mut self.is_saved, true) {
             self.tools.journal.save_function(&self.rows);
+            self.rows_before = self.rows.spans.insts.count;
+            self.scratch.saved.clear();
+            self.scratch.saved.resize(self.rows.spans.blocks.len(), BlockSaved::default());
         }
     }
 
