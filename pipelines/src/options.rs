@@ -514,13 +514,17 @@ mod tests {
         options.set_knob("--DONT-merge-basicblocks").unwrap();
         options.set_knob("sh=0xff").unwrap();
         options.set_knob("dumpir=oriperformlivedeadfirst").unwrap();
-        options.set_knob("DisablePhases=3").unwrap();
-        options.set_knob("DisablePhases=6").unwrap();
+        options.set_knob("DisablePhases=10").unwrap();
+        options.set_knob("DisablePhases=16").unwrap();
+        assert_eq!(
+            options.set_knob("DisablePhases=6"),
+            Err(OptionError::Required { phase: "SetControlFlowOpLastInBB" })
+        );
         assert_eq!(options.level, OptLevel::O1);
         assert!(options.dont_merge_blocks);
         assert_eq!(options.fingerprint_filter, Some(255));
         assert!(options.dump_after.contains(PhaseNumber(16)));
-        assert_eq!(options.disabled_phases.to_string(), "3+6");
+        assert_eq!(options.disabled_phases.to_string(), "10+16");
         assert_eq!(options.knobs.settings().count(), 0);
     }
 
