@@ -13,8 +13,8 @@ use std::sync::Arc;
 /// The systems of one step, in the order they run.
 #[derive(SystemSet, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Stage {
-    /// Starts the clock of step `.0`.
-    Begin(usize),
+    /// Starts the clock.
+    Start,
     /// Computes the `.1`-th fact that step `.0` needs.
     Facts(usize, usize),
     /// The phase of step `.0`.

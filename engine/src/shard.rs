@@ -17,7 +17,7 @@ use crate::guard::{TIME_LIMIT, guarded};
 use crate::log::{
     Dumps, Left, LeftFunctions, Remark, Remarks, StepLog, StepStats, Undone, UndoneSteps, Violations,
 };
-use crate::phase::{Limits, Plan, Slot, Stage, Step, Verify};
+use crate::phase::{Check, Limits, Plan, Slot, Stage, Step, Verify};
 use crate::ptx::reader::{ReaderScratch, read};
 use crate::ptx::scan::{FunctionText, Module};
 use crate::ptx::writer::{WriterScratch, write_function};
@@ -415,14 +415,9 @@ fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
             schedule.configure_sets(stage.after(previous));
         }
     };
+    follow(&mut schedule, Stage::Start);
+    schedule.add_systems(start.in_set(Stage::Start));
     for (index, step) in plan.steps.iter().enumerate() {
-        follow(&mut schedule, Stage::Begin(index));
-        schedule.add_systems(
-            (move |log: ResMut<StepLog>, journal: ResMut<Journal>, fuel: Res<Fuel>| {
-                begin(log, journal, fuel, index);
-            })
-            .in_set(Stage::Begin(index)),
-        );
         let facts = plan.facts_for(step.phase);
         for (position, &fact) in facts.iter().enumerate() {
             let stage = Stage::Facts(index, position);
@@ -433,23 +428,25 @@ fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
         follow(&mut schedule, Stage::Run(index));
         (step.phase.install)(&mut Slot { world, schedule: &mut schedule, stage: Stage::Run(index) });
         let (name, room_percent) = (step.name, step.phase.room_percent);
-        follow(&mut schedule, Stage::Limit(index));
-        schedule.add_systems(
-            (move |undo: Undo, limits: Res<LimitsResource>| undo_growth(undo, limits, room_percent))
+        let is_verified = plan.checks.iter().any(|check| runs_after(check, step, plan));
+        if is_verified {
+            // What verifiers look at is what stays.
+            follow(&mut schedule, Stage::Limit(index));
+            schedule.add_systems(
+                (move |mut undo: Undo, limits: Res<LimitsResource>| {
+                    undo_growth(&mut undo, &limits, room_percent)
+                })
                 .in_set(Stage::Limit(index)),
-        );
-        let mut check_set = None;
-        for (position, check) in plan.checks.iter().enumerate() {
-            let is_at_end = step.verified && check.from == Verify::Off;
-            if !is_at_end && plan.verify < check.from.max(Verify::Fast) {
-                continue;
-            }
+            );
+        }
+        for (position, check) in
+            plan.checks.iter().enumerate().filter(|(_, check)| runs_after(check, step, plan))
+        {
             let stage = Stage::Facts(index, facts.len() + position);
             follow(&mut schedule, stage);
             (check.install)(&mut Slot { world, schedule: &mut schedule, stage });
-            check_set = Some(stage);
         }
-        if check_set.is_some() {
+        if is_verified {
             follow(&mut schedule, Stage::Check(index));
             schedule.add_systems(
                 (move |undo: Undo, violations: ResMut<Violations>, left: ResMut<LeftFunctions>| {
@@ -460,7 +457,15 @@ fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
         }
         follow(&mut schedule, Stage::End(index));
         let (number, dump) = (step.number, step.dump);
-        schedule.add_systems(end.in_set(Stage::End(index)));
+        schedule.add_systems(
+            (move |undo: Undo,
+                   fuel: Res<Fuel>,
+                   limits: Res<LimitsResource>,
+                   scratch: Local<CompactScratch>| {
+                end(undo, fuel, limits, scratch, room_percent);
+            })
+            .in_set(Stage::End(index)),
+        );
         if dump {
             let system = move |code: Code, forms: Res<FormTable>, dumps: ResMut<Dumps>| {
                 dump_code(code, forms, dumps, number, name);
@@ -472,13 +477,17 @@ fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
     schedule
 }
 
-fn begin(mut log: ResMut<StepLog>, mut journal: ResMut<Journal>, fuel: Res<Fuel>, step: usize) {
-    log.step = step;
+/// Whether a verifier runs after a step.
+fn runs_after(check: &Check, step: &Step, plan: &Plan) -> bool {
+    (step.verified && check.from == Verify::Off) || plan.verify >= check.from.max(Verify::Fast)
+}
+
+/// Starts the first step. Each other one starts where the one before ends.
+fn start(mut log: ResMut<StepLog>, mut journal: ResMut<Journal>, fuel: Res<Fuel>) {
+    log.step = 0;
     log.began = Instant::now();
+    log.batch_began = log.began;
     log.changes_before = fuel.taken();
-    if step == 0 {
-        log.batch_began = log.began;
-    }
     journal.clear();
 }
 
@@ -509,7 +518,7 @@ impl Undo<'_, '_> {
 }
 
 /// Undoes the step for the functions that it has made larger than they may be.
-fn undo_growth(mut undo: Undo, limits: Res<LimitsResource>, room_percent: u32) {
+fn undo_growth(undo: &mut Undo, limits: &LimitsResource, room_percent: u32) {
     if undo.journal.is_empty() {
         return;
     }
@@ -545,19 +554,24 @@ fn undo_violators(
     }
 }
 
-/// Ends a step: worn rows are made dense, statistics kept, and limits looked at.
+/// Ends a step: what grew too much is undone, worn rows are made dense, statistics kept and limits looked at. The next step
+/// starts here.
 fn end(
-    mut log: ResMut<StepLog>,
+    mut undo: Undo,
     fuel: Res<Fuel>,
     limits: Res<LimitsResource>,
-    mut code: (CodeObjectsMut, BlocksMut, InstsMut, VRegsMut, ResMut<PoolsResource>),
     mut scratch: Local<CompactScratch>,
+    room_percent: u32,
 ) {
-    let (codes, blocks, insts, vregs, pools) = &mut code;
-    for code in 0..codes.columns().0.len() {
-        if codes.columns().0[code].flags.contains(CodeFlags::HAS_TOMBSTONES) {
-            let rows = columns_of(codes, blocks, insts, vregs, pools).function(CodeId::new(code));
-            compact_rows(rows, |wear| wear.is_worn(), &mut scratch);
+    undo_growth(&mut undo, &limits, room_percent);
+    let Undo { codes, blocks, insts, vregs, pools, journal, log, .. } = &mut undo;
+    let code_count = codes.columns().0.len();
+    if !journal.is_empty() {
+        for code in (0..code_count).map(CodeId::new) {
+            if codes.columns().0[code.index()].flags.contains(CodeFlags::HAS_TOMBSTONES) {
+                let rows = columns_of(codes, blocks, insts, vregs, pools).function(code);
+                compact_rows(rows, |wear| wear.is_worn(), &mut scratch);
+            }
         }
     }
     let now = Instant::now();
@@ -565,9 +579,12 @@ fn end(
     let stats = log.current();
     stats.ns += ns;
     stats.changes += changes;
-    let functions = codes.columns().0.len().max(1) as u64;
     let spent = (now - log.batch_began).as_millis() as u64;
-    assert!(spent <= limits.0.time_ms.saturating_mul(functions), "{TIME_LIMIT}");
+    assert!(spent <= limits.0.time_ms.saturating_mul(code_count.max(1) as u64), "{TIME_LIMIT}");
+    log.step += 1;
+    log.began = now;
+    log.changes_before = fuel.taken();
+    journal.clear();
 }
 
 fn dump_code(code: Code, forms: Res<FormTable>, mut dumps: ResMut<Dumps>, number: u16, name: &'static str) {
