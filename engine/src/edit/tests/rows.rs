@@ -246,3 +246,50 @@ fn undoing_brings_everything_back() {
     assert!(after.inst_epoch > epochs.inst_epoch && after.cfg_epoch > epochs.cfg_epoch, "epochs never fall");
     assert!(!bench.undo(), "there is nothing more to undo");
 }
+
+#[test]
+fn undoing_takes_back_every_edit_of_the_step() {
+    let mut bench = Bench::of(BODY);
+    let (form, operands) = add(&mut bench);
+    let before = bench.written();
+    for place in [2, 1] {
+        let mut f = bench.edit();
+        let at = nth(&f.view(), place);
+        let mut change = f.change(at, "test").unwrap();
+        let inserted = change.insert_before(at, form, &operands, None);
+        change.move_before(at, inserted);
+    }
+    assert_eq!(bench.view().live_inst_count(), 6);
+    assert!(bench.undo());
+    bench.assert_is_whole();
+    assert_eq!(bench.written(), before);
+    assert!(!bench.undo(), "nothing is left to be undone");
+}
+
+#[test]
+fn rows_move_both_ways_when_they_are_made_dense() {
+    // Most rows are not chained, so whole runs move: towards the end past what was inserted, and back when one is deleted.
+    let rest = "add.u32 %r2, %r1, %r1; ".repeat(9);
+    let mut bench =
+        Bench::of(&format!("mov.u32 %r1, 1; @%p1 bra L; mov.u32 %r3, 2; @%p1 bra L; {rest} L: ret;"));
+    let (form, operands) = add(&mut bench);
+    for place in [0, 3, 0] {
+        let mut f = bench.edit();
+        let at = nth(&f.view(), place);
+        let mut change = f.change(at, "test").unwrap();
+        change.insert_before(at, form, &operands, None);
+        drop(f);
+        let written = bench.written();
+        bench.compact();
+        bench.assert_is_whole();
+        assert_eq!(bench.written(), written);
+    }
+    let mut f = bench.edit();
+    let at = nth(&f.view(), 0);
+    f.change_in_place(at, "test").unwrap().delete(at);
+    drop(f);
+    let written = bench.written();
+    bench.compact();
+    assert_eq!(bench.written(), written);
+    assert_eq!(bench.view().heads.len(), bench.view().live_inst_count());
+}
