@@ -190,8 +190,11 @@ pub struct Plan {
 /// Values that phases read as resources of their own types: knobs and limits, once for a shard.
 #[derive(Clone, Default)]
 pub struct Settings {
-    all: Vec<Arc<dyn Fn(&mut World) + Send + Sync>>,
+    all: Vec<InstallSettings>,
 }
+
+/// Puts the settings of one phase into a World.
+type InstallSettings = Arc<dyn Fn(&mut World) + Send + Sync>;
 
 impl Settings {
     /// Adds the settings of a phase. A type that is added again replaces what was there.
