@@ -109,6 +109,9 @@ impl Change<'_, '_> {
         let last = f.view().insts_of(into).next_back();
         let falls = last.is_none_or(|last| !f.rows.heads[last.index()].marks.contains(Marks::CONTROL));
         assert!(falls, "{block:?} joins a block that does not fall through to it");
+        if f.has_anchor_index {
+            f.remember_joint(block);
+        }
         f.pin_end_anchors(into, block);
         let (first, second) = (f.rows.blocks[into.index()], f.rows.blocks[block.index()]);
         let either = (first.flags | second.flags) & BlockFlags::CHAINED;
@@ -203,6 +206,9 @@ impl FunctionEditor<'_> {
             return;
         }
         self.index_anchors();
+        self.scratch.joined.clear();
+        self.scratch.joined.resize(self.rows.spans.blocks.len(), Maybe::NONE);
+        self.scratch.joined_by.clear();
         let order = &mut self.scratch.order;
         order.clear();
         order.resize(self.rows.spans.blocks.len(), TextLinks::default());
@@ -232,6 +238,7 @@ impl FunctionEditor<'_> {
         self.rows.orders[block.index()] = BlockOrder::default();
         self.rows.labels[block.index()] = BlockLabel { name: Maybe::NONE, offset };
         self.scratch.order.push(TextLinks::default());
+        self.scratch.joined.push(Maybe::NONE);
         if self.has_anchor_index {
             self.scratch.end_anchors.push(Span::default());
         }
@@ -298,6 +305,22 @@ impl FunctionEditor<'_> {
             self.rows.pools.anchors[at].block = new;
         }
         self.scratch.end_anchors[new.index()] = ends;
+    }
+
+    /// Before `block` joins another one: notes where it began, as anchors of blocks that died before it come to lie there.
+    fn remember_joint(&mut self, block: BlockId) {
+        let first = match self.rows.rows_of(block).next() {
+            Some(first) => first,
+            // A row stands for the place.
+            None if self.rows.spans.room.insts > 0 => {
+                let tombstone = self.take_tombstone(block, self.rows.labels[block.index()].offset);
+                self.link_before(block, tombstone, None);
+                tombstone
+            }
+            None => return,
+        };
+        self.scratch.joined[block.index()] = Maybe::some(first);
+        self.scratch.joined_by.insert(first, block);
     }
 
     /// Before `block` joins `into`: the anchors at the end of that come to lie before the first row that joins.

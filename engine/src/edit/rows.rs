@@ -406,18 +406,33 @@ impl FunctionEditor<'_> {
         }
     }
 
+    /// A tombstone that stands for a place in `block`, in none yet.
+    pub(super) fn take_tombstone(&mut self, block: BlockId, offset: u32) -> InstId {
+        let tombstone = self.take_row();
+        self.rows.heads[tombstone.index()] =
+            InstHead { marks: Marks::TOMBSTONE, block, ..InstHead::default() };
+        self.rows.operands[tombstone.index()] = InstOperands::default();
+        self.rows.places[tombstone.index()].offset = offset;
+        self.rows.state.flags |= CodeFlags::HAS_TOMBSTONES;
+        tombstone
+    }
+
     /// Puts a tombstone before an instruction that is about to move, where anchors stand before it: they stay.
     fn leave_place(&mut self, inst: InstId) {
         let index = self.scratch.first_anchor.get(inst.index()).filter(|_| self.has_anchor_index);
-        let Some(first) = index.and_then(|first| first.get()) else { return };
-        let tombstone = self.take_row();
-        let head = self.rows.heads[inst.index()];
-        self.rows.heads[tombstone.index()] =
-            InstHead { marks: Marks::TOMBSTONE, block: head.block, ..InstHead::default() };
-        self.rows.operands[tombstone.index()] = InstOperands::default();
-        self.rows.places[tombstone.index()] = self.rows.places[inst.index()];
-        self.rows.state.flags |= CodeFlags::HAS_TOMBSTONES;
-        self.link_before(head.block, tombstone, Some(inst));
+        let first = index.and_then(|first| first.get());
+        let joint = if self.has_order { self.scratch.joined_by.remove(&inst) } else { None };
+        if first.is_none() && joint.is_none() {
+            return;
+        }
+        let block = self.rows.heads[inst.index()].block;
+        let tombstone = self.take_tombstone(block, self.rows.places[inst.index()].offset);
+        self.link_before(block, tombstone, Some(inst));
+        if let Some(joint) = joint {
+            self.scratch.joined[joint.index()] = Maybe::some(tombstone);
+            self.scratch.joined_by.insert(tombstone, joint);
+        }
+        let Some(first) = first else { return };
         let end = self.rows.spans.anchors.end();
         let mut at = first.index();
         while at < end && self.rows.pools.anchors[at].before == inst {

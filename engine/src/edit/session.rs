@@ -9,6 +9,7 @@ use crate::fuel::Fuel;
 use crate::log::{Remark, RemarkKind, Remarks, StepLog, StepStats};
 use crate::values::def_use::DefUse;
 use crate::view::FunctionView;
+use ahash::AHashMap;
 use ptxopt_components::code_object::{CodeFlags, CodeState, Room};
 use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, Maybe, Span};
 use ptxopt_components::operand::Operand;
@@ -48,6 +49,10 @@ pub struct SessionScratch {
     pub(super) operands: Vec<Operand>,
     /// By block, once the order of blocks has changed.
     pub(super) order: Vec<TextLinks>,
+    /// By block: the first row with which it joined another one, once the order of blocks has changed.
+    pub(super) joined: Vec<Maybe<InstId>>,
+    /// By such a row: its block.
+    pub(super) joined_by: AHashMap<InstId, BlockId>,
     /// By block: the anchors at its end, as a run of the anchor pool.
     pub(super) end_anchors: Vec<Span>,
     /// By instruction as it was when the index was made: its first anchor.

@@ -7,8 +7,21 @@ use super::session::FunctionEditor;
 use crate::cfg::build::connect_blocks;
 use ptxopt_components::anchor::{Anchor, AnchorKind, TableKind};
 use ptxopt_components::block::{BlockEdges, BlockFlags, BlockHead, BlockLabel, BlockOrder};
-use ptxopt_components::ids::{BlockId, Id, Maybe, Span};
+use ptxopt_components::ids::{BlockId, Id, InstId, Maybe, Span};
 use ptxopt_components::instruction::Marks;
+
+/// The place after a dead block.
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    /// Not looked for yet.
+    Unknown,
+    /// The beginning of a living block.
+    Block(BlockId),
+    /// Before this row, with which a block joined another one.
+    Row(InstId),
+    /// The end of the text.
+    End,
+}
 
 /// Memory of settling.
 #[derive(Default)]
@@ -17,8 +30,8 @@ pub(super) struct SettleScratch {
     new_of: Vec<Maybe<BlockId>>,
     /// By new block: the old one.
     old_of: Vec<BlockId>,
-    /// By old dead block: the living block whose beginning comes next in the text; none at the end.
-    next_of: Vec<Maybe<BlockId>>,
+    /// By old dead block: the place that comes next in the text.
+    next_of: Vec<Next>,
     heads: Vec<BlockHead>,
     orders: Vec<BlockOrder>,
     labels: Vec<BlockLabel>,
@@ -79,25 +92,28 @@ impl FunctionEditor<'_> {
             at = order[block.index()].next.get();
         }
         next_of.clear();
-        next_of.resize(count, Maybe::NONE);
-        // A dead block still names the block that came after it when it died: that one is alive, or died later.
-        for block in (0..count).map(BlockId::new) {
-            if new_of[block.index()].is_none() {
-                let mut path = Vec::new();
-                let mut at = Maybe::some(block);
-                let end = loop {
-                    let Some(dead) = at.get() else { break Maybe::NONE };
-                    if !new_of[dead.index()].is_none() {
-                        break at;
-                    }
-                    if let Some(known) = next_of[dead.index()].get() {
-                        break Maybe::some(known);
-                    }
-                    path.push(dead);
-                    at = order[dead.index()].next;
-                };
-                path.into_iter().for_each(|dead| next_of[dead.index()] = end);
-            }
+        next_of.resize(count, Next::Unknown);
+        // A dead block still names the block that came after it when it died: that one is alive, has died later, or has
+        // joined another one later.
+        let joined = &self.scratch.joined;
+        let mut path = Vec::new();
+        for block in (0..count).map(BlockId::new).filter(|block| new_of[block.index()].is_none()) {
+            let mut at = Maybe::some(block);
+            let end = loop {
+                let Some(dead) = at.get() else { break Next::End };
+                if !new_of[dead.index()].is_none() {
+                    break Next::Block(dead);
+                }
+                if let Some(row) = joined[dead.index()].get() {
+                    break Next::Row(row);
+                }
+                if !matches!(next_of[dead.index()], Next::Unknown) {
+                    break next_of[dead.index()];
+                }
+                path.push(dead);
+                at = order[dead.index()].next;
+            };
+            path.drain(..).for_each(|dead| next_of[dead.index()] = end);
         }
     }
 
@@ -108,7 +124,7 @@ impl FunctionEditor<'_> {
         let (rows, blocks) = (&*self.rows.heads, &*self.rows.blocks);
         let first_row = |block: BlockId| {
             let head = &blocks[block.index()];
-            if head.insts.is_empty() { Anchor::END } else { ptxopt_components::ids::InstId(head.insts.first) }
+            if head.insts.is_empty() { Anchor::END } else { InstId(head.insts.first) }
         };
         let last = BlockId::new(old_of.len() - 1);
         let anchors = &mut self.rows.pools.anchors[span.range()];
@@ -126,14 +142,12 @@ impl FunctionEditor<'_> {
                 // What it belonged to is gone.
                 continue;
             } else {
-                match next_of[home.index()].get() {
-                    Some(next) => Anchor {
-                        block: new_of[next.index()].get().expect("it is alive"),
-                        before: first_row(next),
-                        ..anchor
-                    },
-                    None => Anchor { block: last, before: Anchor::END, ..anchor },
-                }
+                let (block, before) = match next_of[home.index()] {
+                    Next::Block(next) => (new_of[next.index()].get(), first_row(next)),
+                    Next::Row(row) => (new_of[rows[row.index()].block.index()].get(), row),
+                    Next::Unknown | Next::End => (Some(last), Anchor::END),
+                };
+                Anchor { block: block.expect("it is alive"), before, ..anchor }
             };
             anchors[kept] = moved;
             kept += 1;
@@ -188,7 +202,7 @@ impl FunctionEditor<'_> {
                 continue;
             }
             let head = *head;
-            self.tools.journal.save_operands(&self.rows, ptxopt_components::ids::InstId::new(row));
+            self.tools.journal.save_operands(&self.rows, InstId::new(row));
             let operands = self.rows.operands[row].get_mut(head.operand_count, &mut self.rows.pools.operands);
             for operand in operands {
                 if let Some(block) = operand.as_block() {

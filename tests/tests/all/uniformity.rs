@@ -443,7 +443,11 @@ fn corpus_kernels_contradict_no_verdict() {
 fn verify(text: &[u8]) -> Result<(), String> {
     let options = Options { verify: VerifyLevel::Full, threads: 1, ..Options::default() };
     let output = ptxopt::optimize(text, &options).map_err(|error| format!("{error:?}"))?;
-    if output.report.status == Status::Ok { Ok(()) } else { Err(format!("{:?}", output.report.left)) }
+    if output.report.status == Status::Ok {
+        Ok(())
+    } else {
+        Err(format!("{:?} {:?}", output.report.left, output.report.undone))
+    }
 }
 
 #[test]

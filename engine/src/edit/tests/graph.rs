@@ -123,3 +123,34 @@ fn tables_follow_their_blocks() {
     bench.assert_is_whole();
     assert_eq!(bench.listing(), ["brx.idx -> 1 2", "A: mov.u32 -> 2", "B: ret ->"]);
 }
+
+#[test]
+fn lines_of_a_dead_block_move_to_where_the_next_one_has_joined() {
+    // The jump of the dead block led to the block after it, which then joins the one before.
+    let mut bench = Bench::of(
+        "mov.u32 %r1, 1; bra L; M: .loc 1 1 0\nbra M; L: .loc 1 2 0\nadd.u32 %r2, %r1, 1; N: .loc 1 3 0\n@%p1 bra N; ret;",
+    );
+    let mut f = bench.edit();
+    let (jump, add) = (nth(&f.view(), 1), nth(&f.view(), 3));
+    let mut change = f.change(jump, "test").unwrap();
+    change.delete_blocks(&[BlockId(1)]);
+    change.delete_branch(jump);
+    change.merge(BlockId(2));
+    // The first row of what joined moves away, and its place stays.
+    change.move_to_end(add, BlockId(3));
+    drop(f);
+    bench.assert_is_whole();
+    let lines: Vec<String> = bench.code().into_iter().filter(|line| !line.ends_with(':')).collect();
+    assert_eq!(
+        lines,
+        [
+            "mov.u32 %r1, 1;",
+            ".loc 1 1 0",
+            ".loc 1 2 0",
+            ".loc 1 3 0",
+            "@%p1 bra N;",
+            "add.u32 %r2, %r1, 1;",
+            "ret;"
+        ]
+    );
+}

@@ -314,8 +314,10 @@ fn edit_at_random(seed: u64) {
         }
         let (before, listed) = (bench.written(), bench.listing());
         let has_def_use = bench.tables.code_facts[0].holds(Fact::DefUse, &bench.tables.code_states[0]);
-        let lines = |bench: &Bench| bench.code().iter().filter(|line| line.starts_with(".loc")).count();
-        let line_count = lines(&bench);
+        let lines = |bench: &Bench| -> Vec<String> {
+            bench.code().into_iter().filter(|line| line.starts_with(".loc")).collect()
+        };
+        let lines_before = lines(&bench);
         let mut model = Model::of(&bench.view());
         let mut f = bench.edit();
         for _ in 0..random.below(12) {
@@ -327,7 +329,7 @@ fn edit_at_random(seed: u64) {
         drop(f);
         bench.assert_is_whole();
         assert_eq!(Model::of(&bench.view()).lists(), model.lists());
-        assert_eq!(lines(&bench), line_count, "every line has a place");
+        assert_eq!(lines(&bench), lines_before, "every line has a place, and they keep their order");
         assert_reads_back(&bench);
         assert_control_flow_is_rebuilt(&bench);
         match random.below(3) {
