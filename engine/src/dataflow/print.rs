@@ -49,7 +49,7 @@ pub fn line(function: &FunctionView<'_>, text: &[u8], inst: InstId) -> usize {
     memchr::memchr_iter(b'\n', &text[..offset.min(text.len())]).count() + 1
 }
 
-/// Where the lines of a text start: what many places are looked up in, where [`line`] would read the text for each.
+/// Where the lines of a text start: what many places are looked up in, where [`line()`] would read the text for each.
 pub struct Lines {
     starts: Vec<usize>,
 }

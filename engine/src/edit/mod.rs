@@ -14,7 +14,7 @@
 //! Instruction ids are stable while phases run. A function has room after its rows; a new instruction takes the next free
 //! row. A block that gets or loses a row in its middle is *chained*: its rows are linked to one another from then on, and
 //! all other blocks are still walked as slices. Rows are made dense again by [`compact`], and only those of functions that
-//! changed. Blocks are linked in the order of the text while a function is edited, and [settled](settle) when the phase lets
+//! changed. Blocks are linked in the order of the text while a function is edited, and settled when the phase lets
 //! go of it: numbered in that order, with their edges built again.
 //!
 //! # Undo

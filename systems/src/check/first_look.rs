@@ -3,7 +3,7 @@
 //! Fast. Nothing but a few comparisons an operand.
 //!
 //! Nearly every function is right, and nearly every instruction is of a form with plain operands. What such an
-//! instruction must look like is worked out once a form, as a [`Signature`]: opcode word, marks, number of operands, and
+//! instruction must look like is worked out once a form, as a `Signature`: opcode word, marks, number of operands, and
 //! for each operand the [patterns](Operand::pattern) that may stand there. Those are found by asking the verifiers
 //! themselves when a pattern first comes, so they have one definition. An instruction that does not match its signature, or is of
 //! a form that needs more than this, is asked about one by one. Only a function in which something is wrong is left to
