@@ -527,7 +527,9 @@ fn undo_growth(undo: &mut Undo, limits: &LimitsResource, room_percent: u32) {
     for code in changed {
         let (states, _, _, texts) = undo.codes.columns();
         let (insts, insts_in) = (states[code.index()].live_insts, texts[code.index()].insts_in);
-        if u64::from(insts) * 100 > u64::from(insts_in) * allowed_percent {
+        // What only shrinks it is not what made it large.
+        let has_grown = undo.journal.live_insts_before(code).is_none_or(|before| insts > before);
+        if has_grown && u64::from(insts) * 100 > u64::from(insts_in) * allowed_percent {
             undo.undo(code, || format!("it grew from {insts_in} to {insts} instructions"));
         }
     }
@@ -541,13 +543,18 @@ fn undo_violators(
     mut left: ResMut<LeftFunctions>,
     step: &'static str,
 ) {
+    let mut undone_here: Vec<CodeId> = Vec::new();
     for (code, check, what) in violations.all.drain(..) {
         if undo.codes.columns().0[code.index()].flags.contains(CodeFlags::LEFT) {
             continue;
         }
         let reason = || format!("check {check} failed after {step}: {what}");
-        let is_undone_already = undo.undone.all.iter().any(|u| u.code == code && u.step == undo.log.step);
-        if !is_undone_already && !undo.undo(code, reason) {
+        if undone_here.contains(&code) {
+            continue;
+        }
+        if undo.undo(code, reason) {
+            undone_here.push(code);
+        } else {
             undo.codes.columns().0[code.index()].flags |= CodeFlags::LEFT;
             left.all.push(Left { code, reason: reason() });
         }

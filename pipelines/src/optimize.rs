@@ -133,6 +133,9 @@ fn run(module: &Module<'_>, plan: &Plan, key: Option<u64>) -> Result<Output, Dia
 /// Phases that are left out for one function because they failed on it, before the function is passed through unchanged.
 const FAILURES_MAX: usize = 4;
 
+/// Times that one function may run into the time limit: each run takes as long.
+const TIMEOUTS_MAX: usize = 1;
+
 /// Runs a batch; where a phase fails, its functions one by one.
 fn run_batch(
     module: &Module<'_>,
@@ -210,6 +213,9 @@ fn run_without_failures(
                 return Ok(as_it_came_in(module, &function[0], &plan, reason));
             }
             Err(BatchError::Failed { step, reason }) => failures.push((step, reason)),
+        }
+        if failures.iter().filter(|(_, reason)| reason == TIME_LIMIT).count() > TIMEOUTS_MAX {
+            break;
         }
     }
     let (_, reason) = failures.pop().expect("it holds the first one");

@@ -37,7 +37,7 @@
 //! - A redirected branch loses `.uni`, so a loop with such a branch to be redirected is left alone.
 
 use bevy_ecs::prelude::*;
-use ptxopt_components::code_object::CodeFlags;
+use ptxopt_components::code_object::{CodeFlags, Room};
 use ptxopt_components::form::FormFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId};
 use ptxopt_components::instruction::Marks;
@@ -52,6 +52,8 @@ use ptxopt_engine::view::FunctionView;
 /// Phase 18.
 pub const PHASE: Phase = Phase {
     name: "simplify_loops",
+    // Two blocks a loop, and a loop has at least one.
+    room_percent: 200,
     needs: &[Fact::Loops],
     breaks: &[Fact::ControlFlow, Fact::Loops, Fact::PostDominators, Fact::Liveness, Fact::Uniformity],
     install: |slot| {
@@ -241,7 +243,14 @@ fn apply(f: &mut FunctionEditor<'_>, plans: &[LoopPlan]) {
                 Target::SplitOff(jump) => f.view().row_before(jump),
                 _ => None,
             };
-            let Some(mut change) = f.change_at(plan.offset, reason) else { return };
+            let blocks = u32::from(!matches!(target, Target::Block(_)));
+            let room = Room { blocks, ..Room::default() };
+            if f.room().blocks < blocks {
+                f.stats().limits_hit += 1;
+                f.missed(plan.offset, "the function has no room for another block");
+                continue;
+            }
+            let Some(mut change) = f.change_with_room(plan.offset, reason, room) else { return };
             let target = match (*target, before_jump) {
                 (Target::Block(block), _) => block,
                 (Target::BeforeHeader, _) => change.insert_block_before(plan.header),

@@ -336,9 +336,8 @@ impl FunctionEditor<'_> {
             return;
         }
         let Some(first) = first else {
-            // Nothing stands between the two ends.
-            debug_assert!(moved.is_empty() || moved.first as usize == ends.end());
-            *moved = Span { count: ends.count + moved.count, ..ends };
+            // Nothing but anchors of dead blocks stands between the two ends.
+            *moved = if moved.is_empty() { ends } else { Span::between(ends.first as usize, moved.end()) };
             return;
         };
         for at in ends.range() {

@@ -94,6 +94,12 @@ impl Journal {
         self.edits.iter().filter(|edit| !edit.is_undone).map(|edit| edit.code)
     }
 
+    /// Instructions that a function had alive before the step.
+    #[must_use]
+    pub fn live_insts_before(&self, code: CodeId) -> Option<u32> {
+        self.edits.iter().find(|edit| edit.code == code).map(|edit| edit.state.live_insts)
+    }
+
     /// Begins an edit.
     pub(super) fn save_function(&mut self, rows: &FunctionRows<'_>) {
         let (spans, state, first) = (*rows.spans, *rows.state, self.entries.len());

@@ -435,12 +435,25 @@ impl FunctionEditor<'_> {
         let Some(first) = first else { return };
         let end = self.rows.spans.anchors.end();
         let mut at = first.index();
-        while at < end && self.rows.pools.anchors[at].before == inst {
-            self.tools.journal.save_anchor(&self.rows, at);
-            self.rows.pools.anchors[at].before = tombstone;
+        while at < end {
+            let anchor = self.rows.pools.anchors[at];
+            if anchor.before == inst {
+                self.tools.journal.save_anchor(&self.rows, at);
+                self.rows.pools.anchors[at].before = tombstone;
+            } else if !self.is_of_dead_block(&anchor) {
+                break;
+            }
             at += 1;
         }
         self.scratch.first_anchor[inst.index()] = Maybe::NONE;
+    }
+
+    /// Whether an anchor stands in a block that is gone. Such ones may lie between those of one instruction.
+    fn is_of_dead_block(&self, anchor: &Anchor) -> bool {
+        let home = self.rows.heads[..self.rows.spans.insts.len()]
+            .get(anchor.before.index())
+            .map_or(anchor.block, |head| head.block);
+        self.rows.blocks[home.index()].flags.contains(BlockFlags::DEAD)
     }
 
     /// Notes, where the function has anchors, which of them stand before an instruction and which at the end of a block:

@@ -155,6 +155,12 @@ impl<'a> FunctionEditor<'a> {
         self.tools.log.current()
     }
 
+    /// The rows that changes may still take.
+    #[must_use]
+    pub fn room(&self) -> Room {
+        self.rows.spans.room
+    }
+
     /// Begins a change at an instruction, if the bisect limit allows and the function has room.
     pub fn change(&mut self, at: InstId, reason: &'static str) -> Option<Change<'_, 'a>> {
         self.change_with_room(self.rows.places[at.index()].offset, reason, ROOM_OF_A_CHANGE)
@@ -182,7 +188,7 @@ impl<'a> FunctionEditor<'a> {
         self.begin(offset, reason)
     }
 
-    /// Begins a change that takes no rows: it deletes, or rewrites in place.
+    /// Begins a change that takes no rows: it deletes, or rewrites in place. Moving an instruction takes one.
     pub fn change_in_place(&mut self, at: InstId, reason: &'static str) -> Option<Change<'_, 'a>> {
         self.begin(self.rows.places[at.index()].offset, reason)
     }

@@ -292,6 +292,28 @@ fn states_behind_one_block() {
     });
 }
 
+/// Blocks that die after the last one that stays: the lines in each look for the place that comes next.
+#[test]
+fn dead_blocks_at_the_end() {
+    let work = |text: &str| optimize_as(text, &Options { threads: 1, ..Options::default() });
+    work_grows_like_its_text(work, 5_000, |size| {
+        let dead =
+            each(size, |text, n| writeln!(text, "D{n}: .loc 1 {n} 0\nst.global.u32 [%d1], %r1; bra D{n};"));
+        tangle(&format!("ret; {dead}"))
+    });
+}
+
+/// Blocks each of which joins the one before, with lines at their ends.
+#[test]
+fn blocks_that_all_join() {
+    let work = |text: &str| optimize_as(text, &Options { threads: 1, ..Options::default() });
+    work_grows_like_its_text(work, 5_000, |size| {
+        let blocks =
+            each(size, |text, n| writeln!(text, ".loc 1 {n} 0\nbra L{n}; L{n}: st.global.u32 [%d1], %r1;"));
+        tangle(&blocks)
+    });
+}
+
 /// Live sets of blocks times registers, which a verifier compares after each phase.
 #[test]
 fn registers_that_live_long_are_verified() {

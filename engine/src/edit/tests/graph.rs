@@ -154,3 +154,25 @@ fn lines_of_a_dead_block_move_to_where_the_next_one_has_joined() {
         ]
     );
 }
+
+#[test]
+fn lines_of_a_dead_block_stay_between_those_of_its_neighbours() {
+    // An end, a dead block and an empty one, each with a line; then another block joins.
+    let mut bench = Bench::of(
+        "mov.u32 %r1, 1; bra B; D: .loc 1 12 0\nadd.u32 %r1, %r1, 1; bra D; .loc 1 13 0\nB: .loc 1 14 0\nC: .loc 1 15 0\n\
+         add.u32 %r2, %r1, 1; ret; N: @%p1 bra C; bra B;",
+    );
+    let before: Vec<String> = bench.code().into_iter().filter(|line| line.starts_with(".loc")).collect();
+    let mut f = bench.edit();
+    let jump = nth(&f.view(), 1);
+    let mut change = f.change(jump, "test").unwrap();
+    let last = BlockId::new(change.function().blocks.len() - 1);
+    change.delete_blocks(&[BlockId(1), BlockId(last.0 - 1), last]);
+    change.delete_branch(jump);
+    change.merge(BlockId(2));
+    change.merge(BlockId(3));
+    drop(f);
+    bench.assert_is_whole();
+    let after: Vec<String> = bench.code().into_iter().filter(|line| line.starts_with(".loc")).collect();
+    assert_eq!(after, before);
+}
