@@ -1,7 +1,7 @@
 //! The whole job at -O2, module text in, module text out, all in memory.
 //!
 //! `one kernel` is a call in a warm process on 50 instructions. `growth` is one function of growing size with a block
-//! for every five instructions, and two shapes on which simpler algorithms are quadratic: a machine of states behind one
+//! for every five instructions, and two shapes on which simpler algorithms are quadratic: a machine of states after one
 //! block, and registers that live over all blocks, verified after each phase. `batch` runs the sets of modules on one thread, and its rate is instructions a second.
 //! These are CPU time of the process, from which other programs on the machine take less than from wall time.
 //!

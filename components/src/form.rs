@@ -148,7 +148,7 @@ pub struct Form {
 impl Form {
     /// The effects that are none: they say what may be done with the instruction.
     const PERMISSIONS: Effects = Effects::COMMUTES.union(Effects::SPECULATABLE);
-    /// The carry register is an operand of the row, hidden behind those of the form.
+    /// The carry register is an operand of the row, hidden after those of the form.
     const CARRY: Effects = Effects::CARRY_IN.union(Effects::CARRY_OUT);
 
     /// Whether the results follow from the operands alone, and nothing else happens. Two instructions of one form with

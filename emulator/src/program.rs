@@ -18,7 +18,7 @@ pub struct Program {
     pub prototypes: Vec<Header>,
     /// Literals and addresses, spread over the lanes.
     pub constants: Vec<Lanes>,
-    /// Registers with a constant behind them that stand as values.
+    /// Registers with a constant after them that stand as values.
     pub sums: Vec<Sum>,
     /// Byte offset of each line of the text.
     pub line_starts: Vec<u32>,

@@ -36,7 +36,7 @@ use ptxopt_components::vreg::{VRegFlags, VRegHead, VRegName};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
-/// Bytes that the tables take for one instruction at the peak, columns of a commit included; what the memory limit
+/// Bytes that the tables take for one instruction at the peak, the reader's tables included; what the memory limit
 /// is compared with before a function is loaded into the World.
 const TABLE_BYTES_PER_INST: u64 = 400;
 

@@ -145,7 +145,7 @@ pub enum Trips {
 pub enum Shape {
     /// Tests before the body.
     Top,
-    /// Tests and counts before the body: nothing but the jump back stands behind it.
+    /// Tests and counts before the body: nothing but the jump back comes after it.
     Early,
     /// Tests behind the body.
     Bottom,

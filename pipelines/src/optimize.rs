@@ -415,7 +415,7 @@ mod tests {
 
     const TEXT: &[u8] = b".version 8.0\n.target sm_80\n.entry k() { ret; }\n.entry l() { ret; }\n";
 
-    /// Whether a shard waits behind a run of a plan with `phase` in front; no other run has the key.
+    /// Whether a shard waits after a run of a plan that starts with `phase`; no other run has the key.
     fn waits(phase: Option<&'static Phase>, key: u64) -> bool {
         let mut plan = standard::plan(&Options { level: OptLevel::O1, ..Options::default() }, false);
         let own = |phase| Step { number: 0, name: "own", phase, dump: false, verified: false };

@@ -18,7 +18,7 @@ fn claims(folder: &str) -> Vec<PathBuf> {
     claims
 }
 
-/// The text of the functions behind `phases`, without comments.
+/// The text of the functions after `phases`, without comments.
 fn output(text: &str, phases: &[&'static Phase]) -> String {
     let output = run(text.as_bytes(), phases);
     for function in &output.functions {
@@ -27,7 +27,7 @@ fn output(text: &str, phases: &[&'static Phase]) -> String {
     String::from_utf8(output.text).unwrap()
 }
 
-/// Checks the claims about `phase`, which runs behind `before`; gives how many there are.
+/// Checks the claims about `phase`, which runs after `before`; gives how many there are.
 fn check(folder: &str, before: &[&'static Phase], phase: &'static Phase) -> usize {
     let mut count = 0;
     for path in claims(folder) {

@@ -4,11 +4,11 @@
 //! Reads         Blocks, Insts, Fact::ControlFlow
 //! Writes        branches, blocks
 //! Needs         control flow ends its block; control-flow facts
-//! Leaves        no unreachable block; no branch to the block behind it, or past empty ones; no block that only its predecessor in
+//! Leaves        no unreachable block; no branch to the next block, or past empty ones; no block that only its predecessor in
 //!               the text falls into
 //! Breaks        control-flow facts, liveness
 //! Cost          a few passes over blocks a round, a round more than there is to follow
-//! Checked by    check/edges.rs, check/control_flow.rs, check/terminators.rs; the commit refuses a branch to a merged block
+//! Checked by    check/edges.rs, check/control_flow.rs, check/terminators.rs; settling refuses a branch to a merged block
 //!
 //! # The rewrites
 //! ```text
@@ -93,7 +93,7 @@ enum End {
     Other,
 }
 
-/// The flow graph with the changes made so far, which the tables show after the commit only.
+/// The flow graph with the changes made so far, beside the edges, which the editor builds again when the phase is done.
 #[derive(Default)]
 pub struct Model {
     ends: Vec<End>,

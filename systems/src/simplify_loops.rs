@@ -7,7 +7,7 @@
 //! Needs         control flow ends its block; the loop nest
 //! Leaves        each loop that it has worked on has a preheader, and one latch
 //! Breaks        control-flow facts, loops, liveness
-//! Cost          blocks and edges of headers, and a commit where something changes
+//! Cost          blocks and edges of headers, and the function's blocks numbered again where something changes
 //! Checked by    check/edges.rs, check/control_flow.rs, check/terminators.rs
 //!
 //! # When it runs

@@ -6,7 +6,7 @@
 //! Needs         nothing
 //! Leaves        a control-flow instruction is the last of its block; TERMINATORS_LAST is set
 //! Breaks        block ids; control-flow facts and liveness
-//! Cost          one pass over instruction heads, and a commit where a block is split
+//! Cost          a comparison where blocks end at control flow; else a pass over heads, and the blocks numbered again
 //! Checked by    check/terminators.rs
 //!
 //! # Who splits

@@ -28,7 +28,7 @@ struct Arguments {
 enum Shape {
     /// Array code with a block for every five instructions
     Plain,
-    /// One machine of states behind one block
+    /// One machine of states after one block
     States,
     /// One kernel of registers that live over all blocks
     LongLives,

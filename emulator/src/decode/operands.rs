@@ -42,7 +42,7 @@ impl Decoder<'_> {
         })
     }
 
-    /// A register with a constant behind it, as a value. `ptxas` computes it where the register holds one integer, and gives
+    /// A register with a constant after it, as a value. `ptxas` computes it where the register holds one integer, and gives
     /// up where it holds something else.
     fn sum(&mut self, operand: Operand, vreg: usize) -> Result<Source, NotModelled> {
         let register = self.frame.vregs[vreg];

@@ -141,7 +141,7 @@ impl Sweep {
         Self { begins, ends, living: BTreeSet::new() }
     }
 
-    /// The set of a block, which is the one behind that of the last call, or the first.
+    /// The set of a block, which is the one after that of the last call, or the first.
     fn set_of(&mut self, block: BlockId) -> &BTreeSet<VRegId> {
         while let Some((_, vreg)) = self.ends.pop_if(|&mut (end, _)| end <= block.0) {
             self.living.remove(&vreg);

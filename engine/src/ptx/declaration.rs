@@ -30,7 +30,7 @@ impl Cursor<'_> {
         PtxType::parse(name).ok_or_else(|| self.wrong_name(first, Problem::UnknownType))
     }
 
-    /// The type behind `.reg`, `.b32` or `.v4 .b32`.
+    /// The type after `.reg`, `.b32` or `.v4 .b32`.
     pub(super) fn register_type(&mut self) -> Result<PackedType, Diagnostic> {
         self.skip_blank()?;
         let mut lanes = 1;

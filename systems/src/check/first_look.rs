@@ -247,7 +247,7 @@ impl FirstLook {
     }
 }
 
-/// Whether a register is there, is a predicate or not as it should be, and has no more than an offset behind it.
+/// Whether a register is there, is a predicate or not as it should be, and has no more than an offset after it.
 #[inline]
 fn is_vreg(function: &FunctionView<'_>, operand: Operand, names: Names) -> bool {
     let is_predicate = |vreg: &VRegHead| matches!(vreg.class(), RegClass::P | RegClass::Up);

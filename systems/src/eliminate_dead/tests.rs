@@ -44,7 +44,7 @@ fn walks_find_what_frontiers_find_in_the_corpus() {
     assert!(count > 500);
 }
 
-/// Each case falls into the next one, so its value reaches all reads behind it.
+/// Each case falls into the next one, so its value reaches all reads after it.
 #[test]
 fn what_cases_that_fall_through_hand_on_is_needed() {
     let built = labelled(

@@ -330,7 +330,7 @@ fn grid() -> Vec<String> {
     let has_value = |text: &String| {
         let divides_by_zero = ["/ 0", "% 0"]
             .iter()
-            .any(|end| text.split_once(end).is_some_and(|(_, behind)| behind.is_empty() || behind == "U"));
+            .any(|end| text.split_once(end).is_some_and(|(_, rest)| rest.is_empty() || rest == "U"));
         !divides_by_zero && text != "(.s64)0x8000000000000000 / (-1)"
     };
     binary.chain(unary).chain(chosen).filter(has_value).flat_map(typed).collect()

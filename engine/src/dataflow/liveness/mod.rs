@@ -253,7 +253,7 @@ impl LiveSet {
                 }
             }
             Road::Dense => {
-                // By bit: where its open run started, and the block behind its end; the same where none is open.
+                // By bit: where its open run started, and the block after its end; the same where none is open.
                 let mut open = vec![(0, 0); self.vreg_of.len()];
                 for block in 0..self.block_count as u32 {
                     for bit in bits::ones(sets.rows.row(block as usize)) {

@@ -73,7 +73,7 @@ impl Ranges {
         let first = strip * STRIP_BITS;
         let end = (first + STRIP_BITS).min(self.starts.len() - 1);
         let runs = &self.runs[self.starts[first] as usize..self.starts[end] as usize];
-        // Each bit changes where a run starts and behind its end.
+        // Each bit changes where a run starts and after its end.
         for run in runs {
             let bit = run.bit as usize - first;
             for at in [run.first as usize, run.last as usize + 1] {

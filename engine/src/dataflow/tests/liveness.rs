@@ -93,12 +93,7 @@ fn compare_changes(function: &FunctionView<'_>, set: &LiveSet) {
         let is_in_next = |vreg| next.index() < function.blocks.len() && set.is_live_in(next, vreg);
         let differs = |vreg: &VRegId| set.is_live_in(block, *vreg) != is_in_next(*vreg);
         let wanted: Vec<VRegId> = function.vreg_ids().filter(differs).collect();
-        assert_eq!(
-            sorted(changes.behind(block).iter().copied()),
-            wanted,
-            "{:?} behind {block:?}",
-            set.road()
-        );
+        assert_eq!(sorted(changes.behind(block).iter().copied()), wanted, "{:?} after {block:?}", set.road());
     }
 }
 

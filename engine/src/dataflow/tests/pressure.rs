@@ -1,4 +1,4 @@
-//! Pressure: what lives before and behind each instruction, counted anew, and costs worked out by hand.
+//! Pressure: what lives before and after each instruction, counted anew, and costs worked out by hand.
 
 use super::liveness::live_in;
 use super::{Built, Style, random};

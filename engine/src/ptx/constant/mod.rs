@@ -47,7 +47,7 @@ impl Constant {
 /// The one constant that has a name: the threads of a warp, 32.
 pub(super) const WARP_SIZE: &[u8] = b"WARP_SZ";
 
-/// What waits for the operand behind it.
+/// What waits for the operand after it.
 #[derive(Clone, Copy)]
 enum Pending {
     Unary(Unary),
@@ -170,7 +170,7 @@ impl Cursor<'_> {
         self.number()
     }
 
-    /// What stands behind an operand: closing parentheses, then an operator that waits for the next operand, or the end
+    /// What comes after an operand: closing parentheses, then an operator that waits for the next operand, or the end
     /// and the expression's value.
     fn behind_operand(
         &mut self,

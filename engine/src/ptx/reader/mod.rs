@@ -400,9 +400,9 @@ impl Reader<'_, '_> {
         let block_of = |inst: usize| heads.get(inst).map(|head| head.block);
         for anchor in &mut out.pools.anchors[self.first.anchor..] {
             let before = anchor.before.index();
-            let behind_label = self.block_of_label_count[anchor.block.index()];
+            let of_label = self.block_of_label_count[anchor.block.index()];
             let current =
-                before.checked_sub(1).and_then(block_of).map_or(behind_label, |last| last.max(behind_label));
+                before.checked_sub(1).and_then(block_of).map_or(of_label, |last| last.max(of_label));
             // Control flow has ended the block where the next one has no label; a label may still come after the anchor.
             let next = block_of(before).filter(|next| labels[next.index()].name.is_none());
             anchor.block = next.map_or(current, |next| next.max(current));

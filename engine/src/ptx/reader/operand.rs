@@ -304,7 +304,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// `+16`, `+-16` behind a register or symbol; the offset may be an expression.
+    /// `+16`, `+-16` after a register or symbol; the offset may be an expression.
     ///
     /// Outside brackets it is a sum, computed at the width of the register: `st.u64 [x], r + 1`. The operand is a use of
     /// the register, and not of the register alone: where it moves, its offset moves with it.
