@@ -3,6 +3,7 @@
 //! Phases never see entities: each parameter here gives the columns of one archetype as slices, cut at the rows in
 //! use. A system's parameters are exactly what it reads and writes. Change ticks are bypassed; epochs serve instead.
 
+use crate::edit::CodeColumns;
 use crate::facts::{CodeFacts, Fact};
 use crate::tables::Pools;
 use crate::view::CodeView;
@@ -159,6 +160,48 @@ impl Code<'_, '_> {
             vreg_heads,
             vreg_names,
             pools: &self.pools.0,
+        }
+    }
+}
+
+/// Everything, to be written: what the editor and the undoing of steps work on.
+#[derive(SystemParam)]
+pub(crate) struct CodeMut<'w, 's> {
+    codes: CodeObjectsMut<'w, 's>,
+    blocks: BlocksMut<'w, 's>,
+    insts: InstsMut<'w, 's>,
+    vregs: VRegsMut<'w, 's>,
+    pools: ResMut<'w, PoolsResource>,
+}
+
+impl CodeMut<'_, '_> {
+    /// State and epochs of the functions.
+    pub(crate) fn states(&mut self) -> &mut [CodeState] {
+        self.codes.columns().0
+    }
+
+    /// Every column of the batch.
+    pub(crate) fn columns(&mut self) -> CodeColumns<'_> {
+        let (code_states, code_facts, code_spans, code_texts) = self.codes.columns_to_load();
+        let (block_heads, block_edges, block_orders, block_labels) = self.blocks.columns_to_load();
+        let (inst_heads, inst_operands, inst_links, inst_places) = self.insts.columns_to_load();
+        let (vreg_heads, vreg_names) = self.vregs.columns_to_load();
+        CodeColumns {
+            code_spans,
+            code_states,
+            code_facts,
+            code_texts,
+            block_heads,
+            block_edges,
+            block_orders,
+            block_labels,
+            inst_heads,
+            inst_operands,
+            inst_places,
+            inst_links,
+            vreg_heads,
+            vreg_names,
+            pools: &mut self.pools.0,
         }
     }
 }

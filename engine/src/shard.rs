@@ -5,10 +5,10 @@
 //! it away and tries the functions one by one.
 
 use crate::as_read::AsRead;
-use crate::columns::{BlocksMut, Code, CodeObjectsMut, InstsMut, LiveRows, PoolsResource, VRegsMut};
+use crate::columns::{BlocksMut, Code, CodeMut, CodeObjectsMut, InstsMut, LiveRows, PoolsResource, VRegsMut};
 use crate::diagnostics::Diagnostic;
 use crate::edit::compact::CompactScratch;
-use crate::edit::{Journal, columns_of, compact_rows};
+use crate::edit::{Journal, compact_rows};
 use crate::facts::CodeFacts;
 use crate::fingerprint::Fingerprint;
 use crate::forms::FormTable;
@@ -494,11 +494,7 @@ fn start(mut log: ResMut<StepLog>, mut journal: ResMut<Journal>, fuel: Res<Fuel>
 /// What undoing a step for a function takes.
 #[derive(SystemParam)]
 struct Undo<'w, 's> {
-    codes: CodeObjectsMut<'w, 's>,
-    blocks: BlocksMut<'w, 's>,
-    insts: InstsMut<'w, 's>,
-    vregs: VRegsMut<'w, 's>,
-    pools: ResMut<'w, PoolsResource>,
+    code: CodeMut<'w, 's>,
     journal: ResMut<'w, Journal>,
     undone: ResMut<'w, UndoneSteps>,
     log: ResMut<'w, StepLog>,
@@ -507,11 +503,10 @@ struct Undo<'w, 's> {
 impl Undo<'_, '_> {
     /// Undoes what the running step did to a function; says whether it did anything.
     fn undo(&mut self, code: CodeId, reason: impl FnOnce() -> String) -> bool {
-        let Self { codes, blocks, insts, vregs, pools, journal, undone, log } = self;
-        let is_undone = journal.undo(code, columns_of(codes, blocks, insts, vregs, pools));
+        let is_undone = self.journal.undo(code, self.code.columns());
         if is_undone {
-            log.current().undone += 1;
-            undone.all.push(Undone { code, step: log.step, reason: reason() });
+            self.log.current().undone += 1;
+            self.undone.all.push(Undone { code, step: self.log.step, reason: reason() });
         }
         is_undone
     }
@@ -525,8 +520,9 @@ fn undo_growth(undo: &mut Undo, limits: &LimitsResource, room_percent: u32) {
     let allowed_percent = limits.0.growth_percent.max(100 + u64::from(room_percent));
     let changed: Vec<CodeId> = undo.journal.changed().collect();
     for code in changed {
-        let (states, _, _, texts) = undo.codes.columns();
-        let (insts, insts_in) = (states[code.index()].live_insts, texts[code.index()].insts_in);
+        let columns = undo.code.columns();
+        let insts = columns.code_states[code.index()].live_insts;
+        let insts_in = columns.code_texts[code.index()].insts_in;
         // What only shrinks it is not what made it large.
         let has_grown = undo.journal.live_insts_before(code).is_none_or(|before| insts > before);
         if has_grown && u64::from(insts) * 100 > u64::from(insts_in) * allowed_percent {
@@ -545,7 +541,7 @@ fn undo_violators(
 ) {
     let mut undone_here: Vec<CodeId> = Vec::new();
     for (code, check, what) in violations.all.drain(..) {
-        if undo.codes.columns().0[code.index()].flags.contains(CodeFlags::LEFT) {
+        if undo.code.states()[code.index()].flags.contains(CodeFlags::LEFT) {
             continue;
         }
         let reason = || format!("check {check} failed after {step}: {what}");
@@ -555,7 +551,7 @@ fn undo_violators(
         if undo.undo(code, reason) {
             undone_here.push(code);
         } else {
-            undo.codes.columns().0[code.index()].flags |= CodeFlags::LEFT;
+            undo.code.states()[code.index()].flags |= CodeFlags::LEFT;
             left.all.push(Left { code, reason: reason() });
         }
     }
@@ -571,12 +567,12 @@ fn end(
     room_percent: u32,
 ) {
     undo_growth(&mut undo, &limits, room_percent);
-    let Undo { codes, blocks, insts, vregs, pools, journal, log, .. } = &mut undo;
-    let code_count = codes.columns().0.len();
+    let Undo { code: columns, journal, log, .. } = &mut undo;
+    let code_count = columns.states().len();
     if !journal.is_empty() {
         for code in (0..code_count).map(CodeId::new) {
-            if codes.columns().0[code.index()].flags.contains(CodeFlags::HAS_TOMBSTONES) {
-                let rows = columns_of(codes, blocks, insts, vregs, pools).function(code);
+            if columns.states()[code.index()].flags.contains(CodeFlags::HAS_TOMBSTONES) {
+                let rows = columns.columns().function(code);
                 compact_rows(rows, |wear| wear.is_worn(), &mut scratch);
             }
         }

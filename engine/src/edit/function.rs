@@ -3,7 +3,7 @@
 use crate::cfg::build::EdgeSource;
 use crate::facts::CodeFacts;
 use crate::tables::{CodeTables, Pools};
-use crate::view::{FunctionView, RowIds};
+use crate::view::{CodeView, FunctionView, RowIds};
 use ptxopt_components::block::{BlockEdges, BlockHead, BlockLabel, BlockOrder};
 use ptxopt_components::code_object::{CodeSpans, CodeState, CodeText};
 use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, Span};
@@ -105,6 +105,27 @@ impl CodeTables {
 }
 
 impl<'a> CodeColumns<'a> {
+    /// Every column, to be read.
+    #[must_use]
+    pub fn into_view(self) -> CodeView<'a> {
+        CodeView {
+            code_spans: self.code_spans,
+            code_states: self.code_states,
+            code_texts: self.code_texts,
+            block_heads: self.block_heads,
+            block_edges: self.block_edges,
+            block_orders: self.block_orders,
+            block_labels: self.block_labels,
+            inst_heads: self.inst_heads,
+            inst_operands: self.inst_operands,
+            inst_places: self.inst_places,
+            inst_links: self.inst_links,
+            vreg_heads: self.vreg_heads,
+            vreg_names: self.vreg_names,
+            pools: self.pools,
+        }
+    }
+
     /// The rows of one function, its room included.
     #[must_use]
     pub fn function(self, code: CodeId) -> FunctionRows<'a> {

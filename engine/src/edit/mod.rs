@@ -39,7 +39,7 @@ pub use plain::PlainEditor;
 pub use rows::{accepts, marks_of};
 pub use session::{Change, FunctionEditor, SessionScratch};
 
-use crate::columns::{BlocksMut, CodeObjectsMut, InstsMut, PoolsResource, VRegsMut};
+use crate::columns::CodeMut;
 use crate::facts::Fact;
 use crate::forms::FormTable;
 use crate::fuel::Fuel;
@@ -58,11 +58,7 @@ pub const ROOM_OF_A_CHANGE: Room = Room { insts: 8, blocks: 2, vregs: 8 };
 /// Changes the functions of a batch.
 #[derive(SystemParam)]
 pub struct Editor<'w, 's> {
-    codes: CodeObjectsMut<'w, 's>,
-    blocks: BlocksMut<'w, 's>,
-    insts: InstsMut<'w, 's>,
-    vregs: VRegsMut<'w, 's>,
-    pools: ResMut<'w, PoolsResource>,
+    code: CodeMut<'w, 's>,
     forms: ResMut<'w, FormTable>,
     fuel: ResMut<'w, Fuel>,
     remarks: ResMut<'w, Remarks>,
@@ -76,45 +72,13 @@ impl Editor<'_, '_> {
     /// Every column of the batch, to be read.
     #[must_use]
     pub fn view(&mut self) -> CodeView<'_> {
-        let (code_states, _, code_spans, code_texts) = self.codes.columns();
-        let (block_heads, block_edges, block_orders, block_labels) = self.blocks.columns();
-        let (inst_heads, inst_operands, inst_links, inst_places) = self.insts.columns();
-        let (vreg_heads, vreg_names) = self.vregs.columns();
-        CodeView {
-            code_spans,
-            code_states,
-            code_texts,
-            block_heads,
-            block_edges,
-            block_orders,
-            block_labels,
-            inst_heads,
-            inst_operands,
-            inst_places,
-            inst_links,
-            vreg_heads,
-            vreg_names,
-            pools: &self.pools.0,
-        }
+        self.code.columns().into_view()
     }
 
     /// Opens a function for reading and changing. It is settled when the editor of it is dropped.
     pub fn edit(&mut self, code: CodeId) -> FunctionEditor<'_> {
-        let Self {
-            codes,
-            blocks,
-            insts,
-            vregs,
-            pools,
-            forms,
-            fuel,
-            remarks,
-            log,
-            journal,
-            def_uses,
-            scratch,
-        } = self;
-        let rows = columns_of(codes, blocks, insts, vregs, pools).function(code);
+        let Self { code: columns, forms, fuel, remarks, log, journal, def_uses, scratch } = self;
+        let rows = columns.columns().function(code);
         let tools = session::Tools { forms, fuel, remarks, log, journal };
         let def_use = rows.facts.holds(Fact::DefUse, rows.state).then(|| def_uses.get_mut(code));
         FunctionEditor::new(rows, tools, def_use, scratch)
@@ -122,8 +86,8 @@ impl Editor<'_, '_> {
 
     /// Opens, one after the other, the functions that a phase works on: those that are not passed through and have `flags`.
     pub fn each(&mut self, flags: CodeFlags, mut work: impl FnMut(FunctionEditor<'_>)) {
-        for code in (0..self.codes.columns().0.len()).map(CodeId::new) {
-            let state = self.codes.columns().0[code.index()];
+        for code in (0..self.code.states().len()).map(CodeId::new) {
+            let state = self.code.states()[code.index()];
             if state.flags.contains(flags) && !state.flags.contains(CodeFlags::LEFT) {
                 work(self.edit(code));
             }
@@ -143,17 +107,13 @@ impl Editor<'_, '_> {
 
     /// Builds def-use of every function for which it does not hold.
     pub fn build_def_use(&mut self) {
-        for code in 0..self.codes.columns().0.len() {
-            let (states, facts, ..) = self.codes.columns();
-            let is_fresh = facts[code].holds(Fact::DefUse, &states[code]);
-            if is_fresh || states[code].flags.contains(CodeFlags::LEFT) {
-                continue;
+        for code in 0..self.code.states().len() {
+            let rows = self.code.columns().function(CodeId::new(code));
+            if !rows.facts.holds(Fact::DefUse, rows.state) && !rows.state.flags.contains(CodeFlags::LEFT) {
+                self.def_uses.get_mut(rows.code).build(&rows.view());
+                rows.facts.computed(Fact::DefUse, rows.state);
+                self.log.current().facts_computed += 1;
             }
-            let Self { codes, blocks, insts, vregs, pools, log, def_uses, .. } = self;
-            let rows = columns_of(codes, blocks, insts, vregs, pools).function(CodeId::new(code));
-            def_uses.get_mut(rows.code).build(&rows.view());
-            rows.facts.computed(Fact::DefUse, rows.state);
-            log.current().facts_computed += 1;
         }
     }
 
@@ -162,42 +122,9 @@ impl Editor<'_, '_> {
     /// # Panics
     /// When the step has changed something already: undoing it would take the old ids for the new ones.
     pub fn compact(&mut self, wants: impl Fn(&Wear) -> bool, scratch: &mut CompactScratch) {
-        let Self { codes, blocks, insts, vregs, pools, journal, .. } = self;
-        assert!(journal.is_empty(), "the step has changed something already");
-        for code in 0..codes.columns().0.len() {
-            let rows = columns_of(codes, blocks, insts, vregs, pools).function(CodeId::new(code));
-            compact_rows(rows, &wants, scratch);
+        assert!(self.journal.is_empty(), "the step has changed something already");
+        for code in 0..self.code.states().len() {
+            compact_rows(self.code.columns().function(CodeId::new(code)), &wants, scratch);
         }
-    }
-}
-
-/// Every column, to be written.
-pub(crate) fn columns_of<'a>(
-    codes: &'a mut CodeObjectsMut<'_, '_>,
-    blocks: &'a mut BlocksMut<'_, '_>,
-    insts: &'a mut InstsMut<'_, '_>,
-    vregs: &'a mut VRegsMut<'_, '_>,
-    pools: &'a mut PoolsResource,
-) -> CodeColumns<'a> {
-    let (code_states, code_facts, code_spans, code_texts) = codes.columns_to_load();
-    let (block_heads, block_edges, block_orders, block_labels) = blocks.columns_to_load();
-    let (inst_heads, inst_operands, inst_links, inst_places) = insts.columns_to_load();
-    let (vreg_heads, vreg_names) = vregs.columns_to_load();
-    CodeColumns {
-        code_spans,
-        code_states,
-        code_facts,
-        code_texts,
-        block_heads,
-        block_edges,
-        block_orders,
-        block_labels,
-        inst_heads,
-        inst_operands,
-        inst_places,
-        inst_links,
-        vreg_heads,
-        vreg_names,
-        pools: &mut pools.0,
     }
 }
