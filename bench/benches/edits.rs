@@ -18,14 +18,14 @@ use ptxopt_bench::{kernels, modules};
 use ptxopt_components::ids::{BlockId, CodeId, FormId, Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::operand::Operand;
-use ptxopt_engine::batches::cut;
 use ptxopt_engine::edit::PlainEditor;
 use ptxopt_engine::forms::{Dialect, FormTable};
 use ptxopt_engine::ptx::reader::{ReaderScratch, read};
 use ptxopt_engine::ptx::scan::Module;
 use ptxopt_engine::ptx::writer::{WriterScratch, write_function};
-use ptxopt_engine::tables::CodeTables;
-use ptxopt_engine::view::FunctionView;
+use ptxopt_engine::run::batches::cut;
+use ptxopt_engine::store::tables::CodeTables;
+use ptxopt_engine::store::view::FunctionView;
 use std::hint::black_box;
 
 /// Instructions of a set of kernels made to size.

@@ -13,16 +13,16 @@ use ptxopt_bench::cpu_time::{CpuTime, group};
 use ptxopt_bench::modules;
 use ptxopt_components::block::{BlockHead, BlockOrder};
 use ptxopt_components::ids::{CodeId, Id};
-use ptxopt_engine::cfg::analyze::{AnalysisScratch, annotate, bring_up_to_date, retag_everything};
-use ptxopt_engine::cfg::build::{connect, leaves_function};
-use ptxopt_engine::cfg::graph::{Edges, Graph};
-use ptxopt_engine::cfg::nest::{LoopNest, NestScratch, build_nest};
-use ptxopt_engine::cfg::post_dominators::{PostDominatorScratch, PostDominators, find_post_dominators};
-use ptxopt_engine::facts::CodeFacts;
 use ptxopt_engine::forms::FormTable;
+use ptxopt_engine::graph::analyze::{AnalysisScratch, annotate, bring_up_to_date, retag_everything};
+use ptxopt_engine::graph::build::{connect, leaves_function};
+use ptxopt_engine::graph::graph::{Edges, Graph};
+use ptxopt_engine::graph::nest::{LoopNest, NestScratch, build_nest};
+use ptxopt_engine::graph::post_dominators::{PostDominatorScratch, PostDominators, find_post_dominators};
 use ptxopt_engine::ptx::reader::{ReaderScratch, read};
 use ptxopt_engine::ptx::scan::Module;
-use ptxopt_engine::tables::CodeTables;
+use ptxopt_engine::run::facts::CodeFacts;
+use ptxopt_engine::store::tables::CodeTables;
 use std::hint::black_box;
 
 /// Every function of a set of modules.

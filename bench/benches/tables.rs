@@ -17,19 +17,21 @@ use ptxopt_components::block::{BlockFlags, BlockHead};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{CodeId, Id, InstId};
 use ptxopt_components::instruction::InstLinks;
-use ptxopt_engine::batches::cut;
-use ptxopt_engine::cfg::analyze::{AnalysisScratch, bring_up_to_date};
 use ptxopt_engine::edit::{FunctionEditor, PlainEditor};
-use ptxopt_engine::facts::CodeFacts;
 use ptxopt_engine::forms::FormTable;
-use ptxopt_engine::phase::{Limits, Phase, Plan, Settings, Step, Verify};
+use ptxopt_engine::graph::analyze::{AnalysisScratch, bring_up_to_date};
 use ptxopt_engine::ptx::reader::{ReaderScratch, read};
 use ptxopt_engine::ptx::scan::{FunctionText, Module};
 use ptxopt_engine::ptx::writer::{WriterScratch, write_function};
-use ptxopt_engine::shard::Shard;
-use ptxopt_engine::tables::CodeTables;
-use ptxopt_systems::eliminate_dead::{self, FullScratch};
-use ptxopt_systems::{analyze_control_flow, split_at_control_flow, sweep as sweep_phase};
+use ptxopt_engine::run::batches::cut;
+use ptxopt_engine::run::facts::CodeFacts;
+use ptxopt_engine::run::phase::{Limits, Phase, Plan, Settings, Step, Verify};
+use ptxopt_engine::run::shard::Shard;
+use ptxopt_engine::store::tables::CodeTables;
+use ptxopt_systems::analyze::control_flow;
+use ptxopt_systems::flow::split_at_control_flow;
+use ptxopt_systems::upkeep::sweep;
+use ptxopt_systems::values::eliminate_dead::{self, FullScratch};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -38,10 +40,10 @@ const MODULE_INSTS: usize = 200_000;
 
 /// The steps of a run: number, name, phase.
 static STEPS: [(u16, &str, &Phase); 4] = [
-    (3, "control flow", &analyze_control_flow::PHASE),
+    (3, "control flow", &control_flow::PHASE),
     (6, "split", &split_at_control_flow::PHASE),
     (16, "dead code", &eliminate_dead::FULL),
-    (76, "sweep", &sweep_phase::PHASE),
+    (76, "sweep", &sweep::PHASE),
 ];
 
 /// What is measured of a run.
@@ -61,7 +63,7 @@ fn plan() -> Plan {
     };
     Plan {
         steps: STEPS.iter().map(step).collect(),
-        analyses: &[&analyze_control_flow::ANALYSIS],
+        analyses: &[&control_flow::ANALYSIS],
         checks: &[],
         verify: Verify::Off,
         is_above_o1: true,

@@ -11,7 +11,7 @@ use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::ptx::reader::{ReaderScratch, read};
 use ptxopt_engine::ptx::scan::Module;
 use ptxopt_engine::ptx::writer::{WriterScratch, write_function};
-use ptxopt_engine::tables::CodeTables;
+use ptxopt_engine::store::tables::CodeTables;
 use std::hint::black_box;
 use std::time::Duration;
 

@@ -15,12 +15,12 @@ use ptxopt_components::ids::{BlockId, CodeId, FormId, Id, InstId, Maybe, Span};
 use ptxopt_components::instruction::{InstHead, InstOperands, InstPlace, Marks, OpcodeWord};
 use ptxopt_components::operand::Operand;
 use ptxopt_components::vreg::{VRegHead, VRegName};
-use ptxopt_engine::cfg::build::{EdgeSource, connect_blocks};
 use ptxopt_engine::edit::{accepts, marks_of};
 use ptxopt_engine::forms::FormTable;
-use ptxopt_engine::tables::{CodeTables, Pools};
+use ptxopt_engine::graph::build::{EdgeSource, connect_blocks};
+use ptxopt_engine::store::tables::{CodeTables, Pools};
+use ptxopt_engine::store::view::{CodeView, FunctionView};
 use ptxopt_engine::values::def_use::DefUse;
-use ptxopt_engine::view::{CodeView, FunctionView};
 
 /// The columns that a commit writes.
 #[derive(Clone, Default)]

@@ -12,7 +12,7 @@ use ptxopt_engine::diagnostics::Diagnostics;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::ptx::reader::{ReaderScratch, read};
 use ptxopt_engine::ptx::scan;
-use ptxopt_engine::tables::CodeTables;
+use ptxopt_engine::store::tables::CodeTables;
 use std::fmt;
 
 /// Why a module cannot be loaded.

@@ -5,7 +5,7 @@
 //! the hash crate's dependents: XXH3 is a fixed algorithm.
 
 use crate::forms::FormTable;
-use crate::view::FunctionView;
+use crate::store::view::FunctionView;
 use ptxopt_components::anchor::TableKind;
 use ptxopt_components::ids::{BlockId, Id, InstId};
 use ptxopt_components::operand::{LiteralKind, Operand, OperandKind};

@@ -2,25 +2,14 @@
 //!
 //! The engine knows no particular phase; phases live in `ptxopt-systems` and meet in components.
 
-pub mod as_read;
-pub mod batches;
 pub mod bits;
-pub mod cfg;
-pub mod columns;
 pub mod dataflow;
 pub mod diagnostics;
 pub mod edit;
-pub mod facts;
 pub mod fingerprint;
 pub mod forms;
-pub mod fuel;
-pub mod guard;
-pub mod log;
-pub mod names;
-pub mod phase;
+pub mod graph;
 pub mod ptx;
-pub mod room;
-pub mod shard;
-pub mod tables;
+pub mod run;
+pub mod store;
 pub mod values;
-pub mod view;

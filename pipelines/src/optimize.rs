@@ -12,14 +12,14 @@
 use crate::options::Options;
 use crate::report::{FunctionLeft, ModuleReport, PhaseTime, PhaseUndone, Status};
 use crate::standard::{self, ORDER};
-use ptxopt_engine::batches::cut;
 use ptxopt_engine::diagnostics::{Diagnostic, Diagnostics};
-use ptxopt_engine::guard::TIME_LIMIT;
-use ptxopt_engine::log::{Remark, RemarkKind, StepStats};
-use ptxopt_engine::phase::{Phase, Plan, Step};
 use ptxopt_engine::ptx::scan::{FunctionText, Module};
 use ptxopt_engine::ptx::writer::assemble;
-use ptxopt_engine::shard::{BatchError, BatchOutput, FunctionOutput, Shard};
+use ptxopt_engine::run::batches::cut;
+use ptxopt_engine::run::guard::TIME_LIMIT;
+use ptxopt_engine::run::log::{Remark, RemarkKind, StepStats};
+use ptxopt_engine::run::phase::{Phase, Plan, Step};
+use ptxopt_engine::run::shard::{BatchError, BatchOutput, FunctionOutput, Shard};
 use rayon::prelude::*;
 use std::collections::HashSet;
 use std::sync::{Mutex, OnceLock};
@@ -408,7 +408,7 @@ mod tests {
     use super::*;
     use crate::options::OptLevel;
     use crate::standard;
-    use ptxopt_engine::phase::{Phase, Step};
+    use ptxopt_engine::run::phase::{Phase, Step};
 
     static FAILS: Phase =
         Phase { name: "fails", install: |slot| slot.add(|| panic!("row 7 is lost")), ..Phase::NOTHING };

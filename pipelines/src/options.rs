@@ -10,7 +10,8 @@ use std::str::FromStr;
 use crate::knobs::{Acts, Knob, KnobError, Knobs, Setting, Value};
 use crate::names::{self, NameError, Selection};
 use crate::table::{self, Does, Part, PhaseNumber, PhaseRow};
-use ptxopt_systems::{analyze_control_flow, optimize_branches, simplify_loops};
+use ptxopt_systems::analyze::control_flow;
+use ptxopt_systems::flow::{optimize_branches, simplify_loops};
 
 /// How much work to put into the code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -305,7 +306,7 @@ impl Options {
         let is_named = self.named_phases.is_empty() || is_in(&self.named_phases) || phase.required;
         if !row.runs_at(self.level) {
             Verdict::NotAtLevel
-        } else if row.is(&analyze_control_flow::PHASE) && self.knobs.is_on(Knob::Knob235) {
+        } else if row.is(&control_flow::PHASE) && self.knobs.is_on(Knob::Knob235) {
             Verdict::Vetoed(Knob::Knob235)
         } else if row.is(&optimize_branches::PHASE) && self.dont_merge_blocks {
             Verdict::Vetoed(Knob::DontMergeBasicBlocks)

@@ -3,17 +3,17 @@
 use crate::knobs::Knob;
 use crate::options::{OptLevel, Options, VerifyLevel};
 use crate::table::{self, Does, PhaseNumber, PhaseRow};
-use ptxopt_engine::phase::{Edge, Limits, Phase, Plan, Settings, Step, Verify, Wanted};
-use ptxopt_systems::{
-    analyze_control_flow, analyze_liveness, analyze_uniformity, check, def_use, dump_graph, loops,
-    post_dominators, report_code, sweep,
-};
+use ptxopt_engine::run::phase::{Edge, Limits, Phase, Plan, Settings, Step, Verify, Wanted};
+use ptxopt_systems::analyze::{control_flow, def_use, liveness, loops, post_dominators, uniformity};
+use ptxopt_systems::check;
+use ptxopt_systems::report::{code, graph};
+use ptxopt_systems::upkeep::sweep;
 
 /// What computes each fact.
 static ANALYSES: &[&Phase] = &[
-    &analyze_control_flow::ANALYSIS,
-    &analyze_liveness::PHASE,
-    &analyze_uniformity::ANALYSIS,
+    &control_flow::ANALYSIS,
+    &liveness::PHASE,
+    &uniformity::ANALYSIS,
     &def_use::ANALYSIS,
     &loops::ANALYSIS,
     &post_dominators::ANALYSIS,
@@ -61,9 +61,9 @@ fn graph_dump(row: &PhaseRow, options: &Options) -> Option<Step> {
     let wants_ranks = options.dump_rpo_after.contains(row.number) || is_flagged(Knob::OptionFlag24);
     let phase = match (wants_dot, wants_ranks) {
         (false, false) => return None,
-        (true, false) => &dump_graph::DOT,
-        (false, true) => &dump_graph::RANKS,
-        (true, true) => &dump_graph::DOT_AND_RANKS,
+        (true, false) => &graph::DOT,
+        (false, true) => &graph::RANKS,
+        (true, true) => &graph::DOT_AND_RANKS,
     };
     let number = Step::OBSERVERS + u16::from(row.number.0);
     Some(Step { number, name: phase.name, phase, dump: false, verified: false })
@@ -128,7 +128,7 @@ fn drop_repeated_sweeps(steps: &mut Vec<Step>) {
     steps.retain(|step| {
         let is_sweep = step.phase.name == sweep::PHASE.name;
         let is_repeated = is_sweep && is_swept;
-        is_swept = is_sweep || is_swept && step.phase.name == report_code::PHASE.name;
+        is_swept = is_sweep || is_swept && step.phase.name == code::PHASE.name;
         !is_repeated
     });
 }

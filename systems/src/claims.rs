@@ -4,8 +4,10 @@
 //! and `CHECK-NOT` lines, and whether the phase changes anything at all.
 
 use crate::check::tests::run;
-use crate::{eliminate_dead, optimize_branches, simplify_loops, split_at_control_flow, sweep};
-use ptxopt_engine::phase::Phase;
+use crate::flow::{optimize_branches, simplify_loops, split_at_control_flow};
+use crate::upkeep::sweep;
+use crate::values::eliminate_dead;
+use ptxopt_engine::run::phase::Phase;
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -8,7 +8,7 @@ use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::ptx::reader::{ReaderScratch, read};
 use ptxopt_engine::ptx::scan::Module;
 use ptxopt_engine::ptx::writer::{WriterScratch, assemble, write_function};
-use ptxopt_engine::tables::CodeTables;
+use ptxopt_engine::store::tables::CodeTables;
 
 /// A module that was read and written.
 pub struct Rewritten {

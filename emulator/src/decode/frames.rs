@@ -11,7 +11,7 @@ use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::types::{PtxType, StateSpace};
 use ptxopt_components::vreg::VRegName;
 use ptxopt_engine::ptx::scan;
-use ptxopt_engine::view::FunctionView;
+use ptxopt_engine::store::view::FunctionView;
 
 /// Slots of a register.
 #[derive(Clone, Copy, Debug)]

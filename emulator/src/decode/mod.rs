@@ -26,8 +26,8 @@ use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::types::PtxType;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::ptx::scan;
-use ptxopt_engine::tables::CodeTables;
-use ptxopt_engine::view::FunctionView;
+use ptxopt_engine::store::tables::CodeTables;
+use ptxopt_engine::store::view::FunctionView;
 
 /// Decodes every function. The layout gains the variables that functions declare.
 ///

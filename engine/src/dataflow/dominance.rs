@@ -6,7 +6,7 @@
 //! Paper: Cytron et al. 1991, section 4.2, for frontiers; Cooper, Harvey and Kennedy 2001, figure 5, for the walk that
 //! finds them from the joins.
 
-use crate::view::FunctionView;
+use crate::store::view::FunctionView;
 use ptxopt_components::block::BlockOrder;
 use ptxopt_components::ids::{BlockId, Id};
 

@@ -7,7 +7,7 @@
 //! Paper: Sreedhar and Gao 1995, "A linear time algorithm for placing phi-nodes".
 
 use super::dominance::DominatorTree;
-use crate::view::FunctionView;
+use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id};
 use std::collections::BinaryHeap;
 

@@ -12,7 +12,7 @@
 
 use super::liveness::{Boundary, Changes, LiveSet, kills};
 use crate::forms::FormTable;
-use crate::view::FunctionView;
+use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::types::RegClass;
 use ptxopt_components::vreg::{VRegFlags, VRegHead};

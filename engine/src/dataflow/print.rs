@@ -18,7 +18,7 @@
 use super::liveness::{LiveSet, Side};
 use super::pressure::{CLASSES, Counts, Pressure};
 use crate::forms::FormTable;
-use crate::view::FunctionView;
+use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::types::RegClass;
 use ptxopt_components::vreg::{VRegFlags, VRegName};

@@ -13,7 +13,7 @@
 //! initialised.
 
 use super::liveness::LiveSet;
-use crate::view::FunctionView;
+use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind, writes};
 use ptxopt_components::vreg::VRegFlags;

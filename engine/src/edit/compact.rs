@@ -6,8 +6,8 @@
 
 use super::Editor;
 use super::function::FunctionRows;
-use crate::facts::Fact;
-use crate::phase::Phase;
+use crate::run::facts::Fact;
+use crate::run::phase::Phase;
 use bevy_ecs::system::Local;
 use ptxopt_components::anchor::{Anchor, AnchorKind};
 use ptxopt_components::block::BlockFlags;

@@ -1,9 +1,9 @@
 //! The rows of one function, to be written: slices that end with the function's own room.
 
-use crate::cfg::build::EdgeSource;
-use crate::facts::CodeFacts;
-use crate::tables::{CodeTables, Pools};
-use crate::view::{CodeView, FunctionView, RowIds};
+use crate::graph::build::EdgeSource;
+use crate::run::facts::CodeFacts;
+use crate::store::tables::{CodeTables, Pools};
+use crate::store::view::{CodeView, FunctionView, RowIds};
 use ptxopt_components::block::{BlockEdges, BlockHead, BlockLabel, BlockOrder};
 use ptxopt_components::code_object::{CodeSpans, CodeState, CodeText};
 use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, Span};

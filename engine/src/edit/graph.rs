@@ -5,7 +5,7 @@
 //! Ranks, dominators and loops are stale then, as the epoch says.
 
 use super::session::{Change, FunctionEditor, TextLinks};
-use crate::cfg::build::{connect_in_order, next_living};
+use crate::graph::build::{connect_in_order, next_living};
 use ptxopt_components::block::{BlockEdges, BlockFlags, BlockHead, BlockLabel, BlockOrder};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, Maybe, Span};

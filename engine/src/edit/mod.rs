@@ -39,13 +39,13 @@ pub use plain::PlainEditor;
 pub use rows::{accepts, marks_of};
 pub use session::{Change, FunctionEditor, SessionScratch};
 
-use crate::columns::CodeMut;
-use crate::facts::Fact;
 use crate::forms::FormTable;
-use crate::fuel::Fuel;
-use crate::log::{Remarks, StepLog};
+use crate::run::facts::Fact;
+use crate::run::fuel::Fuel;
+use crate::run::log::{Remarks, StepLog};
+use crate::store::columns::CodeMut;
+use crate::store::view::CodeView;
 use crate::values::def_use::DefUses;
-use crate::view::CodeView;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use ptxopt_components::code_object::{CodeFlags, Room};

@@ -3,11 +3,11 @@
 use super::function::FunctionRows;
 use super::session::{FunctionEditor, SessionScratch, Tools};
 use super::{CompactScratch, Journal, Wear, compact_rows};
-use crate::facts::Fact;
 use crate::forms::FormTable;
-use crate::fuel::Fuel;
-use crate::log::{Remarks, StepLog};
-use crate::tables::CodeTables;
+use crate::run::facts::Fact;
+use crate::run::fuel::Fuel;
+use crate::run::log::{Remarks, StepLog};
+use crate::store::tables::CodeTables;
 use crate::values::def_use::DefUses;
 use ptxopt_components::ids::CodeId;
 

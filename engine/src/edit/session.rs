@@ -3,12 +3,12 @@
 use super::ROOM_OF_A_CHANGE;
 use super::function::FunctionRows;
 use super::journal::Journal;
-use crate::facts::Fact;
 use crate::forms::FormTable;
-use crate::fuel::Fuel;
-use crate::log::{Remark, RemarkKind, Remarks, StepLog, StepStats};
+use crate::run::facts::Fact;
+use crate::run::fuel::Fuel;
+use crate::run::log::{Remark, RemarkKind, Remarks, StepLog, StepStats};
+use crate::store::view::FunctionView;
 use crate::values::def_use::DefUse;
-use crate::view::FunctionView;
 use ahash::AHashMap;
 use ptxopt_components::code_object::{CodeFlags, CodeState, Room};
 use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, Maybe, Span};
@@ -282,7 +282,7 @@ impl<'a> FunctionEditor<'a> {
             return self.scratch.order[block.index()].next.get();
         }
         let view = self.rows.view();
-        crate::cfg::build::next_living(view.blocks, block)
+        crate::graph::build::next_living(view.blocks, block)
     }
 }
 

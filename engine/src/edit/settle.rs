@@ -4,7 +4,7 @@
 //! Instructions keep their ids. Dead blocks go, and what stood in them moves to the place that comes next in the text.
 
 use super::session::FunctionEditor;
-use crate::cfg::build::connect_blocks;
+use crate::graph::build::connect_blocks;
 use ptxopt_components::anchor::{Anchor, AnchorKind, TableKind};
 use ptxopt_components::block::{BlockEdges, BlockFlags, BlockHead, BlockLabel, BlockOrder};
 use ptxopt_components::ids::{BlockId, Id, InstId, Maybe, Span};

@@ -1,17 +1,17 @@
 //! Edits of small functions: what each does. [`random`] holds random ones against a model.
 
 use super::{FunctionEditor, PlainEditor};
-use crate::cfg::build::{EdgeSource, connect_blocks};
-use crate::facts::Fact;
 use crate::forms::{Dialect, FormTable};
-use crate::fuel::Fuel;
-use crate::log::Remarks;
+use crate::graph::build::{EdgeSource, connect_blocks};
 use crate::ptx::reader::{ReaderScratch, read};
 use crate::ptx::scan::Module;
 use crate::ptx::writer::{WriterScratch, write_function};
-use crate::tables::CodeTables;
+use crate::run::facts::Fact;
+use crate::run::fuel::Fuel;
+use crate::run::log::Remarks;
+use crate::store::tables::CodeTables;
+use crate::store::view::FunctionView;
 use crate::values::def_use::{DefUse, OperandRef};
-use crate::view::FunctionView;
 use ptxopt_components::block::{BlockEdges, BlockFlags};
 use ptxopt_components::ids::{BlockId, CodeId, FormId, Id, InstId, VRegId};
 use ptxopt_components::operand::Operand;

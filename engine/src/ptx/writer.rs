@@ -6,7 +6,7 @@
 
 use super::scan::Module;
 use crate::forms::FormTable;
-use crate::view::FunctionView;
+use crate::store::view::FunctionView;
 use ahash::AHashMap;
 use ptxopt_components::anchor::{Anchor, AnchorKind, TableKind};
 use ptxopt_components::code_object::CodeFlags;

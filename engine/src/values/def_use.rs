@@ -8,7 +8,7 @@
 //! The editor keeps the lists true while a function is edited ([`crate::edit`]). New instruction ids make them stale, as
 //! the row epoch says.
 
-use crate::view::FunctionView;
+use crate::store::view::FunctionView;
 use bevy_ecs::resource::Resource;
 use ptxopt_components::ids::{CodeId, Id, InstId, VRegId};
 use ptxopt_components::operand::Operand;
@@ -230,7 +230,7 @@ impl DefUse {
     }
 }
 
-/// The lists of the functions of a batch, valid where [`crate::facts::Fact::DefUse`] holds.
+/// The lists of the functions of a batch, valid where [`crate::run::facts::Fact::DefUse`] holds.
 #[derive(Resource, Default)]
 pub struct DefUses {
     all: Vec<DefUse>,

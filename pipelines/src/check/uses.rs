@@ -14,8 +14,8 @@ use ptxopt_emulator::Entry;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::ptx::reader::{ReaderScratch, read};
 use ptxopt_engine::ptx::scan;
-use ptxopt_engine::tables::CodeTables;
-use ptxopt_engine::view::FunctionView;
+use ptxopt_engine::store::tables::CodeTables;
+use ptxopt_engine::store::view::FunctionView;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of the parameters: the name and the offset.

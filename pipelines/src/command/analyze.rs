@@ -7,10 +7,11 @@
 use std::io::{self, Write};
 
 use anyhow::{Context, Result, anyhow};
-use ptxopt_engine::phase::{Phase, Plan, Step};
 use ptxopt_engine::ptx::scan::{FunctionText, Module};
-use ptxopt_engine::shard::{BatchError, Shard};
-use ptxopt_systems::{dump_graph, dump_registers, split_at_control_flow};
+use ptxopt_engine::run::phase::{Phase, Plan, Step};
+use ptxopt_engine::run::shard::{BatchError, Shard};
+use ptxopt_systems::flow::split_at_control_flow;
+use ptxopt_systems::report::{graph, registers};
 
 use super::arguments::{AnalyzeArguments, Print};
 use super::{FAILED, SUCCESS};
@@ -96,15 +97,15 @@ fn title(print: Print) -> &'static str {
 /// The phase that prints it.
 fn phase_of(print: Print) -> &'static Phase {
     match print {
-        Print::Cfg => &dump_graph::EDGES,
-        Print::Rpo => &dump_graph::RANKS,
-        Print::Dominators => &dump_graph::DOMINATORS,
-        Print::Loops => &dump_graph::LOOPS,
-        Print::Liveness => &dump_registers::LIVENESS,
-        Print::Pressure => &dump_registers::PRESSURE,
-        Print::Uniformity => &dump_registers::UNIFORMITY,
-        Print::Dot => &dump_graph::DOT,
-        Print::Ori => &dump_graph::CODE,
+        Print::Cfg => &graph::EDGES,
+        Print::Rpo => &graph::RANKS,
+        Print::Dominators => &graph::DOMINATORS,
+        Print::Loops => &graph::LOOPS,
+        Print::Liveness => &registers::LIVENESS,
+        Print::Pressure => &registers::PRESSURE,
+        Print::Uniformity => &registers::UNIFORMITY,
+        Print::Dot => &graph::DOT,
+        Print::Ori => &graph::CODE,
     }
 }
 

@@ -19,7 +19,7 @@ pub use rows::{NOT_YET, PHASES};
 use std::fmt;
 
 use crate::options::OptLevel;
-use ptxopt_engine::phase::Phase;
+use ptxopt_engine::run::phase::Phase;
 
 /// How many phases the pipeline has.
 pub const PHASE_COUNT: usize = 159;

@@ -10,10 +10,11 @@ use super::{Category, Does, LevelGate, PHASE_COUNT, PhaseNumber, PhaseRow};
 use Category::{
     Analysis, Cleanup, Encoding, Gate, Lowering, Optimization, RegAlloc, Reporting, Scheduling, Validation,
 };
-use ptxopt_systems::{
-    advance_progress, analyze_control_flow, analyze_uniformity, eliminate_dead, inspect, optimize_branches,
-    report_code, simplify_loops, split_at_control_flow, sweep,
-};
+use ptxopt_systems::analyze::{control_flow, uniformity};
+use ptxopt_systems::flow::{optimize_branches, simplify_loops, split_at_control_flow};
+use ptxopt_systems::report::code;
+use ptxopt_systems::upkeep::{advance_progress, inspect, sweep};
+use ptxopt_systems::values::eliminate_dead;
 
 /// The phase has a meaning for PTX, and this release does not have it.
 pub const NOT_YET: &str = "no system for it in this release";
@@ -43,13 +44,13 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(0, "OriCheckInitialProgram", Validation, Any, Runs(&inspect::INITIAL)),
     row(1, "ApplyNvOptRecipes", Optimization, Any, Nothing(RECIPES)),
     row(2, "PromoteFP16", Lowering, Any, Nothing(MACHINE)),
-    row(3, "AnalyzeControlFlow", Analysis, Above(0), Runs(&analyze_control_flow::PHASE)),
+    row(3, "AnalyzeControlFlow", Analysis, Above(0), Runs(&control_flow::PHASE)),
     row(4, "AdvancedPhaseBeforeConvUnSup", Gate, Any, Nothing(HOOK)),
     row(5, "ConvertUnsupportedOps", Lowering, Any, Nothing(MACHINE)),
     row(6, "SetControlFlowOpLastInBB", Cleanup, Any, Runs(&split_at_control_flow::PHASE)),
     row(7, "AdvancedPhaseAfterConvUnSup", Gate, Any, Nothing(HOOK)),
     row(8, "OriCreateMacroInsts", Lowering, Any, Nothing(MACHINE)),
-    row(9, "ReportInitialRepresentation", Reporting, Any, Runs(&report_code::INITIAL)),
+    row(9, "ReportInitialRepresentation", Reporting, Any, Runs(&code::INITIAL)),
     row(10, "EarlyOriSimpleLiveDead", Optimization, Any, Runs(&eliminate_dead::SIMPLE)),
     row(11, "ReplaceUniformsWithImm", Optimization, Any, Nothing(UNSAID)),
     row(12, "OriSanitize", Validation, Any, Nothing(UNSAID)),
@@ -67,7 +68,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(24, "OriPipelining", Optimization, Above(1), Nothing(NOT_YET)),
     row(25, "StageAndFence", Lowering, Any, Nothing(UNSAID)),
     row(26, "OriRemoveRedundantBarriers", Optimization, Above(1), Nothing(NOT_YET)),
-    row(27, "AnalyzeUniformsForSpeculation", Analysis, Any, Runs(&analyze_uniformity::PHASE)),
+    row(27, "AnalyzeUniformsForSpeculation", Analysis, Any, Runs(&uniformity::PHASE)),
     row(28, "SinkRemat", Optimization, Above(1), Nothing(NOT_YET)),
     row(29, "GeneralOptimize", Optimization, Any, Nothing(NOT_YET)),
     row(30, "DoSwitchOptSecond", Optimization, Above(0), Nothing(NOT_YET)),
@@ -93,7 +94,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(50, "OriReassociateAndCommon", Optimization, Above(1), Nothing(NOT_YET)),
     row(51, "ExtractShaderConstsFinal", Optimization, Any, Nothing(GRAPHICS)),
     row(52, "OriReplaceEquivMultiDefMov", Optimization, Any, Nothing(NOT_YET)),
-    row(53, "OriPropagateVaryingFirst", Optimization, Any, Runs(&analyze_uniformity::PHASE)),
+    row(53, "OriPropagateVaryingFirst", Optimization, Any, Runs(&uniformity::PHASE)),
     row(54, "OriDoRematEarly", Optimization, Above(1), Nothing(NOT_YET)),
     row(55, "LateExpansion", Lowering, Any, Nothing(MACHINE)),
     row(56, "SpeculativeHoistComInsts", Optimization, Any, Nothing(NOT_YET)),
@@ -110,7 +111,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(67, "DoKillMovement", Optimization, Any, Nothing(GRAPHICS)),
     row(68, "DoTexMovement", Optimization, Any, Nothing(SCHEDULING)),
     row(69, "OriDoRemat", Optimization, Above(1), Nothing(NOT_YET)),
-    row(70, "OriPropagateVaryingSecond", Optimization, Any, Runs(&analyze_uniformity::PHASE)),
+    row(70, "OriPropagateVaryingSecond", Optimization, Any, Runs(&uniformity::PHASE)),
     row(71, "OptimizeSyncInstructions", Optimization, Above(1), Nothing(NOT_YET)),
     row(72, "LateExpandSyncInstructions", Lowering, Above(2), Nothing(MACHINE)),
     row(73, "ConvertAllMovPhiToMov", Lowering, Any, Nothing(NOT_YET)),
@@ -136,13 +137,13 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(93, "LateExpansionUnsupportedOps2", Lowering, Any, Nothing(MACHINE)),
     row(94, "FinalInspectionPass", Validation, Any, Runs(&inspect::FINAL)),
     row(95, "SetAfterLegalization", Cleanup, Above(1), Runs(&advance_progress::LEGALIZATION)),
-    row(96, "ReportBeforeScheduling", Reporting, Any, Runs(&report_code::PHASE)),
+    row(96, "ReportBeforeScheduling", Reporting, Any, Runs(&code::PHASE)),
     row(97, "AdvancedPhasePreSched", Gate, Any, Nothing(HOOK)),
     row(98, "BackPropagateVEC2D", Optimization, Any, Nothing(UNSAID)),
     row(99, "OriDoSyncronization", Scheduling, Above(1), Nothing(SCHEDULING)),
     row(100, "ApplyPostSyncronizationWars", Scheduling, Above(1), Nothing(SCHEDULING)),
     row(101, "AdvancedPhaseAllocReg", Gate, Any, Nothing(NOT_YET)),
-    row(102, "ReportAfterRegisterAllocation", Reporting, Any, Runs(&report_code::PHASE)),
+    row(102, "ReportAfterRegisterAllocation", Reporting, Any, Runs(&code::PHASE)),
     row(103, "Get64bRegComponents", RegAlloc, Any, Nothing(REGISTERS)),
     row(104, "AdvancedPhasePostExpansion", Gate, Any, Nothing(HOOK)),
     row(105, "ApplyPostRegAllocWars", RegAlloc, Any, Nothing(MACHINE)),
@@ -166,7 +167,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(123, "ComputeVCallRegUse", RegAlloc, Any, Nothing(REGISTERS)),
     row(124, "CalcRegisterMap", RegAlloc, Any, Nothing(REGISTERS)),
     row(125, "UpdateAfterPostRegAlloc", Cleanup, Any, Runs(&sweep::PHASE)),
-    row(126, "ReportFinalMemoryUsage", Reporting, Any, Runs(&report_code::PHASE)),
+    row(126, "ReportFinalMemoryUsage", Reporting, Any, Runs(&code::PHASE)),
     row(127, "AdvancedPhaseOriPhaseEncoding", Gate, Any, Nothing(HOOK)),
     row(128, "UpdateAfterFormatCodeList", Cleanup, Any, Runs(&sweep::PHASE)),
     row(129, "DumpNVuCodeText", Reporting, Any, Nothing(ENCODING)),
@@ -191,7 +192,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(148, "ComputeVCallRegUse", RegAlloc, Any, Nothing(REGISTERS)),
     row(149, "CalcRegisterMap", RegAlloc, Any, Nothing(REGISTERS)),
     row(150, "UpdateAfterPostRegAlloc", Cleanup, Any, Runs(&sweep::PHASE)),
-    row(151, "ReportFinalMemoryUsage", Reporting, Any, Runs(&report_code::PHASE)),
+    row(151, "ReportFinalMemoryUsage", Reporting, Any, Runs(&code::PHASE)),
     row(152, "AdvancedPhaseOriPhaseEncoding", Gate, Any, Nothing(HOOK)),
     row(153, "FormatCodeList", Encoding, Any, Nothing(ENCODING)),
     row(154, "UpdateAfterFormatCodeList", Cleanup, Any, Runs(&sweep::PHASE)),

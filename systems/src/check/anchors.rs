@@ -14,11 +14,11 @@ use super::{Verdict, each_function, wrong_in};
 use ahash::{AHashMap, AHashSet};
 use bevy_ecs::prelude::*;
 use ptxopt_components::anchor::AnchorKind;
-use ptxopt_engine::as_read::{AsRead, SourcePlace};
-use ptxopt_engine::columns::Code;
-use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::{Check, Verify};
-use ptxopt_engine::view::FunctionView;
+use ptxopt_engine::run::log::Violations;
+use ptxopt_engine::run::phase::{Check, Verify};
+use ptxopt_engine::store::as_read::{AsRead, SourcePlace};
+use ptxopt_engine::store::columns::Code;
+use ptxopt_engine::store::view::FunctionView;
 
 /// The verifier of anchors.
 pub const CHECK: Check = Check { name: "anchors", from: Verify::Fast, install: |slot| slot.add(run) };

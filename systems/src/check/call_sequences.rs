@@ -24,12 +24,12 @@ use ptxopt_components::ids::{Id, InstId, NameId};
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::types::StateSpace;
-use ptxopt_engine::as_read::AsRead;
-use ptxopt_engine::columns::Code;
 use ptxopt_engine::forms::FormTable;
-use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::{Check, Verify};
-use ptxopt_engine::view::FunctionView;
+use ptxopt_engine::run::log::Violations;
+use ptxopt_engine::run::phase::{Check, Verify};
+use ptxopt_engine::store::as_read::AsRead;
+use ptxopt_engine::store::columns::Code;
+use ptxopt_engine::store::view::FunctionView;
 
 /// The verifier of call sequences.
 pub const CHECK: Check = Check { name: "call_sequences", from: Verify::Fast, install: |slot| slot.add(run) };

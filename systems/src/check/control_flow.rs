@@ -23,11 +23,11 @@ use super::{Verdict, each_function, wrong_in};
 use bevy_ecs::prelude::*;
 use ptxopt_components::block::{BlockFlags, BlockOrder};
 use ptxopt_components::ids::{BlockId, Id};
-use ptxopt_engine::columns::{Code, CodeObjects};
-use ptxopt_engine::facts::Fact;
-use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::{Check, Verify};
-use ptxopt_engine::view::FunctionView;
+use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::log::Violations;
+use ptxopt_engine::run::phase::{Check, Verify};
+use ptxopt_engine::store::columns::{Code, CodeObjects};
+use ptxopt_engine::store::view::FunctionView;
 
 /// The verifier of control-flow facts.
 pub const CHECK: Check = Check { name: "control_flow", from: Verify::Off, install: |slot| slot.add(run) };

@@ -19,11 +19,11 @@ use ptxopt_components::block::{BlockFlags, BlockOrder};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id};
 use ptxopt_engine::bits::BitMatrix;
-use ptxopt_engine::columns::{Code, CodeObjects};
-use ptxopt_engine::facts::Fact;
-use ptxopt_engine::log::{StepLog, Violations};
-use ptxopt_engine::phase::{Check, Verify};
-use ptxopt_engine::view::FunctionView;
+use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::log::{StepLog, Violations};
+use ptxopt_engine::run::phase::{Check, Verify};
+use ptxopt_engine::store::columns::{Code, CodeObjects};
+use ptxopt_engine::store::view::FunctionView;
 
 /// The verifier of control-flow facts that computes them again.
 pub const CHECK: Check =

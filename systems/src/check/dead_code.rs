@@ -13,13 +13,13 @@ use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::operand::{reads, writes};
 use ptxopt_components::vreg::VRegFlags;
-use ptxopt_engine::columns::{Code, CodeObjects};
 use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, killed, solve};
-use ptxopt_engine::facts::Fact;
 use ptxopt_engine::forms::FormTable;
-use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::{Check, Verify};
-use ptxopt_engine::view::FunctionView;
+use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::log::Violations;
+use ptxopt_engine::run::phase::{Check, Verify};
+use ptxopt_engine::store::columns::{Code, CodeObjects};
+use ptxopt_engine::store::view::FunctionView;
 
 /// The verifier that nothing is dead.
 pub const CHECK: Check = Check { name: "dead_code", from: Verify::Full, install: |slot| slot.add(run) };

@@ -5,12 +5,12 @@
 use super::{Verdict, each_function};
 use bevy_ecs::prelude::*;
 use ptxopt_components::ids::{Id, VRegId};
-use ptxopt_engine::columns::{Code, CodeObjects};
-use ptxopt_engine::facts::Fact;
-use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::{Check, Verify};
+use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::log::Violations;
+use ptxopt_engine::run::phase::{Check, Verify};
+use ptxopt_engine::store::columns::{Code, CodeObjects};
+use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::def_use::{DefUse, DefUses, OperandRef};
-use ptxopt_engine::view::FunctionView;
 
 /// The verifier of def-use.
 pub const CHECK: Check = Check { name: "def_use", from: Verify::Full, install: |slot| slot.add(run) };

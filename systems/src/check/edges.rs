@@ -14,11 +14,11 @@ use super::{Verdict, each_function, wrong_in};
 use bevy_ecs::prelude::*;
 use ptxopt_components::block::BlockFlags;
 use ptxopt_components::ids::{BlockId, Id};
-use ptxopt_engine::cfg::build::{EdgeSource, next_living};
-use ptxopt_engine::columns::Code;
-use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::{Check, Verify};
-use ptxopt_engine::view::FunctionView;
+use ptxopt_engine::graph::build::{EdgeSource, next_living};
+use ptxopt_engine::run::log::Violations;
+use ptxopt_engine::run::phase::{Check, Verify};
+use ptxopt_engine::store::columns::Code;
+use ptxopt_engine::store::view::FunctionView;
 
 /// The verifier of edges.
 pub const CHECK: Check = Check { name: "edges", from: Verify::Off, install: |slot| slot.add(run) };

@@ -28,11 +28,11 @@ use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::special_registers::SPECIAL_REGISTERS;
 use ptxopt_components::types::{PtxType, RegClass};
 use ptxopt_components::vreg::VRegHead;
-use ptxopt_engine::columns::Code;
 use ptxopt_engine::forms::FormTable;
-use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::{Check, Verify};
-use ptxopt_engine::view::FunctionView;
+use ptxopt_engine::run::log::Violations;
+use ptxopt_engine::run::phase::{Check, Verify};
+use ptxopt_engine::store::columns::Code;
+use ptxopt_engine::store::view::FunctionView;
 
 /// The verifier of the first look: the others have nothing to say of a function that passed.
 pub const CHECK: Check = Check { name: "first_look", from: Verify::Full, install: |slot| slot.add(run) };

@@ -31,11 +31,11 @@ use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::types::PtxType;
 use ptxopt_components::vreg::VRegFlags;
-use ptxopt_engine::columns::Code;
 use ptxopt_engine::forms::FormTable;
-use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::{Check, Verify};
-use ptxopt_engine::view::FunctionView;
+use ptxopt_engine::run::log::Violations;
+use ptxopt_engine::run::phase::{Check, Verify};
+use ptxopt_engine::store::columns::Code;
+use ptxopt_engine::store::view::FunctionView;
 
 /// The verifier of forms.
 pub const CHECK: Check = Check { name: "forms", from: Verify::Off, install: |slot| slot.add(run) };

@@ -30,13 +30,13 @@ use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::opcodes::InFlight;
 use ptxopt_components::operand::OperandKind;
-use ptxopt_engine::as_read::AsRead;
-use ptxopt_engine::cfg::build::next_living;
-use ptxopt_engine::columns::Code;
 use ptxopt_engine::forms::FormTable;
-use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::{Check, Verify};
-use ptxopt_engine::view::FunctionView;
+use ptxopt_engine::graph::build::next_living;
+use ptxopt_engine::run::log::Violations;
+use ptxopt_engine::run::phase::{Check, Verify};
+use ptxopt_engine::store::as_read::AsRead;
+use ptxopt_engine::store::columns::Code;
+use ptxopt_engine::store::view::FunctionView;
 
 /// The verifier of registers in flight.
 pub const CHECK: Check = Check { name: "in_flight", from: Verify::Fast, install: |slot| slot.add(run) };

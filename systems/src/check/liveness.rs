@@ -21,13 +21,13 @@ use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::vreg::VRegFlags;
-use ptxopt_engine::columns::{Code, CodeObjects};
 use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets, STRIP_BITS, Strip};
-use ptxopt_engine::facts::Fact;
 use ptxopt_engine::forms::FormTable;
-use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::{Check, Verify};
-use ptxopt_engine::view::FunctionView;
+use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::log::Violations;
+use ptxopt_engine::run::phase::{Check, Verify};
+use ptxopt_engine::store::columns::{Code, CodeObjects};
+use ptxopt_engine::store::view::FunctionView;
 
 /// The verifier of live sets.
 pub const CHECK: Check = Check {

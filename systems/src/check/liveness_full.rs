@@ -12,13 +12,13 @@ use super::liveness::Transfer;
 use super::{Verdict, each_function, wrong_in};
 use bevy_ecs::prelude::*;
 use ptxopt_components::ids::{BlockId, Id, VRegId};
-use ptxopt_engine::columns::{Code, CodeObjects};
 use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets};
-use ptxopt_engine::facts::Fact;
 use ptxopt_engine::forms::FormTable;
-use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::{Check, Verify};
-use ptxopt_engine::view::FunctionView;
+use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::log::Violations;
+use ptxopt_engine::run::phase::{Check, Verify};
+use ptxopt_engine::store::columns::{Code, CodeObjects};
+use ptxopt_engine::store::view::FunctionView;
 use std::collections::BTreeSet;
 
 /// The verifier of live sets that computes them again.

@@ -48,10 +48,10 @@ mod updates;
 
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, CodeId, Id};
-use ptxopt_engine::columns::Code;
-use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::Check;
-use ptxopt_engine::view::FunctionView;
+use ptxopt_engine::run::log::Violations;
+use ptxopt_engine::run::phase::Check;
+use ptxopt_engine::store::columns::Code;
+use ptxopt_engine::store::view::FunctionView;
 
 /// Every verifier, those first on which others rely.
 pub const ALL: &[Check] = &[

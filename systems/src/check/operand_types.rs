@@ -22,11 +22,11 @@ use ptxopt_components::ids::{Id, InstId};
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{LiteralKind, Operand, OperandKind};
 use ptxopt_components::types::PtxType;
-use ptxopt_engine::columns::Code;
 use ptxopt_engine::forms::FormTable;
-use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::{Check, Verify};
-use ptxopt_engine::view::FunctionView;
+use ptxopt_engine::run::log::Violations;
+use ptxopt_engine::run::phase::{Check, Verify};
+use ptxopt_engine::store::columns::Code;
+use ptxopt_engine::store::view::FunctionView;
 use std::fmt;
 
 /// The verifier of operand types.

@@ -28,11 +28,11 @@ use ptxopt_components::instruction::{InstOperands, OPERANDS_INLINE};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::special_registers::SPECIAL_REGISTERS;
 use ptxopt_components::types::RegClass;
-use ptxopt_engine::columns::Code;
 use ptxopt_engine::forms::FormTable;
-use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::{Check, Verify};
-use ptxopt_engine::view::{CodeView, FunctionView};
+use ptxopt_engine::run::log::Violations;
+use ptxopt_engine::run::phase::{Check, Verify};
+use ptxopt_engine::store::columns::Code;
+use ptxopt_engine::store::view::{CodeView, FunctionView};
 
 /// The verifier of rows.
 pub const CHECK: Check = Check {

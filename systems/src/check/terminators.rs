@@ -12,10 +12,10 @@ use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::Id;
 use ptxopt_components::instruction::Marks;
-use ptxopt_engine::columns::Code;
-use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::{Check, Verify};
-use ptxopt_engine::view::FunctionView;
+use ptxopt_engine::run::log::Violations;
+use ptxopt_engine::run::phase::{Check, Verify};
+use ptxopt_engine::store::columns::Code;
+use ptxopt_engine::store::view::FunctionView;
 
 /// The verifier of terminators.
 pub const CHECK: Check = Check { name: "terminators", from: Verify::Off, install: |slot| slot.add(run) };

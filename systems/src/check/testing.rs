@@ -3,17 +3,17 @@
 use ptxopt_components::block::{BlockHead, BlockLabel};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, VRegId};
-use ptxopt_engine::cfg::analyze::{AnalysisScratch, annotate};
-use ptxopt_engine::cfg::build::connect;
-use ptxopt_engine::cfg::graph::Graph;
-use ptxopt_engine::cfg::nest::{LoopNest, NestScratch, build_nest};
 use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, solve};
 use ptxopt_engine::dataflow::uniformity::{self, Uniformity};
 use ptxopt_engine::forms::FormTable;
+use ptxopt_engine::graph::analyze::{AnalysisScratch, annotate};
+use ptxopt_engine::graph::build::connect;
+use ptxopt_engine::graph::graph::Graph;
+use ptxopt_engine::graph::nest::{LoopNest, NestScratch, build_nest};
 use ptxopt_engine::ptx::reader::{ReaderScratch, read};
 use ptxopt_engine::ptx::scan::Module;
-use ptxopt_engine::tables::CodeTables;
-use ptxopt_engine::view::FunctionView;
+use ptxopt_engine::store::tables::CodeTables;
+use ptxopt_engine::store::view::FunctionView;
 use std::path::PathBuf;
 
 /// A batch of one function and what its ids mean.

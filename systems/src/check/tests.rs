@@ -2,16 +2,19 @@
 
 use super::testing::{Built, modules};
 use super::*;
-use crate::{analyze_control_flow, analyze_liveness, eliminate_dead, split_at_control_flow, sweep};
+use crate::analyze;
+use crate::flow::split_at_control_flow;
+use crate::upkeep::sweep;
+use crate::values::eliminate_dead;
 use bevy_ecs::prelude::*;
-use ptxopt_engine::as_read::AsRead;
-use ptxopt_engine::columns::InstsMut;
 use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets, LivenessScratch, solve};
-use ptxopt_engine::facts::Fact;
-use ptxopt_engine::phase::{Limits, Phase, Plan, Settings, Step, Verify};
 use ptxopt_engine::ptx::reader::{ReaderScratch, read};
 use ptxopt_engine::ptx::scan::Module;
-use ptxopt_engine::shard::{BatchOutput, Shard};
+use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::phase::{Limits, Phase, Plan, Settings, Step, Verify};
+use ptxopt_engine::run::shard::{BatchOutput, Shard};
+use ptxopt_engine::store::as_read::AsRead;
+use ptxopt_engine::store::columns::InstsMut;
 use std::time::{Duration, Instant};
 
 /// Time and findings of one verifier over many functions.
@@ -125,7 +128,7 @@ pub(crate) fn run(text: &[u8], phases: &[&'static Phase]) -> BatchOutput {
     };
     let plan = Plan {
         steps: phases.iter().enumerate().map(step).collect(),
-        analyses: &[&analyze_control_flow::ANALYSIS, &crate::loops::ANALYSIS, &analyze_liveness::PHASE],
+        analyses: &[&analyze::control_flow::ANALYSIS, &analyze::loops::ANALYSIS, &analyze::liveness::PHASE],
         checks: ALL,
         verify: Verify::Full,
         is_above_o1: true,
@@ -143,7 +146,7 @@ pub(crate) fn run(text: &[u8], phases: &[&'static Phase]) -> BatchOutput {
 #[test]
 fn the_phases_leave_nothing_wrong_behind() {
     let phases: &[&Phase] = &[
-        &analyze_control_flow::PHASE,
+        &analyze::control_flow::PHASE,
         &split_at_control_flow::PHASE,
         &eliminate_dead::SIMPLE,
         &eliminate_dead::FULL,

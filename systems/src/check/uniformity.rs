@@ -12,14 +12,14 @@ use bevy_ecs::prelude::*;
 use ptxopt_components::ids::Id;
 use ptxopt_components::instruction::{InstHead, Marks};
 use ptxopt_components::vreg::VRegFlags;
-use ptxopt_engine::columns::{Code, CodeObjects};
 use ptxopt_engine::dataflow::uniformity::natures::{Natures, Private, Situation, results};
 use ptxopt_engine::dataflow::uniformity::{DIVERGENT_FROM_THE_START, Uniformities, Uniformity};
-use ptxopt_engine::facts::Fact;
 use ptxopt_engine::forms::FormTable;
-use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::{Check, Verify};
-use ptxopt_engine::view::FunctionView;
+use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::log::Violations;
+use ptxopt_engine::run::phase::{Check, Verify};
+use ptxopt_engine::store::columns::{Code, CodeObjects};
+use ptxopt_engine::store::view::FunctionView;
 
 /// The verifier of verdicts.
 pub const CHECK: Check = Check {

@@ -20,16 +20,16 @@ use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, LoopId, VRegId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::operand::Operand;
-use ptxopt_engine::cfg::nest::{LoopNest, LoopNests};
-use ptxopt_engine::columns::{Code, CodeObjects};
 use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets};
 use ptxopt_engine::dataflow::uniformity::natures::{Natures, Private, Situation, aligns, results};
 use ptxopt_engine::dataflow::uniformity::{DIVERGENT_FROM_THE_START, Uniformities, Uniformity};
-use ptxopt_engine::facts::Fact;
 use ptxopt_engine::forms::FormTable;
-use ptxopt_engine::log::Violations;
-use ptxopt_engine::phase::{Check, Verify};
-use ptxopt_engine::view::FunctionView;
+use ptxopt_engine::graph::nest::{LoopNest, LoopNests};
+use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::log::Violations;
+use ptxopt_engine::run::phase::{Check, Verify};
+use ptxopt_engine::store::columns::{Code, CodeObjects};
+use ptxopt_engine::store::view::FunctionView;
 
 /// The verifier of verdicts.
 pub const CHECK: Check = Check {

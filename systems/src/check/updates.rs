@@ -1,28 +1,29 @@
 //! Random updates of the flow graph: after each, every fact is what a rebuild from nothing gives.
 
 use super::ALL;
-use crate::{analyze_control_flow, loops, post_dominators, split_at_control_flow};
+use crate::analyze::{control_flow, loops, post_dominators};
+use crate::flow::split_at_control_flow;
 use bevy_ecs::prelude::*;
 use ptxopt_components::block::{BlockFlags, BlockHead, BlockOrder};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::operand::OperandKind;
-use ptxopt_engine::cfg::analyze::{AnalysisScratch, annotate};
-use ptxopt_engine::cfg::build::{EdgeSource, connect_blocks, leaves_function};
-use ptxopt_engine::cfg::graph::Graph;
-use ptxopt_engine::cfg::nest::{LoopNest, LoopNests, NestScratch, build_nest};
-use ptxopt_engine::cfg::post_dominators::{
+use ptxopt_engine::edit::{Editor, FunctionEditor};
+use ptxopt_engine::graph::analyze::{AnalysisScratch, annotate};
+use ptxopt_engine::graph::build::{EdgeSource, connect_blocks, leaves_function};
+use ptxopt_engine::graph::graph::Graph;
+use ptxopt_engine::graph::nest::{LoopNest, LoopNests, NestScratch, build_nest};
+use ptxopt_engine::graph::post_dominators::{
     PostDominatorScratch, PostDominatorTrees, PostDominators, find_post_dominators,
 };
-use ptxopt_engine::columns::Code;
-use ptxopt_engine::edit::{Editor, FunctionEditor};
-use ptxopt_engine::facts::Fact;
-use ptxopt_engine::log::Dumps;
-use ptxopt_engine::phase::{Limits, Phase, Plan, Settings, Step, Verify};
 use ptxopt_engine::ptx::scan::Module;
-use ptxopt_engine::shard::Shard;
-use ptxopt_engine::view::FunctionView;
+use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::log::Dumps;
+use ptxopt_engine::run::phase::{Limits, Phase, Plan, Settings, Step, Verify};
+use ptxopt_engine::run::shard::Shard;
+use ptxopt_engine::store::columns::Code;
+use ptxopt_engine::store::view::FunctionView;
 use std::fmt::Write;
 
 /// Splitmix64.
@@ -219,7 +220,7 @@ fn after_random_updates_everything_equals_a_rebuild() {
             .enumerate()
             .map(step)
             .collect(),
-        analyses: &[&analyze_control_flow::ANALYSIS, &loops::ANALYSIS, &post_dominators::ANALYSIS],
+        analyses: &[&control_flow::ANALYSIS, &loops::ANALYSIS, &post_dominators::ANALYSIS],
         checks: ALL,
         verify: Verify::Full,
         is_above_o1: true,

@@ -10,7 +10,7 @@ use ptxopt_emulator::{Argument, Launch, Options, run};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::ptx::reader::{ReaderScratch, read};
 use ptxopt_engine::ptx::scan::Module;
-use ptxopt_engine::tables::CodeTables;
+use ptxopt_engine::store::tables::CodeTables;
 use ptxopt_tests::cubin::initial_values;
 use ptxopt_tests::ptxas::{Flags, Mode, Ptxas};
 use ptxopt_tests::say::say;

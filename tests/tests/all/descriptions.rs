@@ -14,7 +14,7 @@ use ptxopt_engine::forms::{Description, FormTable};
 use ptxopt_engine::ptx::reader::{ReaderScratch, read};
 use ptxopt_engine::ptx::scan::Module;
 use ptxopt_engine::ptx::writer::{WriterScratch, assemble, write_function};
-use ptxopt_engine::tables::CodeTables;
+use ptxopt_engine::store::tables::CodeTables;
 use ptxopt_tests::modules::{all, corpus, expect_none, forms, in_parallel};
 use ptxopt_tests::ptxas::{Flags, Ptxas};
 use ptxopt_tests::say::say;

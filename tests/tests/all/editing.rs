@@ -7,8 +7,8 @@ use ptxopt_components::ids::InstId;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::types::PtxType;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
-use ptxopt_engine::facts::Fact;
-use ptxopt_engine::phase::{Phase, Plan, Settings, Step};
+use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::phase::{Phase, Plan, Settings, Step};
 
 /// What the phase reads of the options.
 #[derive(Clone, Copy, bevy_ecs::prelude::Resource)]

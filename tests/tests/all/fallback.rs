@@ -9,9 +9,9 @@ use ptxopt_components::block::BlockFlags;
 use ptxopt_components::code_object::{CodeText, Room};
 use ptxopt_components::ids::{BlockId, CodeId, Id, InstId};
 use ptxopt_components::instruction::Marks;
-use ptxopt_engine::columns::{BlocksMut, CodeObjects, InstsMut};
 use ptxopt_engine::edit::Editor;
-use ptxopt_engine::phase::{Phase, Plan, Step};
+use ptxopt_engine::run::phase::{Phase, Plan, Step};
+use ptxopt_engine::store::columns::{BlocksMut, CodeObjects, InstsMut};
 use std::process::Command;
 use std::time::Duration;
 
@@ -75,7 +75,7 @@ const INNOCENT: &str = r".version 8.0
 }
 ";
 
-const fn sabotage(name: &'static str, install: fn(&mut ptxopt_engine::phase::Slot<'_>)) -> Phase {
+const fn sabotage(name: &'static str, install: fn(&mut ptxopt_engine::run::phase::Slot<'_>)) -> Phase {
     Phase { name, install, ..Phase::NOTHING }
 }
 

@@ -5,8 +5,9 @@
 //! linear algorithm takes 8 times as long, a quadratic one 64 times.
 
 use ptxopt::{Options, VerifyLevel, optimize, optimize_with_plan, standard};
-use ptxopt_engine::phase::{Phase, Plan, Step};
-use ptxopt_systems::{dump_graph, dump_registers, split_at_control_flow};
+use ptxopt_engine::run::phase::{Phase, Plan, Step};
+use ptxopt_systems::flow::split_at_control_flow;
+use ptxopt_systems::report::{graph, registers};
 use ptxopt_tests::clock::cpu_time;
 use ptxopt_tests::rewrite::Rewriter;
 use std::fmt::Write;
@@ -237,7 +238,7 @@ fn dumps_grow_like_their_text(phases: &[&'static Phase], size: usize, text: impl
 /// Each block dominates the next, for more levels than a line has columns; branches diverge.
 #[test]
 fn prints_of_a_chain_of_blocks() {
-    dumps_grow_like_their_text(&[&dump_graph::DOMINATORS, &dump_registers::UNIFORMITY], 12_500, |size| {
+    dumps_grow_like_their_text(&[&graph::DOMINATORS, &registers::UNIFORMITY], 12_500, |size| {
         let blocks = each(size, |text, n| writeln!(text, "A{n}: setp.eq.u32 %p1, %r1, {n}; @%p1 bra END;"));
         tangle(&format!("{blocks}END:"))
     });
@@ -245,7 +246,7 @@ fn prints_of_a_chain_of_blocks() {
 
 #[test]
 fn prints_of_loops_inside_loops() {
-    dumps_grow_like_their_text(&[&dump_graph::LOOPS], 10_000, |size| {
+    dumps_grow_like_their_text(&[&graph::LOOPS], 10_000, |size| {
         let heads = each(size, |text, n| writeln!(text, "L{n}: add.u32 %r2, %r2, 1;"));
         let latches = each(size, |text, n| {
             let outer = size - 1 - n;
@@ -258,7 +259,7 @@ fn prints_of_loops_inside_loops() {
 /// Registers that live in all blocks between the first and the last.
 #[test]
 fn prints_of_registers_that_live_long() {
-    dumps_grow_like_their_text(&[&dump_registers::LIVENESS], 500, |size| {
+    dumps_grow_like_their_text(&[&registers::LIVENESS], 500, |size| {
         let registers = format!(".reg .b32 %v<{size}>;");
         let blocks = each(size, |text, n| writeln!(text, "A{n}: mov.u32 %v{n}, {n}; @%p1 bra END;"));
         let uses = each(size, |text, n| writeln!(text, "B{n}: add.u32 %r2, %r2, %v{n}; @%p1 bra END;"));

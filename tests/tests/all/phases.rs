@@ -6,7 +6,7 @@ use ptxopt_engine::fingerprint::Fingerprint;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::ptx::reader::{ReaderScratch, read};
 use ptxopt_engine::ptx::scan::Module;
-use ptxopt_engine::tables::CodeTables;
+use ptxopt_engine::store::tables::CodeTables;
 use ptxopt_tests::modules::{ModuleFile, corpus, expect_none, forms, in_parallel};
 use ptxopt_tests::ptxas::{Flags, Mode, Ptxas};
 use ptxopt_tests::rewrite::rewrite;

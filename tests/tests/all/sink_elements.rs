@@ -8,7 +8,7 @@ use ptxopt_components::ids::{BlockId, Id};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::ptx::reader::{ReaderScratch, read};
 use ptxopt_engine::ptx::scan::Module;
-use ptxopt_engine::tables::CodeTables;
+use ptxopt_engine::store::tables::CodeTables;
 use ptxopt_tests::modules::{ModuleFile, expect_none, forms, in_parallel};
 use ptxopt_tests::ptxas::{Flags, Mode, Ptxas};
 use ptxopt_tests::say::say;

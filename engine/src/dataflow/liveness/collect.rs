@@ -3,7 +3,7 @@
 use super::dense::DenseScratch;
 use super::walks::WalkScratch;
 use crate::forms::FormTable;
-use crate::view::FunctionView;
+use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, VRegId};
 use ptxopt_components::instruction::{InstHead, Marks};
 use ptxopt_components::opcodes::Effects;

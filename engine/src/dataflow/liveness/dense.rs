@@ -6,7 +6,7 @@
 
 use super::{LiveSet, LivenessScratch, NO_BIT};
 use crate::bits::{self, BitMatrix};
-use crate::view::FunctionView;
+use crate::store::view::FunctionView;
 use ptxopt_components::block::{BlockFlags, BlockOrder};
 use ptxopt_components::ids::{BlockId, Id, VRegId};
 

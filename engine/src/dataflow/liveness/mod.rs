@@ -30,7 +30,7 @@ pub use collect::{Boundary, LivenessScratch, killed, kills};
 
 use crate::bits::{self, BitMatrix, Ones};
 use crate::forms::FormTable;
-use crate::view::FunctionView;
+use crate::store::view::FunctionView;
 use bevy_ecs::resource::Resource;
 use ptxopt_components::ids::{BlockId, Id, VRegId};
 use std::ops::Range;

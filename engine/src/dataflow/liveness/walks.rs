@@ -14,7 +14,7 @@
 //! the block.
 
 use super::{LiveSet, LivenessScratch, NO_BIT, STRIP_BITS, Strip};
-use crate::view::FunctionView;
+use crate::store::view::FunctionView;
 use ptxopt_components::block::{BlockFlags, BlockOrder};
 use ptxopt_components::ids::{BlockId, Id, VRegId};
 use std::ops::Range;

@@ -3,7 +3,7 @@
 use super::{Built, Style, random};
 use crate::dataflow::dominance::{DominatorTree, Frontiers};
 use crate::dataflow::meets::Meets;
-use crate::view::FunctionView;
+use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id};
 use std::collections::BTreeSet;
 

@@ -2,7 +2,7 @@
 
 use super::{Built, Style, random};
 use crate::dataflow::liveness::{Changes, LiveSet, LivenessScratch, Road, solve_on};
-use crate::view::FunctionView;
+use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, VRegId};
 
 /// What a block does first with a register.

@@ -7,14 +7,14 @@ mod pressure;
 mod uniformity;
 mod uninitialised;
 
-use crate::cfg::analyze::{AnalysisScratch, annotate};
-use crate::cfg::graph::Graph;
 use crate::dataflow::liveness::{LiveSet, LivenessScratch, solve};
 use crate::forms::FormTable;
+use crate::graph::analyze::{AnalysisScratch, annotate};
+use crate::graph::graph::Graph;
 use crate::ptx::reader::{ReaderScratch, read};
 use crate::ptx::scan::Module;
-use crate::tables::CodeTables;
-use crate::view::FunctionView;
+use crate::store::tables::CodeTables;
+use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, VRegId};
 use std::fmt::Write;
 

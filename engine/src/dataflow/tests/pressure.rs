@@ -4,7 +4,7 @@ use super::liveness::live_in;
 use super::{Built, Style, random};
 use crate::dataflow::liveness::{LivenessScratch, Road, solve_on};
 use crate::dataflow::pressure::{CLASSES, Count, Counts, LiveRegisters, Pressure, measure};
-use crate::view::FunctionView;
+use crate::store::view::FunctionView;
 use ptxopt_components::ids::{Id, InstId, VRegId};
 
 fn measured(built: &Built) -> Pressure {

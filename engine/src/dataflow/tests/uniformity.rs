@@ -1,9 +1,9 @@
 //! Uniformity on kernels of a few lines: which registers all threads of a warp share.
 
 use super::Built;
-use crate::cfg::graph::Graph;
-use crate::cfg::nest::{LoopNest, NestScratch, build_nest};
 use crate::dataflow::uniformity::{SameThreads, Scratch, Uniformity, solve};
+use crate::graph::graph::Graph;
+use crate::graph::nest::{LoopNest, NestScratch, build_nest};
 use ptxopt_components::ids::Id;
 
 fn nest_of(built: &Built) -> LoopNest {

@@ -11,10 +11,10 @@
 //! there to wherever the loop is left. The result is a graph without cycles in which a loop counts as one pass through it.
 //! Functions with irreducible regions have no such graph.
 
-use crate::cfg::build::leaves_function;
-use crate::cfg::dominators::Solver;
-use crate::cfg::nest::LoopNest;
-use crate::view::FunctionView;
+use crate::graph::build::leaves_function;
+use crate::graph::dominators::Solver;
+use crate::graph::nest::LoopNest;
+use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, LoopId};
 
 /// A block, or the end of the round of a loop; [`Node::OUT`] is behind every way out of the function.

@@ -20,10 +20,10 @@
 //! A way on which threads only end joins nothing: `if (i >= n) return;` is no split.
 
 use super::forward::{ForwardTree, Node};
-use crate::cfg::build::leaves_function;
-use crate::cfg::nest::LoopNest;
 use crate::dataflow::dominance::{DominatorTree, Frontiers};
-use crate::view::FunctionView;
+use crate::graph::build::leaves_function;
+use crate::graph::nest::LoopNest;
+use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, LoopId};
 use ptxopt_components::instruction::Marks;
 

@@ -76,8 +76,8 @@ pub use print::{Counts, count};
 pub use propagate::{DIVERGENT_FROM_THE_START, solve};
 
 use crate::bits;
-use crate::cfg::nest::LoopNest;
-use crate::view::FunctionView;
+use crate::graph::nest::LoopNest;
+use crate::store::view::FunctionView;
 use bevy_ecs::resource::Resource;
 use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;

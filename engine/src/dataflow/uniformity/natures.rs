@@ -14,7 +14,7 @@
 //! ```
 
 use crate::forms::{Description, FormTable};
-use crate::view::FunctionView;
+use crate::store::view::FunctionView;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::form::{Form, Role};
 use ptxopt_components::ids::{Id, InstId, NameId, VRegId};

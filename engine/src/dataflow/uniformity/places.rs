@@ -2,7 +2,7 @@
 
 use crate::dataflow::dominance::Frontiers;
 use crate::dataflow::liveness::LiveSet;
-use crate::view::FunctionView;
+use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 
 /// Lists by key, one behind the other.

@@ -15,7 +15,7 @@
 use super::Uniformity;
 use crate::dataflow::print::{Lines, register};
 use crate::forms::FormTable;
-use crate::view::FunctionView;
+use crate::store::view::FunctionView;
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::opcodes::Effects;

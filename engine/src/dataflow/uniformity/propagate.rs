@@ -9,10 +9,10 @@ use super::natures::{Natures, Private, Results, Situation, aligns, depends_on_si
 use super::places::Places;
 use super::{Scratch, Uniformity};
 use crate::bits;
-use crate::cfg::nest::LoopNest;
 use crate::dataflow::liveness::LiveSet;
 use crate::forms::FormTable;
-use crate::view::FunctionView;
+use crate::graph::nest::LoopNest;
+use crate::store::view::FunctionView;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, LoopId, VRegId};
 use ptxopt_components::instruction::Marks;

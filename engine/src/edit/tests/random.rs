@@ -1,8 +1,8 @@
 //! Random edits of random functions, against a model that knows only lists of instructions.
 
 use super::*;
-use crate::cfg::analyze::{AnalysisScratch, annotate};
-use crate::cfg::graph::Graph;
+use crate::graph::analyze::{AnalysisScratch, annotate};
+use crate::graph::graph::Graph;
 use ptxopt_components::block::BlockOrder;
 use ptxopt_components::instruction::Marks;
 

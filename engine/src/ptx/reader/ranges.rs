@@ -7,9 +7,9 @@
 
 use super::Reader;
 use crate::diagnostics::Diagnostic;
-use crate::names::Names;
 use crate::ptx::declaration::RegisterDeclarator;
 use crate::ptx::numbered::{number_behind, splits};
+use crate::store::names::Names;
 use ahash::AHashMap;
 use ptxopt_components::ids::{Maybe, NameId, VRegId};
 use ptxopt_components::types::PackedType;

@@ -4,7 +4,7 @@ use super::*;
 use crate::diagnostics::{ExpressionFault, Found, NumberFault};
 use crate::forms::FormTable;
 use crate::ptx::writer::{WriterScratch, assemble, write_function};
-use crate::tables::CodeTables;
+use crate::store::tables::CodeTables;
 
 /// Reads and writes a whole module.
 fn rewrite(text: &str) -> Result<String, Diagnostic> {

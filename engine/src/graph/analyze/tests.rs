@@ -1,0 +1,192 @@
+//! The service: what it writes on blocks, and what its calls cost.
+
+use super::*;
+use crate::graph::graph::Edges;
+use crate::ptx::reader::{ReaderScratch, read};
+use crate::ptx::scan::Module;
+
+fn analyzed(succs: &[&[usize]]) -> (Vec<BlockHead>, Vec<BlockOrder>, bool) {
+    let edges = Edges::from_succs(succs);
+    let mut heads = vec![BlockHead::default(); succs.len()];
+    let mut orders = vec![BlockOrder::default(); succs.len()];
+    let violates = annotate(edges.graph(), &mut heads, &mut orders, &mut AnalysisScratch::default());
+    (heads, orders, violates)
+}
+
+fn headers(heads: &[BlockHead]) -> Vec<usize> {
+    (0..heads.len()).filter(|&block| heads[block].flags.contains(BlockFlags::LOOP_HEADER)).collect()
+}
+
+#[test]
+fn the_fall_through_gets_the_next_rank() {
+    let (_, orders, _) = analyzed(&[&[2, 1], &[3], &[3], &[]]);
+    assert_eq!(orders.iter().map(|order| order.rpo).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    assert_eq!(orders[3].idom.get(), Some(BlockId(0)));
+}
+
+#[test]
+fn nested_loops_have_depths_and_bodies() {
+    // 0 -> 1 -> 2 -> 3 -> {2, 4}; 4 -> {1, 5}
+    let (heads, orders, violates) = analyzed(&[&[1], &[2], &[3], &[2, 4], &[1, 5], &[]]);
+    assert_eq!(headers(&heads), [1, 2]);
+    assert_eq!(orders.iter().map(|order| order.depth).collect::<Vec<_>>(), [0, 1, 2, 2, 1, 0]);
+    assert_eq!(orders[3].loop_header.get(), Some(BlockId(2)));
+    assert_eq!(orders[2].loop_around.get(), Some(BlockId(1)));
+    assert_eq!((orders[2].latch_rpo, orders[2].exit_rpo), (3, 3));
+    assert_eq!((orders[1].latch_rpo, orders[1].exit_rpo), (4, 4));
+    assert!(!violates);
+}
+
+#[test]
+fn a_self_loop_is_a_loop() {
+    let (heads, orders, _) = analyzed(&[&[1], &[1, 2], &[]]);
+    assert_eq!(headers(&heads), [1]);
+    assert_eq!(orders[1].depth, 1);
+}
+
+#[test]
+fn a_cycle_with_two_entries_is_irreducible_and_no_loop() {
+    let (heads, orders, _) = analyzed(&[&[1, 2], &[2], &[1, 3], &[]]);
+    assert_eq!(headers(&heads), Vec::<usize>::new());
+    assert!(heads.iter().any(|head| head.flags.contains(BlockFlags::IRREDUCIBLE)));
+    assert!(orders.iter().all(|order| order.depth == 0));
+}
+
+#[test]
+fn unreachable_blocks_have_no_rank_and_dominate_nothing() {
+    let (_, orders, _) = analyzed(&[&[2], &[2], &[]]);
+    assert_eq!(orders[1].rpo, BlockOrder::UNREACHABLE);
+    assert_eq!((orders[2].rpo, orders[2].idom.get()), (1, Some(BlockId(0))));
+    assert!(!orders[1].dominates(&orders[1]) && !orders[0].dominates(&orders[1]));
+}
+
+#[test]
+fn a_break_block_between_header_and_latch_violates_the_interval() {
+    // The exit path 2 -> 4 leaves the loop 1,2,3 but gets a rank between them.
+    let (_, orders, violates) = analyzed(&[&[1], &[3, 2], &[4], &[1, 4], &[]]);
+    assert_eq!(orders[3].loop_header.get(), Some(BlockId(1)));
+    assert_eq!(orders[2].loop_header.get(), None);
+    assert_eq!(violates, orders[1].exit_rpo - orders[1].rpo != 1);
+    assert!(violates);
+}
+
+#[test]
+fn infinite_loops_and_parallel_edges_are_fine() {
+    let (heads, orders, _) = analyzed(&[&[1, 1], &[1, 1]]);
+    assert_eq!(headers(&heads), [1]);
+    assert_eq!(orders[1].idom.get(), Some(BlockId(0)));
+}
+
+/// A kernel with a loop, an unknown instruction and an early exit.
+fn kernel() -> (CodeTables, FormTable) {
+    let text =
+        b".version 8.0\n.target sm_90\n.entry k() { .reg .pred p; @p exit; L: @p bra L; M: ret; bra M; }\n";
+    let (mut tables, mut forms) = (CodeTables::default(), FormTable::default());
+    let module = Module::scan(text).unwrap();
+    read(&module, &module.functions, &mut forms, &mut ReaderScratch::default(), &mut tables).unwrap();
+    tables.code_facts = vec![CodeFacts::default()];
+    (tables, forms)
+}
+
+#[test]
+fn asking_131_times_costs_the_first() {
+    let ((mut tables, forms), mut scratch) = (kernel(), AnalysisScratch::default());
+    let blocks = tables.block_heads.len() as u64;
+    let computed =
+        (0..131).filter(|_| bring_up_to_date(tables.annotated(CodeId(0)), &forms, &mut scratch)).count();
+    assert_eq!((computed, scratch.blocks_annotated), (1, blocks));
+    // A changed instruction moves no edge; a changed edge counts.
+    tables.code_states[0].inst_epoch += 1;
+    assert!(!bring_up_to_date(tables.annotated(CodeId(0)), &forms, &mut scratch));
+    tables.code_states[0].cfg_epoch += 1;
+    assert!(bring_up_to_date(tables.annotated(CodeId(0)), &forms, &mut scratch));
+    assert_eq!(scratch.blocks_annotated, 2 * blocks);
+}
+
+#[test]
+fn retagging_takes_nothing_for_granted() {
+    let ((mut tables, forms), mut scratch) = (kernel(), AnalysisScratch::default());
+    bring_up_to_date(tables.annotated(CodeId(0)), &forms, &mut scratch);
+    let right = (tables.block_heads.clone(), tables.block_orders.clone());
+    tables.block_heads[0].flags |= BlockFlags::IN_LOOP | BlockFlags::BYTE_282_BIT_3;
+    tables.block_orders[0].depth = 7;
+    assert!(
+        !bring_up_to_date(tables.annotated(CodeId(0)), &forms, &mut scratch),
+        "the epochs say that it holds"
+    );
+    assert!(retag_everything(tables.annotated(CodeId(0)), &forms, &mut scratch));
+    // Bit 19 is none of the bits that the reset clears.
+    assert_eq!(tables.block_heads[0].flags, right.0[0].flags | BlockFlags::BYTE_282_BIT_3);
+    assert_eq!(tables.block_orders, right.1);
+}
+
+#[test]
+fn both_entry_points_leave_the_same_facts_and_say_which_ran() {
+    let ((mut tables, forms), mut scratch) = (kernel(), AnalysisScratch::default());
+    bring_up_to_date(tables.annotated(CodeId(0)), &forms, &mut scratch);
+    let flags = tables.code_states[0].flags;
+    assert!(flags.contains(CodeFlags::EARLY_EXIT_SEEN));
+    assert!(
+        !flags.intersects(
+            CodeFlags::REBUILD_RESULT | CodeFlags::REENTRANCY_GUARD | CodeFlags::ANALYSIS_RUNNING
+        )
+    );
+    retag_everything(tables.annotated(CodeId(0)), &forms, &mut scratch);
+    assert_eq!(tables.code_states[0].flags, flags | CodeFlags::REBUILD_RESULT);
+}
+
+#[test]
+fn one_block_alone_is_a_small_kernel_to_a_rebuild_above_the_first_level() {
+    let text = b".version 8.0\n.target sm_90\n.entry k() { ret; }\n";
+    let is_small = |level: CodeFlags, progress: u32, rebuilds: bool| {
+        let (mut tables, mut forms) = (CodeTables::default(), FormTable::default());
+        let module = Module::scan(text).unwrap();
+        read(&module, &module.functions, &mut forms, &mut ReaderScratch::default(), &mut tables).unwrap();
+        tables.code_facts = vec![CodeFacts::default()];
+        tables.code_states[0].flags |= level;
+        tables.code_states[0].progress = progress;
+        let analysis = if rebuilds { retag_everything } else { bring_up_to_date };
+        analysis(tables.annotated(CodeId(0)), &forms, &mut AnalysisScratch::default());
+        tables.code_states[0].flags.contains(CodeFlags::SMALL_KERNEL)
+    };
+    assert!(is_small(CodeFlags::ABOVE_O1, 12, true));
+    assert!(!is_small(CodeFlags::empty(), 12, true), "level 1");
+    assert!(!is_small(CodeFlags::ABOVE_O1, 19, true), "too late");
+    assert!(!is_small(CodeFlags::ABOVE_O1, 0, false), "no rebuild");
+    let ((mut tables, forms), mut scratch) = (kernel(), AnalysisScratch::default());
+    tables.code_states[0].flags |= CodeFlags::ABOVE_O1;
+    retag_everything(tables.annotated(CodeId(0)), &forms, &mut scratch);
+    assert!(!tables.code_states[0].flags.contains(CodeFlags::SMALL_KERNEL), "its blocks have edges");
+}
+
+#[test]
+fn a_nested_call_does_nothing() {
+    let ((mut tables, forms), mut scratch) = (kernel(), AnalysisScratch::default());
+    tables.code_states[0].flags |= CodeFlags::REENTRANCY_GUARD;
+    assert!(!bring_up_to_date(tables.annotated(CodeId(0)), &forms, &mut scratch));
+    assert!(!retag_everything(tables.annotated(CodeId(0)), &forms, &mut scratch));
+    assert_eq!(scratch.blocks_annotated, 0);
+    assert!(!tables.code_facts[0].holds(Fact::ControlFlow, &tables.code_states[0]));
+}
+
+#[test]
+fn the_latch_of_ranks_falls_when_the_cause_is_gone() {
+    let text = b".version 8.0\n.target sm_90\n.entry k() { .reg .pred p; .reg .b32 r; \
+                 A: @p bra C; B: mov.b32 r, 1; bra D; C: @p bra A; D: ret; bra B; }\n";
+    let (mut tables, mut forms) = (CodeTables::default(), FormTable::default());
+    let module = Module::scan(text).unwrap();
+    read(&module, &module.functions, &mut forms, &mut ReaderScratch::default(), &mut tables).unwrap();
+    tables.code_facts = vec![CodeFacts::default()];
+    let mut scratch = AnalysisScratch::default();
+    bring_up_to_date(tables.annotated(CodeId(0)), &forms, &mut scratch);
+    let violates = |tables: &CodeTables| tables.code_states[0].flags.contains(CodeFlags::RPO_VIOLATION);
+    assert!(violates(&tables), "B leaves the loop of A and C, and has a rank between them");
+    // Without the back edge there is no loop.
+    let back = tables.inst_heads.iter().rposition(|head| head.opcode.is_guarded()).unwrap();
+    tables.inst_heads[back].marks |= Marks::TOMBSTONE;
+    let spans = tables.code_spans[0];
+    crate::graph::build::connect(&mut tables, &spans);
+    tables.code_states[0].cfg_epoch += 1;
+    bring_up_to_date(tables.annotated(CodeId(0)), &forms, &mut scratch);
+    assert!(!violates(&tables));
+}

@@ -1,0 +1,9 @@
+//! Running phases: batches, shards, schedules, facts, limits, statistics.
+
+pub mod batches;
+pub mod facts;
+pub mod fuel;
+pub mod guard;
+pub mod log;
+pub mod phase;
+pub mod shard;

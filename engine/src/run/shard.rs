@@ -1,0 +1,604 @@
+//! A shard: one World and one Schedule, owned by one worker, made once and used for batch after batch.
+//!
+//! Rows are entities that are spawned to grow the pool and never despawned; loading a batch overwrites the columns of
+//! rows `0..live` in place. Whatever goes wrong inside costs the batch its shard and nothing else: the caller throws
+//! it away and tries the functions one by one.
+
+use crate::diagnostics::Diagnostic;
+use crate::edit::compact::CompactScratch;
+use crate::edit::{Journal, compact_rows};
+use crate::fingerprint::Fingerprint;
+use crate::forms::FormTable;
+use crate::ptx::reader::{ReaderScratch, read};
+use crate::ptx::scan::{FunctionText, Module};
+use crate::ptx::writer::{WriterScratch, write_function};
+use crate::run::facts::CodeFacts;
+use crate::run::fuel::Fuel;
+use crate::run::guard::{TIME_LIMIT, guarded};
+use crate::run::log::{
+    Dumps, Left, LeftFunctions, Remark, Remarks, StepLog, StepStats, Undone, UndoneSteps, Violations,
+};
+use crate::run::phase::{Check, Limits, Plan, Slot, Stage, Step, Verify};
+use crate::store::as_read::AsRead;
+use crate::store::columns::{
+    BlocksMut, Code, CodeMut, CodeObjectsMut, InstsMut, LiveRows, PoolsResource, VRegsMut,
+};
+use crate::store::room::lay_out;
+use crate::store::tables::CodeTables;
+use crate::values::def_use::DefUses;
+use bevy_ecs::prelude::*;
+use bevy_ecs::schedule::{LogLevel, ScheduleBuildSettings, ScheduleLabel, SingleThreadedExecutor};
+use bevy_ecs::system::{SystemParam, SystemState};
+use ptxopt_components::block::{BlockEdges, BlockFlags, BlockHead, BlockLabel, BlockOrder};
+use ptxopt_components::code_object::{CodeFlags, CodeSpans, CodeState, CodeText};
+use ptxopt_components::ids::{CodeId, Id, NameId};
+use ptxopt_components::instruction::{InstHead, InstLinks, InstOperands, InstPlace};
+use ptxopt_components::types::{PackedType, PtxType};
+use ptxopt_components::vreg::{VRegFlags, VRegHead, VRegName};
+use rustix::time::{ClockId, clock_gettime};
+use std::time::{Duration, Instant};
+
+/// Bytes that the tables take for one instruction at the peak, the reader's tables included; what the memory limit
+/// is compared with before a function is loaded into the World.
+const TABLE_BYTES_PER_INST: u64 = 400;
+
+#[derive(ScheduleLabel, Clone, Debug, PartialEq, Eq, Hash)]
+struct Pipeline;
+
+/// What became of one function.
+#[derive(Clone, Debug)]
+pub struct FunctionOutput {
+    /// Its text, header included: a range of [`BatchOutput::text`].
+    pub text: std::ops::Range<usize>,
+    /// Why it is left as it came in, if it is.
+    pub left: Option<String>,
+    /// The steps that were undone for it, and why.
+    pub undone: Vec<(usize, String)>,
+    /// Instructions as read.
+    pub insts_in: usize,
+    /// Instructions as written.
+    pub insts_out: usize,
+    /// Blocks as read.
+    pub blocks_in: usize,
+    /// Blocks as written.
+    pub blocks_out: usize,
+    /// Its fingerprint as read, when remarks or a filter ask for it.
+    pub fingerprint: Option<u64>,
+}
+
+/// What became of a batch.
+#[derive(Clone, Debug, Default)]
+pub struct BatchOutput {
+    /// The functions' texts, one behind the other.
+    pub text: Vec<u8>,
+    /// The functions.
+    pub functions: Vec<FunctionOutput>,
+    /// By step of the plan.
+    pub steps: Vec<StepStats>,
+    /// Remarks, when they are wanted.
+    pub remarks: Vec<Remark>,
+    /// Dumps of the plan's dump steps.
+    pub dumps: Vec<u8>,
+    /// CPU time of reading.
+    pub read: Duration,
+    /// CPU time of the phases.
+    pub phases: Duration,
+    /// CPU time of writing.
+    pub write: Duration,
+}
+
+/// Why a batch has no output.
+#[derive(Clone, Debug)]
+pub enum BatchError {
+    /// Its text is wrong.
+    Diagnostic(Diagnostic),
+    /// A phase failed. The shard must not be used again.
+    Failed {
+        /// The step that was running.
+        step: usize,
+        /// The message of its panic.
+        reason: String,
+    },
+}
+
+/// A World, its Schedule, and the memory around them.
+pub struct Shard {
+    world: World,
+    schedule: Schedule,
+    limits: Limits,
+    step_count: usize,
+    /// Rows that the phases may add to a function, in percent of those that it has.
+    room_percent: u32,
+    /// Whether systems look at the module's text: for dumps, and for names in remarks.
+    wants_text: bool,
+    wants_fingerprints: bool,
+    is_above_o1: bool,
+    /// Whether verifiers compare with what was read.
+    keeps_read: bool,
+    /// Only functions with this fingerprint are worked on.
+    selected: Option<u64>,
+    /// By function of the batch, when they are wanted.
+    fingerprints: Vec<u64>,
+    columns: SystemState<ColumnsMut<'static, 'static>>,
+    code: SystemState<Code<'static, 'static>>,
+    reader: ReaderScratch,
+    writer: WriterScratch,
+}
+
+type ColumnsMut<'w, 's> = (CodeObjectsMut<'w, 's>, BlocksMut<'w, 's>, InstsMut<'w, 's>, VRegsMut<'w, 's>);
+
+/// CPU time of the calling thread.
+fn cpu_time() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+}
+
+impl Shard {
+    /// A shard that runs `plan`, which must have passed [`Plan::check`].
+    ///
+    /// # Panics
+    /// When two systems of one step have no order between them: a bug in the plan's phases.
+    #[must_use]
+    pub fn new(plan: &Plan) -> Self {
+        let mut world = World::new();
+        world.init_resource::<LiveRows>();
+        world.init_resource::<PoolsResource>();
+        world.init_resource::<FormTable>();
+        world.init_resource::<Journal>();
+        world.init_resource::<DefUses>();
+        world.init_resource::<UndoneSteps>();
+        world.init_resource::<Staging>();
+        world.init_resource::<Violations>();
+        world.init_resource::<LeftFunctions>();
+        world.init_resource::<Dumps>();
+        world.init_resource::<AsRead>();
+        world.insert_resource(Remarks { wanted: plan.remarks, all: Vec::new() });
+        world.insert_resource(StepLog::new(plan.steps.len()));
+        world.insert_resource(Fuel::new(plan.fuel));
+        world.insert_resource(LimitsResource(plan.limits));
+        plan.settings.install(&mut world);
+        let mut schedule = build_schedule(plan, &mut world);
+        schedule.initialize(&mut world).expect("a checked plan has a schedule");
+        let columns = SystemState::new(&mut world);
+        let code = SystemState::new(&mut world);
+        Self {
+            world,
+            schedule,
+            limits: plan.limits,
+            step_count: plan.steps.len(),
+            room_percent: plan.steps.iter().map(|step| step.phase.room_percent).max().unwrap_or(0),
+            is_above_o1: plan.is_above_o1,
+            wants_text: plan.remarks || plan.steps.iter().any(Step::dumps),
+            wants_fingerprints: plan.remarks || plan.fingerprint.is_some(),
+            keeps_read: plan.verify > Verify::Off,
+            selected: plan.fingerprint,
+            fingerprints: Vec::new(),
+            columns,
+            code,
+            reader: ReaderScratch::default(),
+            writer: WriterScratch::default(),
+        }
+    }
+
+    /// Reads, optimizes and writes `functions` of `module`.
+    ///
+    /// # Errors
+    /// Text that no assembler takes, or a phase that failed; after the latter the shard must be thrown away.
+    pub fn run(
+        &mut self,
+        module: &Module<'_>,
+        functions: &[FunctionText],
+    ) -> Result<BatchOutput, BatchError> {
+        let start = cpu_time();
+        self.read(module, functions).map_err(BatchError::Diagnostic)?;
+        let loaded = cpu_time();
+        if self.step_count > 0 {
+            guarded(|| self.schedule.run(&mut self.world)).map_err(|reason| BatchError::Failed {
+                step: self.world.resource::<StepLog>().step,
+                reason,
+            })?;
+        }
+        let ran = cpu_time();
+        let mut output = self.write(module);
+        output.write = cpu_time() - ran;
+        output.phases = ran - loaded;
+        output.read = loaded - start;
+        Ok(output)
+    }
+
+    /// Number of changes made since the shard was made.
+    #[must_use]
+    pub fn fuel_taken(&self) -> u64 {
+        self.world.resource::<Fuel>().taken()
+    }
+
+    /// Rows that the pool holds: what a giant function leaves behind.
+    #[must_use]
+    pub fn pool_rows(&mut self) -> usize {
+        self.world.entities().len() as usize
+    }
+
+    fn read(&mut self, module: &Module<'_>, functions: &[FunctionText]) -> Result<(), Diagnostic> {
+        let Self { world, reader, .. } = self;
+        let mut staging = std::mem::take(&mut *world.resource_mut::<Staging>());
+        // The pools come back from the World, so that their memory is used again.
+        let tables = &mut staging.tables;
+        std::mem::swap(&mut tables.pools, &mut world.resource_mut::<PoolsResource>().0);
+        let result = read(module, functions, &mut world.resource_mut::<FormTable>(), reader, tables);
+        if result.is_ok() {
+            self.prepare(module, tables);
+            load(&mut self.world, &mut self.columns, tables, self.room_percent);
+        }
+        *self.world.resource_mut::<Staging>() = staging;
+        result
+    }
+
+    /// Clears what the batch before left, and decides which functions the phases skip.
+    fn prepare(&mut self, module: &Module<'_>, staging: &mut CodeTables) {
+        let world = &mut self.world;
+        staging.code_facts.clear();
+        staging.code_facts.resize(staging.code_spans.len(), CodeFacts::default());
+        world.resource_mut::<Violations>().all.clear();
+        world.resource_mut::<Remarks>().all.clear();
+        world.resource_mut::<Journal>().clear();
+        world.resource_mut::<UndoneSteps>().all.clear();
+        *world.resource_mut::<StepLog>() = StepLog::new(self.step_count);
+        if self.wants_text {
+            let mut dumps = world.resource_mut::<Dumps>();
+            dumps.text.clear();
+            if dumps.source != module.text {
+                dumps.source = module.text.to_vec();
+            }
+        }
+        let by_reader = staging.left.drain(..);
+        let mut left: Vec<Left> =
+            by_reader.map(|(code, reason)| Left { code, reason: reason.to_string() }).collect();
+        for (code, state) in staging.code_states.iter_mut().enumerate() {
+            state.flags.set(CodeFlags::ABOVE_O1, self.is_above_o1);
+            let bytes = u64::from(staging.code_texts[code].insts_in) * TABLE_BYTES_PER_INST;
+            if bytes > self.limits.memory && !state.flags.contains(CodeFlags::LEFT) {
+                state.flags |= CodeFlags::LEFT;
+                left.push(Left { code: CodeId::new(code), reason: "memory limit".to_owned() });
+            }
+        }
+        world.resource_mut::<LeftFunctions>().all = left;
+        if self.keeps_read {
+            world.resource_mut::<AsRead>().keep(staging, module.text);
+        }
+        self.fingerprints.clear();
+        if self.wants_fingerprints {
+            let forms = world.resource::<FormTable>();
+            let functions = staging.view().functions();
+            self.fingerprints
+                .extend(functions.map(|function| Fingerprint::of(&function, forms, module.text)));
+        }
+        if let Some(selected) = self.selected {
+            for (state, &fingerprint) in staging.code_states.iter_mut().zip(&self.fingerprints) {
+                state.flags.set(CodeFlags::SELECTED, fingerprint == selected);
+            }
+        }
+    }
+
+    fn write(&mut self, module: &Module<'_>) -> BatchOutput {
+        let Self { world, code, writer, fingerprints, .. } = self;
+        let mut output = BatchOutput::default();
+        let code = code.get(world).expect("reading columns never conflicts");
+        let view = code.view();
+        let forms = world.resource::<FormTable>();
+        let left = &world.resource::<LeftFunctions>().all;
+        let undone = &world.resource::<UndoneSteps>().all;
+        for function in view.functions() {
+            let first = output.text.len();
+            write_function(&function, forms, module.text, writer, &mut output.text);
+            let reason = left.iter().find(|left| left.code == function.code).map(|left| left.reason.clone());
+            let insts_in = function.text.insts_in as usize;
+            let blocks_in = function.text.blocks_in as usize;
+            let live_blocks = function.blocks.iter().filter(|block| !block.flags.contains(BlockFlags::DEAD));
+            output.functions.push(FunctionOutput {
+                text: first..output.text.len(),
+                insts_out: if reason.is_some() { insts_in } else { function.live_inst_count() },
+                blocks_out: if reason.is_some() { blocks_in } else { live_blocks.count() },
+                left: reason,
+                undone: undone
+                    .iter()
+                    .filter(|undone| undone.code == function.code)
+                    .map(|undone| (undone.step, undone.reason.clone()))
+                    .collect(),
+                insts_in,
+                blocks_in,
+                fingerprint: fingerprints.get(function.code.index()).copied(),
+            });
+        }
+        output.steps.clone_from(&world.resource::<StepLog>().stats);
+        output.remarks.clone_from(&world.resource::<Remarks>().all);
+        output.dumps.clone_from(&world.resource::<Dumps>().text);
+        output
+    }
+}
+
+/// Copies the staged rows into the columns, growing the pool where it is too small, and moves the pools.
+fn load(
+    world: &mut World,
+    columns: &mut SystemState<ColumnsMut<'static, 'static>>,
+    staged: &mut CodeTables,
+    room_percent: u32,
+) {
+    let mut placed = staged.code_spans.clone();
+    let live = lay_out(&staged.code_spans, &mut placed, room_percent);
+    grow_pool(world, live);
+    *world.resource_mut::<LiveRows>() = live;
+    std::mem::swap(&mut staged.pools, &mut world.resource_mut::<PoolsResource>().0);
+    let (mut codes, mut blocks, mut insts, mut vregs) =
+        columns.get_mut(world).expect("the four archetypes are disjoint");
+    let (states, facts, spans, texts) = codes.columns_to_load();
+    states.copy_from_slice(&staged.code_states);
+    facts.copy_from_slice(&staged.code_facts);
+    texts.copy_from_slice(&staged.code_texts);
+    let (block_heads, edges, orders, labels) = blocks.columns_to_load();
+    let (inst_heads, operands, _, places) = insts.columns_to_load();
+    let (vreg_heads, names) = vregs.columns_to_load();
+    for (from, to) in staged.code_spans.iter().zip(&placed) {
+        let (rows, into) = (from.blocks.range(), to.blocks.range());
+        block_heads[into.clone()].copy_from_slice(&staged.block_heads[rows.clone()]);
+        edges[into.clone()].copy_from_slice(&staged.block_edges[rows.clone()]);
+        orders[into.clone()].copy_from_slice(&staged.block_orders[rows.clone()]);
+        labels[into].copy_from_slice(&staged.block_labels[rows]);
+        let (rows, into) = (from.insts.range(), to.insts.range());
+        inst_heads[into.clone()].copy_from_slice(&staged.inst_heads[rows.clone()]);
+        operands[into.clone()].copy_from_slice(&staged.inst_operands[rows.clone()]);
+        places[into].copy_from_slice(&staged.inst_places[rows]);
+        let (rows, into) = (from.vregs.range(), to.vregs.range());
+        vreg_heads[into.clone()].copy_from_slice(&staged.vreg_heads[rows.clone()]);
+        names[into].copy_from_slice(&staged.vreg_names[rows]);
+    }
+    spans.copy_from_slice(&placed);
+}
+
+/// Where the reader builds rows before they are copied into the columns.
+#[derive(Resource, Default)]
+struct Staging {
+    tables: CodeTables,
+}
+
+/// Rows spawned so far, by archetype.
+#[derive(Resource, Default)]
+struct PoolRows(LiveRows);
+
+/// Most rows that are spawned beside those in use: a batch of small functions and its successor differ by less, and a
+/// giant function has no successor.
+const SPARE_ROWS_MAX: usize = 4096;
+
+/// Spawns entities until every archetype has room for `live` rows and some more.
+fn grow_pool(world: &mut World, live: LiveRows) {
+    world.init_resource::<PoolRows>();
+    let mut pool = world.resource::<PoolRows>().0;
+    let missing = |have: usize, want: usize| {
+        let spare = (want / 4).min(SPARE_ROWS_MAX) + 64;
+        if have >= want { 0 } else { want + spare - have }
+    };
+    let (codes, blocks) = (missing(pool.codes, live.codes), missing(pool.blocks, live.blocks));
+    let (insts, vregs) = (missing(pool.insts, live.insts), missing(pool.vregs, live.vregs));
+    if codes + blocks + insts + vregs == 0 {
+        return;
+    }
+    let code = (CodeSpans::default(), CodeState::default(), CodeText::default(), CodeFacts::default());
+    let block = (BlockHead::default(), BlockEdges::default(), BlockOrder::default(), BlockLabel::default());
+    let inst = (InstHead::default(), InstOperands::default(), InstLinks::default(), InstPlace::default());
+    let vreg = (
+        VRegHead::new(PackedType::new(PtxType::B32, 1), VRegFlags::empty()),
+        VRegName { prefix: NameId(0), number: 0 },
+    );
+    world.spawn_batch(std::iter::repeat_n(code, codes)).for_each(drop);
+    world.spawn_batch(std::iter::repeat_n(block, blocks)).for_each(drop);
+    world.spawn_batch(std::iter::repeat_n(inst, insts)).for_each(drop);
+    world.spawn_batch(std::iter::repeat_n(vreg, vregs)).for_each(drop);
+    pool.codes += codes;
+    pool.blocks += blocks;
+    pool.insts += insts;
+    pool.vregs += vregs;
+    world.resource_mut::<PoolRows>().0 = pool;
+}
+
+/// The plan's limits as a resource.
+#[derive(Resource)]
+struct LimitsResource(Limits);
+
+fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
+    let mut schedule = Schedule::new(Pipeline);
+    schedule.set_executor(SingleThreadedExecutor::new());
+    schedule.set_build_settings(ScheduleBuildSettings {
+        ambiguity_detection: LogLevel::Error,
+        auto_insert_apply_deferred: false,
+        ..ScheduleBuildSettings::default()
+    });
+    let mut previous = None;
+    let mut follow = |schedule: &mut Schedule, stage: Stage| {
+        if let Some(previous) = previous.replace(stage) {
+            schedule.configure_sets(stage.after(previous));
+        }
+    };
+    follow(&mut schedule, Stage::Start);
+    schedule.add_systems(start.in_set(Stage::Start));
+    for (index, step) in plan.steps.iter().enumerate() {
+        let facts = plan.facts_for(step.phase);
+        for (position, &fact) in facts.iter().enumerate() {
+            let stage = Stage::Facts(index, position);
+            follow(&mut schedule, stage);
+            let analysis = plan.analysis(fact).expect("a checked plan has every analysis");
+            (analysis.install)(&mut Slot { world, schedule: &mut schedule, stage });
+        }
+        follow(&mut schedule, Stage::Run(index));
+        (step.phase.install)(&mut Slot { world, schedule: &mut schedule, stage: Stage::Run(index) });
+        let (name, room_percent) = (step.name, step.phase.room_percent);
+        let is_verified = plan.checks.iter().any(|check| runs_after(check, step, plan));
+        if is_verified {
+            // What verifiers look at is what stays.
+            follow(&mut schedule, Stage::Limit(index));
+            schedule.add_systems(
+                (move |mut undo: Undo, limits: Res<LimitsResource>| {
+                    undo_growth(&mut undo, &limits, room_percent)
+                })
+                .in_set(Stage::Limit(index)),
+            );
+        }
+        for (position, check) in
+            plan.checks.iter().enumerate().filter(|(_, check)| runs_after(check, step, plan))
+        {
+            let stage = Stage::Facts(index, facts.len() + position);
+            follow(&mut schedule, stage);
+            (check.install)(&mut Slot { world, schedule: &mut schedule, stage });
+        }
+        if is_verified {
+            follow(&mut schedule, Stage::Check(index));
+            schedule.add_systems(
+                (move |undo: Undo, violations: ResMut<Violations>, left: ResMut<LeftFunctions>| {
+                    undo_violators(undo, violations, left, name);
+                })
+                .in_set(Stage::Check(index)),
+            );
+        }
+        follow(&mut schedule, Stage::End(index));
+        let (number, dump) = (step.number, step.dump);
+        schedule.add_systems(
+            (move |undo: Undo,
+                   fuel: Res<Fuel>,
+                   limits: Res<LimitsResource>,
+                   scratch: Local<CompactScratch>| {
+                end(undo, fuel, limits, scratch, room_percent);
+            })
+            .in_set(Stage::End(index)),
+        );
+        if dump {
+            let system = move |code: Code, forms: Res<FormTable>, dumps: ResMut<Dumps>| {
+                dump_code(code, forms, dumps, number, name);
+            };
+            follow(&mut schedule, Stage::Dump(index));
+            schedule.add_systems(system.in_set(Stage::Dump(index)));
+        }
+    }
+    schedule
+}
+
+/// Whether a verifier runs after a step.
+fn runs_after(check: &Check, step: &Step, plan: &Plan) -> bool {
+    (step.verified && check.from == Verify::Off) || plan.verify >= check.from.max(Verify::Fast)
+}
+
+/// Starts the first step. Each other one starts where the one before ends.
+fn start(mut log: ResMut<StepLog>, mut journal: ResMut<Journal>, fuel: Res<Fuel>) {
+    log.step = 0;
+    log.began = Instant::now();
+    log.batch_began = log.began;
+    log.changes_before = fuel.taken();
+    journal.clear();
+}
+
+/// What undoing a step for a function takes.
+#[derive(SystemParam)]
+struct Undo<'w, 's> {
+    code: CodeMut<'w, 's>,
+    journal: ResMut<'w, Journal>,
+    undone: ResMut<'w, UndoneSteps>,
+    log: ResMut<'w, StepLog>,
+}
+
+impl Undo<'_, '_> {
+    /// Undoes what the running step did to a function; says whether it did anything.
+    fn undo(&mut self, code: CodeId, reason: impl FnOnce() -> String) -> bool {
+        let is_undone = self.journal.undo(code, self.code.columns());
+        if is_undone {
+            self.log.current().undone += 1;
+            self.undone.all.push(Undone { code, step: self.log.step, reason: reason() });
+        }
+        is_undone
+    }
+}
+
+/// Undoes the step for the functions that it has made larger than they may be.
+fn undo_growth(undo: &mut Undo, limits: &LimitsResource, room_percent: u32) {
+    if undo.journal.is_empty() {
+        return;
+    }
+    let allowed_percent = limits.0.growth_percent.max(100 + u64::from(room_percent));
+    let changed: Vec<CodeId> = undo.journal.changed().collect();
+    for code in changed {
+        let columns = undo.code.columns();
+        let insts = columns.code_states[code.index()].live_insts;
+        let insts_in = columns.code_texts[code.index()].insts_in;
+        // What only shrinks it is not what made it large.
+        let has_grown = undo.journal.live_insts_before(code).is_none_or(|before| insts > before);
+        if has_grown && u64::from(insts) * 100 > u64::from(insts_in) * allowed_percent {
+            undo.undo(code, || format!("it grew from {insts_in} to {insts} instructions"));
+        }
+    }
+}
+
+/// Undoes the step for the functions on which a verifier found something. Those that the step did not change are passed
+/// through unchanged: it is not known what was wrong before.
+fn undo_violators(
+    mut undo: Undo,
+    mut violations: ResMut<Violations>,
+    mut left: ResMut<LeftFunctions>,
+    step: &'static str,
+) {
+    let mut undone_here: Vec<CodeId> = Vec::new();
+    for (code, check, what) in violations.all.drain(..) {
+        if undo.code.states()[code.index()].flags.contains(CodeFlags::LEFT) {
+            continue;
+        }
+        let reason = || format!("check {check} failed after {step}: {what}");
+        if undone_here.contains(&code) {
+            continue;
+        }
+        if undo.undo(code, reason) {
+            undone_here.push(code);
+        } else {
+            undo.code.states()[code.index()].flags |= CodeFlags::LEFT;
+            left.all.push(Left { code, reason: reason() });
+        }
+    }
+}
+
+/// Ends a step: what grew too much is undone, worn rows are made dense, statistics kept and limits looked at. The next step
+/// starts here.
+fn end(
+    mut undo: Undo,
+    fuel: Res<Fuel>,
+    limits: Res<LimitsResource>,
+    mut scratch: Local<CompactScratch>,
+    room_percent: u32,
+) {
+    undo_growth(&mut undo, &limits, room_percent);
+    let Undo { code: columns, journal, log, .. } = &mut undo;
+    let code_count = columns.states().len();
+    if !journal.is_empty() {
+        for code in (0..code_count).map(CodeId::new) {
+            if columns.states()[code.index()].flags.contains(CodeFlags::HAS_TOMBSTONES) {
+                let rows = columns.columns().function(code);
+                compact_rows(rows, |wear| wear.is_worn(), &mut scratch);
+            }
+        }
+    }
+    let now = Instant::now();
+    let (ns, changes) = ((now - log.began).as_nanos() as u64, fuel.taken() - log.changes_before);
+    let stats = log.current();
+    stats.ns += ns;
+    stats.changes += changes;
+    let spent = (now - log.batch_began).as_millis() as u64;
+    assert!(spent <= limits.0.time_ms.saturating_mul(code_count.max(1) as u64), "{TIME_LIMIT}");
+    log.step += 1;
+    log.began = now;
+    log.changes_before = fuel.taken();
+    journal.clear();
+}
+
+fn dump_code(code: Code, forms: Res<FormTable>, mut dumps: ResMut<Dumps>, number: u16, name: &'static str) {
+    let mut writer = WriterScratch::default();
+    let Dumps { source, text } = &mut *dumps;
+    for function in code.view().functions() {
+        let progress = function.state.progress;
+        text.extend_from_slice(format!("// after phase {number} {name}, progress {progress}\n").as_bytes());
+        write_function(&function, &forms, source, &mut writer, text);
+        text.extend_from_slice(b"\n\n");
+    }
+}

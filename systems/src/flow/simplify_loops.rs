@@ -1,0 +1,265 @@
+//! Simplify loops: a preheader and one latch for each natural loop, where that costs no instruction.
+//!
+//! Source phase  18 OriLoopSimplification, its part LoopMakeSingleEntry (basic-blocks-and-cfg, "LoopMakeSingleEntry
+//!               Transformation")
+//! Reads         Blocks, Insts, Fact::Loops
+//! Writes        blocks, branch targets
+//! Needs         control flow ends its block; the loop nest
+//! Leaves        each loop that it has worked on has a preheader, and one latch
+//! Breaks        control-flow facts, loops, liveness
+//! Cost          blocks and edges of headers, and the function's blocks numbered again where something changes
+//! Checked by    check/edges.rs, check/control_flow.rs, check/terminators.rs
+//!
+//! # When it runs
+//! Knob 487 asks for it. A block that no phase puts anything into is a label in the text and nothing else, so it is not
+//! made for its own sake; and nothing made here is an instruction, so nothing has to be taken back where no phase used
+//! it. See `docs/decisions/0004-preheaders-cost-nothing.md`.
+//!
+//! # The two code paths
+//! A jump that is all of its block already is a preheader or a latch: the targets of the other branches are rewritten to
+//! it. Otherwise a block is made:
+//! ```text
+//! preheader                                 latch
+//!        @p bra H;          @p bra P;       H: ...              H: ...
+//!        ...                ...                @p bra H;           @p bra L;
+//! H:     ...             P:                    ...                 ...
+//!                        H: ...                bra H;           L: bra H;
+//! ```
+//! The preheader stands right before the header, so that what fell into the header falls through it; the latch is split
+//! off the last jump back, which all others lead to.
+//!
+//! # What is left alone
+//! - A cycle with several entries is no natural loop: a remark says so.
+//! - A loop into whose header a latch falls: a block before the header would lie inside the loop, and a jump around it
+//!   would be an instruction.
+//! - Latches of which none ends in an unguarded jump: the block for them would need one.
+//! - A header or a latch that a branch table lists.
+//! - A redirected branch loses `.uni`, so a loop with such a branch to be redirected is left alone.
+
+use bevy_ecs::prelude::*;
+use ptxopt_components::code_object::{CodeFlags, Room};
+use ptxopt_components::form::FormFlags;
+use ptxopt_components::ids::{BlockId, Id, InstId};
+use ptxopt_components::instruction::Marks;
+use ptxopt_engine::edit::{Editor, FunctionEditor};
+use ptxopt_engine::forms::FormTable;
+use ptxopt_engine::graph::build::next_living;
+use ptxopt_engine::graph::nest::{LoopNest, LoopNests};
+use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::phase::Phase;
+use ptxopt_engine::store::view::FunctionView;
+
+/// Phase 18.
+pub const PHASE: Phase = Phase {
+    name: "simplify_loops",
+    // Two blocks a loop, and a loop has at least one.
+    room_percent: 200,
+    needs: &[Fact::Loops],
+    breaks: &[Fact::ControlFlow, Fact::Loops, Fact::PostDominators, Fact::Liveness, Fact::Uniformity],
+    install: |slot| {
+        slot.init_resource::<LoopNests>();
+        slot.add(run);
+    },
+    ..Phase::NOTHING
+};
+
+/// Works on the loops of every function.
+pub fn run(mut editor: Editor, nests: Res<LoopNests>, mut plans: Local<Vec<LoopPlan>>) {
+    editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| {
+        let Some(nest) = nests.get(f.code()) else { return };
+        let (function, forms) = f.view_and_forms();
+        plan(&function, nest, forms, &mut plans);
+        let missed: Vec<(u32, &'static str)> = irreducible(&function, nest).collect();
+        for (offset, reason) in missed {
+            f.missed(offset, reason);
+        }
+        apply(&mut f, &plans);
+    });
+}
+
+/// The cycles with several entries, as remarks.
+fn irreducible(function: &FunctionView<'_>, nest: &LoopNest) -> impl Iterator<Item = (u32, &'static str)> {
+    let labels = function.labels;
+    nest.irreducible_regions().map(move |region| {
+        (labels[region[0].index()].offset, "a cycle with several entries is no natural loop")
+    })
+}
+
+/// Where branches are to lead.
+#[derive(Clone, Copy, Debug)]
+enum Target {
+    /// A block that is there.
+    Block(BlockId),
+    /// A new block before the header.
+    BeforeHeader,
+    /// A new block that begins with this jump.
+    SplitOff(InstId),
+}
+
+/// Branches, and where they are to lead; nothing where all is well; or why it cannot be done.
+type Redirected = Result<Option<(Vec<InstId>, Target)>, &'static str>;
+
+/// What is to be done about one loop.
+pub struct LoopPlan {
+    header: BlockId,
+    /// Branches from outside, and where they lead from then on.
+    entries: Redirected,
+    /// Branches back, and where they lead from then on.
+    latches: Redirected,
+    offset: u32,
+}
+
+fn plan(function: &FunctionView<'_>, nest: &LoopNest, forms: &FormTable, plans: &mut Vec<LoopPlan>) {
+    plans.clear();
+    for row in nest.rows() {
+        let header = row.header;
+        let id = nest.loop_of(header).expect("a header lies in its loop");
+        let is_reachable = |block: &&BlockId| function.orders[block.index()].is_reachable();
+        let mut preds: Vec<BlockId> = function.preds(header).iter().filter(is_reachable).copied().collect();
+        preds.sort_unstable();
+        preds.dedup();
+        let (inside, outside): (Vec<BlockId>, Vec<BlockId>) =
+            preds.into_iter().partition(|&pred| nest.holds(id, pred));
+        let graph = Around { function, forms, header };
+        plans.push(LoopPlan {
+            header,
+            entries: if row.preheader.is_none() { graph.entries(&outside, &inside) } else { Ok(None) },
+            latches: if inside.len() > 1 { graph.latches(&inside) } else { Ok(None) },
+            offset: function.labels[header.index()].offset,
+        });
+    }
+    plans.sort_unstable_by_key(|plan| plan.header);
+}
+
+/// What leads to a header.
+struct Around<'a> {
+    function: &'a FunctionView<'a>,
+    forms: &'a FormTable,
+    header: BlockId,
+}
+
+impl Around<'_> {
+    fn last(&self, block: BlockId) -> Option<InstId> {
+        self.function.insts_of(block).next_back()
+    }
+
+    /// Whether nothing but an unguarded jump to the header lies in a block.
+    fn is_bare_jump(&self, block: BlockId) -> bool {
+        let anchors = self.function.anchors;
+        let next = anchors.partition_point(|anchor| anchor.block < block);
+        let has_anchor = anchors.get(next).is_some_and(|anchor| anchor.block == block);
+        !has_anchor && self.function.insts_of(block).count() == 1 && self.jump(block).is_some()
+    }
+
+    /// The unguarded jump to the header at the end of a block.
+    fn jump(&self, block: BlockId) -> Option<InstId> {
+        let last = self.last(block)?;
+        let is_guarded = self.function.heads[last.index()].opcode.is_guarded();
+        let target = self.function.operands_of(last).first().and_then(|operand| operand.as_block());
+        (!is_guarded && target == Some(self.header)).then_some(last)
+    }
+
+    fn falls_into_header(&self, block: BlockId) -> bool {
+        next_living(self.function.blocks, block) == Some(self.header)
+            && self.last(block).is_none_or(|last| {
+                let head = &self.function.heads[last.index()];
+                !head.marks.contains(Marks::CONTROL) || head.opcode.is_guarded()
+            })
+    }
+
+    /// The branches of `blocks` to the header, all of which must be direct ones without `.uni`.
+    fn branches(&self, blocks: impl Iterator<Item = BlockId>) -> Result<Vec<InstId>, &'static str> {
+        let mut branches = Vec::new();
+        for block in blocks {
+            let Some(last) = self.last(block) else { continue };
+            let operands = self.function.operands_of(last);
+            if operands.iter().any(|operand| operand.as_table().is_some()) {
+                return Err("a branch table lists the header of the loop");
+            }
+            if operands.first().and_then(|operand| operand.as_block()) != Some(self.header) {
+                continue;
+            }
+            let form = self.forms.get(self.function.heads[last.index()].form);
+            if form.flags.contains(FormFlags::UNIFORM) && self.function.guard_of(last).is_some() {
+                return Err("a redirected branch to the header would lose what `.uni` promises");
+            }
+            branches.push(last);
+        }
+        Ok(branches)
+    }
+
+    fn entries(&self, outside: &[BlockId], inside: &[BlockId]) -> Redirected {
+        if let Some(&existing) = outside.iter().find(|&&block| self.is_bare_jump(block)) {
+            // Nothing but the jump is executed on this way, so all others may take it.
+            let falls = outside.iter().any(|&block| block != existing && self.falls_into_header(block));
+            if !falls {
+                let others = outside.iter().copied().filter(|&block| block != existing);
+                return Ok(Some((self.branches(others)?, Target::Block(existing))));
+            }
+        }
+        if inside.iter().any(|&latch| self.falls_into_header(latch)) {
+            return Err("a latch falls into the header of the loop: a preheader would cost a jump");
+        }
+        Ok(Some((self.branches(outside.iter().copied())?, Target::BeforeHeader)))
+    }
+
+    fn latches(&self, inside: &[BlockId]) -> Redirected {
+        if let Some(&existing) =
+            inside.iter().find(|&&block| block != self.header && self.is_bare_jump(block))
+        {
+            let falls = inside.iter().any(|&block| self.falls_into_header(block));
+            if !falls {
+                let others = inside.iter().copied().filter(|&block| block != existing);
+                return Ok(Some((self.branches(others)?, Target::Block(existing))));
+            }
+        }
+        if inside.iter().any(|&latch| self.falls_into_header(latch)) {
+            return Err("a latch falls into the header of the loop: one latch would cost a jump");
+        }
+        let jumps =
+            |&&block: &&BlockId| self.jump(block).is_some() && self.function.insts_of(block).count() > 1;
+        let Some(&last) = inside.iter().rev().find(jumps) else {
+            return Err("no latch of the loop ends in a jump: one latch would cost one");
+        };
+        let others = inside.iter().copied().filter(|&block| block != last);
+        let jump = self.jump(last).expect("just looked at");
+        Ok(Some((self.branches(others)?, Target::SplitOff(jump))))
+    }
+}
+
+/// Makes the changes.
+fn apply(f: &mut FunctionEditor<'_>, plans: &[LoopPlan]) {
+    for plan in plans {
+        for (part, reason) in [(&plan.entries, "preheader"), (&plan.latches, "one latch for several")] {
+            let (branches, target) = match part {
+                Ok(Some(part)) => part,
+                Ok(None) => continue,
+                Err(reason) => {
+                    f.missed(plan.offset, reason);
+                    continue;
+                }
+            };
+            let before_jump = match *target {
+                Target::SplitOff(jump) => f.view().row_before(jump),
+                _ => None,
+            };
+            let blocks = u32::from(!matches!(target, Target::Block(_)));
+            let room = Room { blocks, ..Room::default() };
+            if f.room().blocks < blocks {
+                f.stats().limits_hit += 1;
+                f.missed(plan.offset, "the function has no room for another block");
+                continue;
+            }
+            let Some(mut change) = f.change_with_room(plan.offset, reason, room) else { return };
+            let target = match (*target, before_jump) {
+                (Target::Block(block), _) => block,
+                (Target::BeforeHeader, _) => change.insert_block_before(plan.header),
+                (Target::SplitOff(_), Some(before)) => change.split_after(before),
+                (Target::SplitOff(_), None) => unreachable!("a latch that is split holds more than its jump"),
+            };
+            for &branch in branches {
+                change.redirect(branch, target);
+            }
+        }
+    }
+}

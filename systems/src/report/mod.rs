@@ -1,0 +1,5 @@
+//! Phases that describe code.
+
+pub mod code;
+pub mod graph;
+pub mod registers;

@@ -1,0 +1,210 @@
+//! Where each register is defined: what the search for needed instructions looks up.
+//!
+//! Nearly all registers have one definition, which lies in the register's own row. The definitions of the others lie
+//! together, in program order. What was found about a register as a whole lies in its row too, since the search asks for
+//! both at once, and rows of eight bytes stay in the cache longest.
+
+use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
+use ptxopt_components::operand::definitions;
+use ptxopt_components::vreg::VRegFlags;
+use ptxopt_engine::store::view::FunctionView;
+use std::ops::Range;
+
+/// An instruction that defines a register, and whether it ends the life of the value before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Definition(u32);
+
+impl Definition {
+    fn new(inst: InstId, kills: bool) -> Self {
+        Self(inst.0 << 1 | u32::from(kills))
+    }
+
+    /// The instruction.
+    pub fn inst(self) -> InstId {
+        InstId(self.0 >> 1)
+    }
+
+    /// Whether nothing of the value before it is left.
+    pub fn kills(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    fn with_kill(self, kills: bool) -> Self {
+        Self(self.0 | u32::from(kills))
+    }
+}
+
+/// The definitions of one register.
+#[derive(Clone, Copy)]
+struct Row {
+    /// The definition, if it is the only one; else the number in it is where all of them start in `several`.
+    at: Definition,
+    /// The block of the only definition, else how many there are; and the flags.
+    rest: u32,
+}
+
+/// The register is read, whatever its definitions.
+const DEMANDED: u32 = 1 << 31;
+/// The definitions have their place in `several`.
+const PLACED: u32 = 1 << 30;
+/// There is one definition. Blocks have fewer bits than are left: an operand names them.
+const ONCE: u32 = 1 << 29;
+const FLAGS: u32 = DEMANDED | PLACED | ONCE;
+
+impl Row {
+    fn count(self) -> usize {
+        if self.rest & ONCE != 0 { 1 } else { (self.rest & !FLAGS) as usize }
+    }
+
+    fn range(self) -> Range<usize> {
+        self.at.0 as usize..self.at.0 as usize + self.count()
+    }
+}
+
+/// How a register is defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Defined {
+    /// Nowhere, or it is known to be read.
+    Done,
+    /// By this instruction of this block.
+    Once(InstId, BlockId),
+    /// More than once.
+    Often,
+}
+
+/// The definitions of a function, by register.
+#[derive(Default)]
+pub struct Definitions {
+    rows: Vec<Row>,
+    several: Vec<Definition>,
+    /// Definitions behind the first of their register, in program order.
+    later: Vec<(VRegId, Definition)>,
+    /// Instructions that write more than one operand.
+    with_several_results: Vec<InstId>,
+}
+
+impl Definitions {
+    /// Collects the definitions by live instructions. Registers that have `always_read` are demanded from the start.
+    pub fn collect(&mut self, function: &FunctionView<'_>, always_read: VRegFlags) {
+        self.with_several_results.clear();
+        self.rows.clear();
+        self.rows.extend(function.vregs.iter().map(|vreg| {
+            let is_read = vreg.flags.intersects(always_read);
+            Row { at: Definition(0), rest: if is_read { DEMANDED } else { 0 } }
+        }));
+        self.later.clear();
+        for (inst, head, operands) in function.rows() {
+            let guarded = head.opcode.is_guarded();
+            let mut result_count = 0;
+            for (vreg, is_partial) in definitions(operands) {
+                result_count += 1;
+                if result_count == 2 {
+                    self.with_several_results.push(inst);
+                }
+                self.add(vreg, Definition::new(inst, !guarded && !is_partial), head.block);
+            }
+        }
+        self.place();
+    }
+
+    #[inline]
+    fn add(&mut self, vreg: VRegId, definition: Definition, block: BlockId) {
+        let row = &mut self.rows[vreg.index()];
+        if row.rest & !DEMANDED == 0 {
+            *row = Row { at: definition, rest: row.rest | ONCE | block.0 };
+        } else {
+            self.add_later(vreg, definition);
+        }
+    }
+
+    /// Adds a definition of a register that has one.
+    fn add_later(&mut self, vreg: VRegId, definition: Definition) {
+        let row = &mut self.rows[vreg.index()];
+        if row.count() == 1 && row.at.inst() == definition.inst() {
+            row.at = row.at.with_kill(definition.kills());
+        } else if let Some((last, of_last)) = self.later.last_mut()
+            && (*last, of_last.inst()) == (vreg, definition.inst())
+        {
+            *of_last = of_last.with_kill(definition.kills());
+        } else {
+            row.rest = row.rest & DEMANDED | (row.count() as u32 + 1);
+            self.later.push((vreg, definition));
+        }
+    }
+
+    /// Brings the definitions of each register together. The last place of a register holds the next free one until it is
+    /// filled itself.
+    fn place(&mut self) {
+        let Self { rows, several, later, .. } = self;
+        several.clear();
+        for &(vreg, definition) in later.iter() {
+            let row = &mut rows[vreg.index()];
+            if row.rest & PLACED == 0 {
+                let (first, start) = (row.at, several.len());
+                *row = Row { at: Definition(start as u32), rest: row.rest | PLACED };
+                several.resize(start + row.count(), Definition(start as u32 + 1));
+                several[start] = first;
+            }
+            let last = row.range().end - 1;
+            let free = several[last].0;
+            several[last].0 = free + 1;
+            several[free as usize] = definition;
+        }
+    }
+
+    /// How `vreg` is defined, for one who reads it.
+    #[inline]
+    pub fn defined(&self, vreg: VRegId) -> Defined {
+        let row = self.rows[vreg.index()];
+        if row.rest & DEMANDED != 0 || row.rest == 0 {
+            Defined::Done
+        } else if row.rest & ONCE != 0 {
+            Defined::Once(row.at.inst(), BlockId(row.rest & !FLAGS))
+        } else {
+            Defined::Often
+        }
+    }
+
+    /// The only definition of `vreg`, if it has just one.
+    #[inline]
+    pub fn only(&self, vreg: VRegId) -> Option<Definition> {
+        let row = self.rows[vreg.index()];
+        (row.count() == 1).then_some(row.at)
+    }
+
+    /// Notes that `vreg` is read, whatever its definitions.
+    #[inline]
+    pub fn demand(&mut self, vreg: VRegId) {
+        self.rows[vreg.index()].rest |= DEMANDED;
+    }
+
+    /// Whether `vreg` is read, whatever its definitions.
+    pub fn is_demanded(&self, vreg: VRegId) -> bool {
+        self.rows[vreg.index()].rest & DEMANDED != 0
+    }
+
+    /// The definitions of `vreg` in program order.
+    pub fn of(&self, vreg: VRegId) -> &[Definition] {
+        let row = &self.rows[vreg.index()];
+        match row.count() {
+            0 => &[],
+            1 => std::slice::from_ref(&row.at),
+            _ => &self.several[row.range()],
+        }
+    }
+
+    /// Number of the first definition of a register with several, among all such definitions.
+    pub fn number_of_first(&self, vreg: VRegId) -> usize {
+        self.rows[vreg.index()].at.0 as usize
+    }
+
+    /// The live instructions that write more than one operand, in program order.
+    pub fn with_several_results(&self) -> &[InstId] {
+        &self.with_several_results
+    }
+
+    /// Number of definitions of registers with several.
+    pub fn several_count(&self) -> usize {
+        self.several.len()
+    }
+}

@@ -1,0 +1,69 @@
+//! Results that nothing reads, of instructions that are needed for another one: they become the sink `_`.
+//!
+//! ```text
+//! ld.global.v4.u32 {a, b, c, d}, [p];    // {a, _, _, d}
+//! setp.lt.s32 p|q, a, b;                 // p|_
+//! ```
+//! Where a sink may stand is what the slot of the form accepts. Two things no slot can say: a vector keeps one
+//! register, and so does an instruction. Left as they are: volatile and ordered accesses, fragments of matrices (what
+//! all threads of a warp compute together), and what is kept for its effect alone; and the first predicate of a guarded
+//! pair, `@p setp.lt.s32 _|q, a, b`, which is legal and ends `ptxas` 13.0 with a segmentation fault.
+
+use super::Needs;
+use ptxopt_components::form::{Accepts, Role, Slot};
+use ptxopt_components::ids::{Id, InstId};
+use ptxopt_components::opcodes::Effects;
+use ptxopt_components::operand::Operand;
+use ptxopt_components::types::RegClass;
+use ptxopt_engine::forms::FormTable;
+use ptxopt_engine::store::view::FunctionView;
+
+/// What keeps an instruction's results as they are: a callee, the hardware, or nobody knows what, looks at them.
+const KEEPS_RESULTS: Effects =
+    Effects::CALL.union(Effects::UNKNOWN).union(Effects::PINNED).union(Effects::ORDER).union(Effects::ASYNC);
+
+/// Lists instruction and position of the results that may become sinks.
+pub fn find_unread_results(
+    function: &FunctionView<'_>,
+    forms: &FormTable,
+    needs: &Needs,
+    unread: &mut Vec<(InstId, usize)>,
+) {
+    unread.clear();
+    for inst in needs.with_several_results() {
+        let head = &function.heads[inst.index()];
+        let (form, is_guarded) = (head.form, head.opcode.is_guarded());
+        let effects = forms.get(form).effects;
+        if effects.intersects(KEEPS_RESULTS) {
+            continue;
+        }
+        let slots = forms.slots(form);
+        let operands = &function.operands_of(inst)[..slots.len()];
+        let results = || slots.iter().zip(operands).filter(|(_, operand)| operand.is_definition());
+        let is_read = |operand: &Operand| operand.vreg().is_some_and(|vreg| needs.reads_result(inst, vreg));
+        if !results().any(|(_, operand)| is_read(operand)) {
+            continue;
+        }
+        let mut register_count = results().count();
+        let mut element_count = results().filter(|(slot, _)| slot.in_vector).count();
+        for (position, (slot, operand)) in slots.iter().zip(operands).enumerate() {
+            let is_last = register_count == 1 || (slot.in_vector && element_count == 1);
+            let is_fragment = slot.in_vector && effects.contains(Effects::CONVERGENT);
+            let is_crash = position == 0 && is_guarded && is_predicate(function, operand);
+            if !is_last && !is_fragment && !is_crash && may_be_sink(slot, operand) && !is_read(operand) {
+                unread.push((inst, position));
+                register_count -= 1;
+                element_count -= usize::from(slot.in_vector);
+            }
+        }
+    }
+}
+
+fn is_predicate(function: &FunctionView<'_>, operand: &Operand) -> bool {
+    operand.vreg().is_some_and(|vreg| function.vregs[vreg.index()].class() == RegClass::P)
+}
+
+fn may_be_sink(slot: &Slot, operand: &Operand) -> bool {
+    let sink = if slot.in_vector { Accepts::SINK_ELEMENT } else { Accepts::SINK };
+    slot.role == Role::Def && slot.accepts.contains(sink) && operand.is_definition() && !operand.is_partial()
+}

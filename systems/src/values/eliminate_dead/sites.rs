@@ -1,0 +1,256 @@
+//! Sites: the blocks where the value of a register can change, found without a walk over the blocks between.
+//!
+//! A site of a register is a block that defines it, or a block where definitions meet: one of the iterated dominance
+//! frontier of those (the blocks that would hold a phi). Everywhere else the value at the start of a block is the
+//! value at the end of its immediate dominator, so the value at the end of a block is that of the innermost site that
+//! dominates it. This is SSA form without its names, made for one register when a use first asks.
+//!
+//! The frontier of every block is listed once for a function and serves all its registers. Where the lists would be
+//! quadratic, each register gets a [walk of its own](ptxopt_engine::dataflow::meets) over the dominator tree.
+//!
+//! Papers: Cytron et al. 1991, sections 4 and 5; Sreedhar and Gao 1995.
+
+use super::definitions::Definition;
+use ptxopt_components::ids::{BlockId, Id, Span, VRegId};
+use ptxopt_engine::dataflow::dominance::{DominatorTree, Frontiers, Interval};
+use ptxopt_engine::dataflow::meets::Meets;
+use ptxopt_engine::store::view::FunctionView;
+
+/// A block where the value of a register can change.
+#[derive(Clone, Copy, Debug)]
+pub struct Site {
+    /// The block.
+    pub block: BlockId,
+    /// Its places in the dominator tree.
+    interval: Interval,
+    /// The innermost site around it, counted from the register's first; none at the top.
+    outer: u32,
+    /// Definitions meet at its start.
+    pub is_join: bool,
+    /// The block defines the register.
+    pub defines: bool,
+    /// The values that meet here were asked for.
+    pub is_demanded: bool,
+}
+
+const NO_SITE: u32 = u32::MAX;
+
+/// How the joins of definitions are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Joins {
+    /// Nobody has asked yet.
+    #[default]
+    Unknown,
+    /// In the frontiers of blocks, which are listed.
+    Frontiers,
+    /// By a walk over the tree for each register: the frontiers would be too large.
+    Walks,
+}
+
+/// The sites of the registers that were asked about.
+#[derive(Default)]
+pub struct Sites {
+    /// By register: its sites, by place in the dominator tree; no entry before it is asked about.
+    of_vreg: Vec<Span>,
+    all: Vec<Site>,
+    joins: Joins,
+    walks_always: bool,
+    frontiers: Frontiers,
+    meets: Meets,
+    incoming: Incoming,
+    /// By site of one register: the predecessors of a join around which it is the innermost site.
+    pred_counts: Vec<u32>,
+    /// By block: one more than the register whose site it is, and its number among the register's new sites.
+    noted: Vec<(u32, u32)>,
+    waiting: Vec<BlockId>,
+    open: Vec<u32>,
+}
+
+impl Sites {
+    /// Lists no frontiers from now on, however small: what compares the two ways.
+    pub fn walk_always(&mut self) {
+        self.walks_always = true;
+    }
+
+    /// Forgets the sites of the function before.
+    pub fn start(&mut self, function: &FunctionView<'_>) {
+        self.of_vreg.clear();
+        self.of_vreg.resize(function.vregs.len(), Span::default());
+        self.all.clear();
+        self.joins = Joins::Unknown;
+        self.incoming.start();
+    }
+
+    /// Makes the sites of `vreg`, unless it has been asked about before.
+    pub fn make(
+        &mut self,
+        function: &FunctionView<'_>,
+        tree: &DominatorTree,
+        vreg: VRegId,
+        definitions: &[Definition],
+    ) {
+        if !self.of_vreg[vreg.index()].is_empty() || definitions.is_empty() {
+            return;
+        }
+        if self.joins == Joins::Unknown {
+            self.prepare(function, tree);
+        }
+        let first = self.all.len();
+        for definition in definitions {
+            let block = function.heads[definition.inst().index()].block;
+            if tree.is_reachable(block) {
+                self.note(vreg, block, first, tree).defines = true;
+            }
+        }
+        if self.joins == Joins::Walks {
+            let mut meets = std::mem::take(&mut self.meets);
+            let waiting = std::mem::take(&mut self.waiting);
+            let found = |join| self.note(vreg, join, first, tree).is_join = true;
+            meets.find(function, tree, waiting.into_iter(), found);
+            self.meets = meets;
+            self.waiting.clear();
+        }
+        while let Some(block) = self.waiting.pop() {
+            for at in 0..self.frontiers.of(block).len() {
+                let join = self.frontiers.of(block)[at];
+                self.note(vreg, join, first, tree).is_join = true;
+            }
+        }
+        self.nest(first);
+        self.of_vreg[vreg.index()] = Span::between(first, self.all.len());
+    }
+
+    fn prepare(&mut self, function: &FunctionView<'_>, tree: &DominatorTree) {
+        self.noted.clear();
+        self.noted.resize(function.blocks.len(), (0, 0));
+        if !self.walks_always && self.frontiers.compute(function, tree) {
+            self.joins = Joins::Frontiers;
+        } else {
+            self.joins = Joins::Walks;
+            self.meets.start(function, tree);
+        }
+    }
+
+    /// The new site of `vreg` at `block`, added and put on the waiting list if it was none.
+    fn note(&mut self, vreg: VRegId, block: BlockId, first: usize, tree: &DominatorTree) -> &mut Site {
+        let noted = &mut self.noted[block.index()];
+        if noted.0 != vreg.0 + 1 {
+            *noted = (vreg.0 + 1, self.all.len() as u32);
+            self.waiting.push(block);
+            self.all.push(Site {
+                block,
+                interval: tree.interval(block),
+                outer: NO_SITE,
+                is_join: false,
+                defines: false,
+                is_demanded: false,
+            });
+        }
+        debug_assert!(noted.1 as usize >= first);
+        &mut self.all[noted.1 as usize]
+    }
+
+    /// Sorts the sites from `first` on and links each to the innermost around it.
+    fn nest(&mut self, first: usize) {
+        let sites = &mut self.all[first..];
+        sites.sort_unstable_by_key(|site| site.interval.first);
+        self.open.clear();
+        for at in 0..sites.len() {
+            while let Some(&outer) = self.open.last()
+                && !sites[outer as usize].interval.contains(sites[at].interval)
+            {
+                self.open.pop();
+            }
+            sites[at].outer = self.open.last().copied().unwrap_or(NO_SITE);
+            self.open.push(at as u32);
+        }
+    }
+
+    /// Number of the innermost site of `vreg` that dominates `block`, `block` itself included.
+    pub fn innermost(&self, tree: &DominatorTree, vreg: VRegId, block: BlockId) -> Option<usize> {
+        let span = self.of_vreg[vreg.index()];
+        let sites = &self.all[span.range()];
+        let place = tree.interval(block);
+        let mut at = sites.partition_point(|site| site.interval.first <= place.first).checked_sub(1)?;
+        while !sites[at].interval.contains(place) {
+            at = Some(sites[at].outer).filter(|&outer| outer != NO_SITE)? as usize;
+        }
+        Some(span.first as usize + at)
+    }
+
+    /// Number of sites of `vreg`.
+    pub fn count(&self, vreg: VRegId) -> usize {
+        self.of_vreg[vreg.index()].len()
+    }
+
+    /// Calls `found` with the block of each site of `vreg` that is the innermost around some predecessor of `join`.
+    ///
+    /// A loop around a switch has a predecessor for each case and carries many registers, most of which few cases
+    /// change: this looks at the sites of the register, where asking for each predecessor would be quadratic.
+    pub fn around_preds(
+        &mut self,
+        function: &FunctionView<'_>,
+        tree: &DominatorTree,
+        vreg: VRegId,
+        join: BlockId,
+        mut found: impl FnMut(BlockId),
+    ) {
+        let places = self.incoming.places(function, tree, join);
+        let sites = &self.all[self.of_vreg[vreg.index()].range()];
+        self.pred_counts.clear();
+        // A site comes before those inside it, whose predecessors are not its own.
+        for site in sites {
+            let before = |end: u32| places.partition_point(|&place| place < end) as u32;
+            let count = before(site.interval.end) - before(site.interval.first);
+            self.pred_counts.push(count);
+            if site.outer != NO_SITE {
+                self.pred_counts[site.outer as usize] -= count;
+            }
+        }
+        let is_innermost = sites.iter().zip(&self.pred_counts).filter(|&(_, &count)| count > 0);
+        is_innermost.for_each(|(site, _)| found(site.block));
+    }
+
+    /// Site number `site`.
+    pub fn get(&self, site: usize) -> &Site {
+        &self.all[site]
+    }
+
+    /// Notes that the values which meet at a site are asked for; says whether they were not before.
+    pub fn demand(&mut self, site: usize) -> bool {
+        !std::mem::replace(&mut self.all[site].is_demanded, true)
+    }
+}
+
+/// The predecessors of joins as sorted places in the dominator tree, listed for a join when first asked for.
+#[derive(Default)]
+struct Incoming {
+    /// By block: its places; no entry before it is asked about.
+    of_block: Vec<Span>,
+    places: Vec<u32>,
+}
+
+impl Incoming {
+    /// Forgets the joins of the function before.
+    fn start(&mut self) {
+        self.of_block.clear();
+        self.places.clear();
+    }
+
+    /// The places of the reachable predecessors of `join`.
+    fn places(&mut self, function: &FunctionView<'_>, tree: &DominatorTree, join: BlockId) -> &[u32] {
+        let Self { of_block, places } = self;
+        if of_block.is_empty() {
+            of_block.resize(function.blocks.len(), Span::default());
+        }
+        let span = &mut of_block[join.index()];
+        if span.is_empty() {
+            let first = places.len();
+            let preds = function.preds(join).iter().filter(|&&pred| tree.is_reachable(pred));
+            places.extend(preds.map(|&pred| tree.interval(pred).first));
+            places[first..].sort_unstable();
+            *span = Span::between(first, places.len());
+        }
+        &places[span.range()]
+    }
+}

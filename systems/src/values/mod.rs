@@ -1,0 +1,3 @@
+//! Phases about values.
+
+pub mod eliminate_dead;
