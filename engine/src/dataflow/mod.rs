@@ -1,8 +1,6 @@
 //! Dataflow: the solvers that phases and facts share.
 
-pub mod dominance;
 pub mod liveness;
-pub mod meets;
 pub mod pressure;
 pub mod print;
 pub mod uniformity;

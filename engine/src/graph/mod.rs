@@ -2,10 +2,13 @@
 
 pub mod analyze;
 pub mod build;
+pub mod dominator_tree;
 pub mod dominators;
 pub mod dump;
 pub mod figures;
+pub mod frontiers;
 pub mod graph;
+pub mod iterated_frontier;
 pub mod loops;
 pub mod nest;
 pub mod post_dominators;

@@ -1,8 +1,9 @@
 //! Dominance by definition: a block dominates another if without it no path leads there.
 
 use super::{Built, Style, random};
-use crate::dataflow::dominance::{DominatorTree, Frontiers};
-use crate::dataflow::meets::Meets;
+use crate::graph::dominator_tree::{Ancestors, DominatorTree};
+use crate::graph::frontiers::Frontiers;
+use crate::graph::iterated_frontier::IteratedFrontier;
 use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id};
 use std::collections::BTreeSet;
@@ -46,10 +47,14 @@ fn frontiers(function: &FunctionView<'_>, dominates: &[Vec<bool>]) -> Vec<BTreeS
     function.block_ids().map(frontier).collect()
 }
 
-fn iterated(frontiers: &[BTreeSet<BlockId>], from: &[BlockId]) -> BTreeSet<BlockId> {
+fn iterated(
+    frontiers: &[BTreeSet<BlockId>],
+    from: &[BlockId],
+    is_join: fn(BlockId) -> bool,
+) -> BTreeSet<BlockId> {
     let (mut found, mut waiting) = (BTreeSet::new(), from.to_vec());
     while let Some(block) = waiting.pop() {
-        waiting.extend(frontiers[block.index()].iter().filter(|&&join| found.insert(join)));
+        waiting.extend(frontiers[block.index()].iter().filter(|&&join| is_join(join) && found.insert(join)));
     }
     found
 }
@@ -57,17 +62,48 @@ fn iterated(frontiers: &[BTreeSet<BlockId>], from: &[BlockId]) -> BTreeSet<Block
 #[derive(Default)]
 struct Scratch {
     tree: DominatorTree,
+    ancestors: Ancestors,
     frontiers: Frontiers,
-    meets: Meets,
+    iterated: [IteratedFrontier; 2],
+}
+
+/// The tree's own answers: children, both orders, depths, and the nearest common ancestor of every pair.
+fn compare_tree(function: &FunctionView<'_>, dominates: &[Vec<bool>], scratch: &mut Scratch) {
+    let Scratch { tree, ancestors, .. } = scratch;
+    ancestors.compute(function, tree);
+    let reachable: Vec<BlockId> = function.block_ids().filter(|&block| tree.is_reachable(block)).collect();
+    let above = |block: BlockId| -> Vec<BlockId> {
+        let is_above = |other: &BlockId| dominates[other.index()][block.index()];
+        reachable.iter().copied().filter(is_above).collect()
+    };
+    let preorder = tree.preorder();
+    assert_eq!(BTreeSet::from_iter(preorder), BTreeSet::from_iter(&reachable));
+    for (place, &block) in preorder.iter().enumerate() {
+        assert_eq!(tree.interval(block).first as usize, place);
+        assert_eq!(ancestors.depth(tree, block) as usize, above(block).len() - 1);
+        let is_child = |child: &BlockId| {
+            let strict = above(*child).len() - 1;
+            *child != block && dominates[block.index()][child.index()] && above(block).len() == strict
+        };
+        let wanted: BTreeSet<BlockId> = reachable.iter().copied().filter(is_child).collect();
+        let children: Vec<BlockId> = tree.children(block).collect();
+        assert_eq!((children.len(), BTreeSet::from_iter(children)), (wanted.len(), wanted), "{block:?}");
+        for &other in &reachable {
+            let both = above(other).into_iter().filter(|above| dominates[above.index()][block.index()]);
+            let deepest = both.max_by_key(|&common| above(common).len());
+            assert_eq!(Some(ancestors.nearest_common(tree, block, other)), deepest, "{block:?} {other:?}");
+        }
+    }
 }
 
 /// Compares everything; says whether the frontiers were listed.
 fn compare(built: &Built, scratch: &mut Scratch) -> bool {
-    let Scratch { tree, frontiers: listed, meets } = scratch;
     let function = built.function();
     let dominates = dominance(&function);
     let wanted = frontiers(&function, &dominates);
-    tree.compute(&function);
+    scratch.tree.compute(&function);
+    compare_tree(&function, &dominates, scratch);
+    let Scratch { tree, frontiers: listed, iterated: both, .. } = scratch;
     for one in function.block_ids() {
         assert_eq!(tree.is_reachable(one), dominates[one.index()][one.index()], "{one:?}");
         for other in function.block_ids() {
@@ -98,21 +134,29 @@ fn compare(built: &Built, scratch: &mut Scratch) -> bool {
             );
         }
     }
-    meets.start(&function, tree);
+    both[1].walk_always();
+    both.iter_mut().for_each(IteratedFrontier::start);
     for step in 1..6 {
-        let from: Vec<BlockId> = function.block_ids().skip(step - 1).step_by(step).collect();
-        let mut found = Vec::new();
-        meets.find(&function, tree, from.iter().copied(), |join| found.push(join));
-        let count = found.len();
-        let found = BTreeSet::from_iter(found);
-        let reachable: Vec<BlockId> = from.into_iter().filter(|&block| tree.is_reachable(block)).collect();
-        assert_eq!((found.len(), &found), (count, &iterated(&wanted, &reachable)));
+        let from =
+            || function.block_ids().skip(step - 1).step_by(step).filter(|&block| tree.is_reachable(block));
+        // All blocks are joins, or those that a register would be live in: here, every other one.
+        for is_join in [|_: BlockId| true, |block: BlockId| block.0 % 2 == 0] {
+            let wanted = iterated(&wanted, &from().collect::<Vec<_>>(), is_join);
+            for frontier in &mut *both {
+                let mut found = Vec::new();
+                frontier.find(&function, tree, from(), |join| {
+                    found.extend(Some(join).filter(|&join| is_join(join)));
+                    is_join(join)
+                });
+                assert_eq!((found.len(), BTreeSet::from_iter(found)), (wanted.len(), wanted.clone()));
+            }
+        }
     }
     is_listed
 }
 
 #[test]
-fn trees_frontiers_and_meets_are_those_of_the_definition() {
+fn trees_and_frontiers_are_those_of_the_definition() {
     let mut scratch = Scratch::default();
     for seed in 0..200 {
         let built = random(seed, Style::Wild, 1 + seed as usize % 31);
@@ -122,7 +166,7 @@ fn trees_frontiers_and_meets_are_those_of_the_definition() {
 
 /// Cases that fall through: each rung has all later ones in its frontier, so they are not listed.
 #[test]
-fn frontiers_of_a_ladder_are_not_listed_but_its_meets_are_found() {
+fn frontiers_of_a_ladder_are_not_listed_but_found_by_walks() {
     const RUNGS: usize = 200;
     let ways: String = (0..RUNGS).map(|rung| format!("W{rung}: @%p1 bra B{rung};\n")).collect();
     let rungs: String = (0..RUNGS).map(|rung| format!("B{rung}: add.u32 %r1, %r1, 1;\n")).collect();

@@ -20,8 +20,9 @@
 //! A way on which threads only end joins nothing: `if (i >= n) return;` is no split.
 
 use super::forward::{ForwardTree, Node};
-use crate::dataflow::dominance::{DominatorTree, Frontiers};
 use crate::graph::build::leaves_function;
+use crate::graph::dominator_tree::DominatorTree;
+use crate::graph::frontiers::Frontiers;
 use crate::graph::nest::LoopNest;
 use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, LoopId};
@@ -31,11 +32,8 @@ use ptxopt_components::instruction::Marks;
 #[derive(Default)]
 pub(crate) struct Joins {
     pub tree: ForwardTree,
-    dominators: DominatorTree,
-    pub frontiers: Frontiers,
-    /// By block: where the blocks that it dominates immediately start in `children`.
-    child_first: Vec<u32>,
-    children: Vec<BlockId>,
+    pub dominators: DominatorTree,
+    frontiers: Frontiers,
     /// By block: whether threads that went different ways meet there.
     is_join: Vec<bool>,
     /// By block: whether, where the warp executes it, some living threads may not. Early ends do not count.
@@ -71,7 +69,6 @@ impl Joins {
             return false;
         }
         self.tree.compute(function, nest);
-        self.list_children(function);
         let block_count = function.blocks.len();
         for bits in [&mut self.is_join, &mut self.is_partial] {
             bits.clear();
@@ -93,32 +90,6 @@ impl Joins {
         self.is_partial[block.index()]
     }
 
-    fn list_children(&mut self, function: &FunctionView<'_>) {
-        let Self { child_first, children, .. } = self;
-        child_first.clear();
-        child_first.resize(function.blocks.len() + 1, 0);
-        let idoms = || {
-            function.block_ids().filter_map(|block| Some((function.orders[block.index()].idom.get()?, block)))
-        };
-        idoms().for_each(|(idom, _)| child_first[idom.index()] += 1);
-        let mut end = 0;
-        for slot in child_first.iter_mut() {
-            end += *slot;
-            *slot = end;
-        }
-        children.clear();
-        children.resize(end as usize, BlockId(0));
-        for (idom, block) in idoms() {
-            let slot = &mut child_first[idom.index()];
-            *slot -= 1;
-            children[*slot as usize] = block;
-        }
-    }
-
-    fn children(&self, block: BlockId) -> std::ops::Range<usize> {
-        self.child_first[block.index()] as usize..self.child_first[block.index() + 1] as usize
-    }
-
     /// The branch at the end of `block` is divergent.
     pub fn split_at_branch(&mut self, function: &FunctionView<'_>, nest: &LoopNest, block: BlockId) {
         let succs = function.succs(block);
@@ -131,11 +102,9 @@ impl Joins {
             return;
         }
         let bound = self.tree.above(Node(block.0));
-        for at in self.children(block) {
-            let child = self.children[at];
-            if joins_edges(function, nest, child) {
-                self.join(child);
-            }
+        let Self { dominators, is_join, found, .. } = self;
+        for child in dominators.children(block).filter(|&child| joins_edges(function, nest, child)) {
+            mark_join(is_join, found, child);
         }
         self.walk_frontier(function, nest, block, None, bound);
         self.walk_partial(function, nest, block, bound);
@@ -157,11 +126,11 @@ impl Joins {
         self.found.loops.push(id);
         for &block in nest.blocks(id) {
             self.partial(block);
-            for at in self.children(block) {
-                let child = self.children[at];
-                if !nest.holds(id, child) && joins_edges(function, nest, child) {
-                    self.join(child);
-                }
+            let Self { dominators, is_join, found, .. } = self;
+            let is_outer_join =
+                |child: &BlockId| !nest.holds(id, *child) && joins_edges(function, nest, *child);
+            for child in dominators.children(block).filter(is_outer_join) {
+                mark_join(is_join, found, child);
             }
         }
         self.walk_frontier(function, nest, nest.row(id).header, Some(id), bound);
@@ -245,9 +214,7 @@ impl Joins {
     }
 
     fn join(&mut self, block: BlockId) {
-        if !std::mem::replace(&mut self.is_join[block.index()], true) {
-            self.found.joins.push(block);
-        }
+        mark_join(&mut self.is_join, &mut self.found, block);
     }
 
     fn partial(&mut self, block: BlockId) {
@@ -255,6 +222,12 @@ impl Joins {
             self.found.partial.push(block);
             self.partial_waiting.push(block);
         }
+    }
+}
+
+fn mark_join(is_join: &mut [bool], found: &mut Found, block: BlockId) {
+    if !std::mem::replace(&mut is_join[block.index()], true) {
+        found.joins.push(block);
     }
 }
 

@@ -1,7 +1,8 @@
 //! Where registers are defined and used: what the analysis follows when one turns out to be divergent.
 
-use crate::dataflow::dominance::Frontiers;
 use crate::dataflow::liveness::LiveSet;
+use crate::graph::dominator_tree::DominatorTree;
+use crate::graph::iterated_frontier::IteratedFrontier;
 use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 
@@ -65,9 +66,7 @@ pub(crate) struct Places {
     /// By block: registers of which several definitions may reach it and that live there.
     pub merged: Lists<VRegId>,
     merged_pairs: Vec<(u32, VRegId)>,
-    /// By block: one more than the register last noted.
-    noted: Vec<u32>,
-    waiting: Vec<BlockId>,
+    frontier: IteratedFrontier,
 }
 
 impl Places {
@@ -93,23 +92,19 @@ impl Places {
     }
 
     /// Works out where definitions meet: the joins at which SSA form would have a phi.
-    pub fn merge(&mut self, function: &FunctionView<'_>, set: &LiveSet, frontiers: &Frontiers) {
-        let Self { definitions, merged, merged_pairs, noted, waiting, .. } = self;
+    pub fn merge(&mut self, function: &FunctionView<'_>, set: &LiveSet, tree: &DominatorTree) {
+        let Self { definitions, merged, merged_pairs, frontier, .. } = self;
         merged_pairs.clear();
-        noted.clear();
-        noted.resize(function.blocks.len(), 0);
+        frontier.start();
         for &vreg in set.globals() {
-            let stamp = vreg.0 + 1;
-            waiting.extend_from_slice(definitions.of(vreg.index()));
-            while let Some(block) = waiting.pop() {
-                for &join in frontiers.of(block) {
-                    if noted[join.index()] != stamp && set.is_live_in(join, vreg) {
-                        noted[join.index()] = stamp;
-                        merged_pairs.push((join.0, vreg));
-                        waiting.push(join);
-                    }
+            let defining = definitions.of(vreg.index()).iter().copied();
+            frontier.find(function, tree, defining, |join| {
+                let is_live = set.is_live_in(join, vreg);
+                if is_live {
+                    merged_pairs.push((join.0, vreg));
                 }
-            }
+                is_live
+            });
         }
         merged.fill(function.blocks.len(), merged_pairs);
     }

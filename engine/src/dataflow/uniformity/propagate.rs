@@ -236,7 +236,7 @@ impl Solver<'_> {
             let Progress { joins, places, has_split, .. } = &mut *self.progress;
             *has_split = joins.start(self.function, self.nest);
             if *has_split {
-                places.merge(self.function, self.set, &joins.frontiers);
+                places.merge(self.function, self.set, &joins.dominators);
             } else {
                 self.give_up();
             }

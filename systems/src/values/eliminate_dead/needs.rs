@@ -29,7 +29,7 @@ use super::sites::Sites;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::operand::{Operand, reads};
-use ptxopt_engine::dataflow::dominance::DominatorTree;
+use ptxopt_engine::graph::dominator_tree::DominatorTree;
 use ptxopt_engine::store::view::FunctionView;
 
 /// Predecessors of a join, for each site of a register, from which on the sites are looked at instead.

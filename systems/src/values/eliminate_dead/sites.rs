@@ -5,15 +5,12 @@
 //! value at the end of its immediate dominator, so the value at the end of a block is that of the innermost site that
 //! dominates it. This is SSA form without its names, made for one register when a use first asks.
 //!
-//! The frontier of every block is listed once for a function and serves all its registers. Where the lists would be
-//! quadratic, each register gets a [walk of its own](ptxopt_engine::dataflow::meets) over the dominator tree.
-//!
-//! Papers: Cytron et al. 1991, sections 4 and 5; Sreedhar and Gao 1995.
+//! Paper: Cytron et al. 1991, sections 4 and 5.
 
 use super::definitions::Definition;
 use ptxopt_components::ids::{BlockId, Id, Span, VRegId};
-use ptxopt_engine::dataflow::dominance::{DominatorTree, Frontiers, Interval};
-use ptxopt_engine::dataflow::meets::Meets;
+use ptxopt_engine::graph::dominator_tree::{DominatorTree, Interval};
+use ptxopt_engine::graph::iterated_frontier::IteratedFrontier;
 use ptxopt_engine::store::view::FunctionView;
 
 /// A block where the value of a register can change.
@@ -35,41 +32,27 @@ pub struct Site {
 
 const NO_SITE: u32 = u32::MAX;
 
-/// How the joins of definitions are found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Joins {
-    /// Nobody has asked yet.
-    #[default]
-    Unknown,
-    /// In the frontiers of blocks, which are listed.
-    Frontiers,
-    /// By a walk over the tree for each register: the frontiers would be too large.
-    Walks,
-}
-
 /// The sites of the registers that were asked about.
 #[derive(Default)]
 pub struct Sites {
     /// By register: its sites, by place in the dominator tree; no entry before it is asked about.
     of_vreg: Vec<Span>,
     all: Vec<Site>,
-    joins: Joins,
-    walks_always: bool,
-    frontiers: Frontiers,
-    meets: Meets,
+    frontier: IteratedFrontier,
     incoming: Incoming,
     /// By site of one register: the predecessors of a join around which it is the innermost site.
     pred_counts: Vec<u32>,
-    /// By block: one more than the register whose site it is, and its number among the register's new sites.
+    /// By block: one more than the register whose site it is, and the number of the site.
     noted: Vec<(u32, u32)>,
-    waiting: Vec<BlockId>,
+    /// Blocks that define the register.
+    defining: Vec<BlockId>,
     open: Vec<u32>,
 }
 
 impl Sites {
     /// Lists no frontiers from now on, however small: what compares the two ways.
     pub fn walk_always(&mut self) {
-        self.walks_always = true;
+        self.frontier.walk_always();
     }
 
     /// Forgets the sites of the function before.
@@ -77,7 +60,8 @@ impl Sites {
         self.of_vreg.clear();
         self.of_vreg.resize(function.vregs.len(), Span::default());
         self.all.clear();
-        self.joins = Joins::Unknown;
+        self.frontier.start();
+        self.noted.clear();
         self.incoming.start();
     }
 
@@ -92,62 +76,25 @@ impl Sites {
         if !self.of_vreg[vreg.index()].is_empty() || definitions.is_empty() {
             return;
         }
-        if self.joins == Joins::Unknown {
-            self.prepare(function, tree);
+        if self.noted.is_empty() {
+            self.noted.resize(function.blocks.len(), (0, 0));
         }
         let first = self.all.len();
+        let Self { all, noted, defining, frontier, .. } = self;
+        defining.clear();
         for definition in definitions {
             let block = function.heads[definition.inst().index()].block;
             if tree.is_reachable(block) {
-                self.note(vreg, block, first, tree).defines = true;
+                note(all, noted, vreg, tree, block).defines = true;
+                defining.push(block);
             }
         }
-        if self.joins == Joins::Walks {
-            let mut meets = std::mem::take(&mut self.meets);
-            let waiting = std::mem::take(&mut self.waiting);
-            let found = |join| self.note(vreg, join, first, tree).is_join = true;
-            meets.find(function, tree, waiting.into_iter(), found);
-            self.meets = meets;
-            self.waiting.clear();
-        }
-        while let Some(block) = self.waiting.pop() {
-            for at in 0..self.frontiers.of(block).len() {
-                let join = self.frontiers.of(block)[at];
-                self.note(vreg, join, first, tree).is_join = true;
-            }
-        }
+        frontier.find(function, tree, defining.iter().copied(), |join| {
+            note(all, noted, vreg, tree, join).is_join = true;
+            true
+        });
         self.nest(first);
         self.of_vreg[vreg.index()] = Span::between(first, self.all.len());
-    }
-
-    fn prepare(&mut self, function: &FunctionView<'_>, tree: &DominatorTree) {
-        self.noted.clear();
-        self.noted.resize(function.blocks.len(), (0, 0));
-        if !self.walks_always && self.frontiers.compute(function, tree) {
-            self.joins = Joins::Frontiers;
-        } else {
-            self.joins = Joins::Walks;
-            self.meets.start(function, tree);
-        }
-    }
-
-    /// The new site of `vreg` at `block`, added and put on the waiting list if it was none.
-    fn note(&mut self, vreg: VRegId, block: BlockId, first: usize, tree: &DominatorTree) -> &mut Site {
-        let noted = &mut self.noted[block.index()];
-        if noted.0 != vreg.0 + 1 {
-            *noted = (vreg.0 + 1, self.all.len() as u32);
-            self.waiting.push(block);
-            self.all.push(Site {
-                block,
-                interval: tree.interval(block),
-                outer: NO_SITE,
-                is_join: false,
-                defines: false,
-                is_demanded: false,
-            });
-        }
-        debug_assert!(noted.1 as usize >= first);
-        &mut self.all[noted.1 as usize]
     }
 
     /// Sorts the sites from `first` on and links each to the innermost around it.
@@ -220,6 +167,30 @@ impl Sites {
     pub fn demand(&mut self, site: usize) -> bool {
         !std::mem::replace(&mut self.all[site].is_demanded, true)
     }
+}
+
+/// The new site of `vreg` at `block`, added if there was none.
+fn note<'a>(
+    all: &'a mut Vec<Site>,
+    noted: &mut [(u32, u32)],
+    vreg: VRegId,
+    tree: &DominatorTree,
+    block: BlockId,
+) -> &'a mut Site {
+    let noted = &mut noted[block.index()];
+    if noted.0 != vreg.0 + 1 {
+        *noted = (vreg.0 + 1, all.len() as u32);
+        let interval = tree.interval(block);
+        all.push(Site {
+            block,
+            interval,
+            outer: NO_SITE,
+            is_join: false,
+            defines: false,
+            is_demanded: false,
+        });
+    }
+    &mut all[noted.1 as usize]
 }
 
 /// The predecessors of joins as sorted places in the dominator tree, listed for a join when first asked for.

@@ -1,0 +1,83 @@
+//! Dominance frontiers, listed for every block of a function.
+//!
+//! Papers: Cytron et al. 1991, section 4.2; Cooper, Harvey and Kennedy 2001, figure 5, for the walk that finds them from
+//! the joins.
+
+use super::dominator_tree::DominatorTree;
+use crate::store::view::FunctionView;
+use ptxopt_components::ids::{BlockId, Id};
+
+/// Joins in all frontiers together, a block. Real functions have two or three.
+const FRONTIER_MAX: usize = 32;
+
+/// The dominance frontier of each block: the joins that it reaches and does not dominate strictly.
+#[derive(Default)]
+pub struct Frontiers {
+    /// By block: where its joins start in `joins`; one more entry at the end.
+    starts: Vec<u32>,
+    joins: Vec<BlockId>,
+    /// Block and join, in the order found.
+    pairs: Vec<(BlockId, BlockId)>,
+    /// By block: one more than the join last noted for it.
+    noted: Vec<u32>,
+}
+
+impl Frontiers {
+    /// Works out the frontiers of a function whose dominators hold.
+    ///
+    /// From each predecessor of a join the walk goes up the tree to the join's immediate dominator. It stops where
+    /// an earlier walk from the same join has been, so the cost is the size of the result. That can be quadratic: where
+    /// it would be more than 32 joins a block, none is listed and the answer is false.
+    #[must_use]
+    pub fn compute(&mut self, function: &FunctionView<'_>, tree: &DominatorTree) -> bool {
+        let Self { starts, joins, pairs, noted } = self;
+        let block_count = function.blocks.len();
+        pairs.clear();
+        noted.clear();
+        noted.resize(block_count, 0);
+        let most = FRONTIER_MAX * block_count.max(64);
+        for &join in tree.reverse_postorder() {
+            let stop = function.orders[join.index()].idom;
+            for &pred in function.preds(join).iter().filter(|&&pred| tree.is_reachable(pred)) {
+                let mut runner = Some(pred);
+                while let Some(block) = runner
+                    && runner != stop.get()
+                    && noted[block.index()] != join.0 + 1
+                {
+                    noted[block.index()] = join.0 + 1;
+                    pairs.push((block, join));
+                    runner = function.orders[block.index()].idom.get();
+                }
+            }
+            if pairs.len() > most {
+                pairs.clear();
+                return false;
+            }
+        }
+        starts.clear();
+        starts.resize(block_count + 1, 0);
+        for &(block, _) in pairs.iter() {
+            starts[block.index()] += 1;
+        }
+        let mut end = 0;
+        for slot in starts.iter_mut() {
+            end += *slot;
+            *slot = end;
+        }
+        joins.clear();
+        joins.resize(pairs.len(), BlockId(0));
+        // Filling backwards turns each end into a start.
+        for &(block, join) in pairs.iter().rev() {
+            let slot = &mut starts[block.index()];
+            *slot -= 1;
+            joins[*slot as usize] = join;
+        }
+        true
+    }
+
+    /// The frontier of `block`.
+    #[must_use]
+    pub fn of(&self, block: BlockId) -> &[BlockId] {
+        &self.joins[self.starts[block.index()] as usize..self.starts[block.index() + 1] as usize]
+    }
+}
