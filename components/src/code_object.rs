@@ -71,6 +71,8 @@ bitflags! {
         const ABOVE_O1 = 1 << 12;
         /// Its instruction rows are not in program order: a block is chained, or got its rows later.
         const OUT_OF_ORDER = 1 << 13;
+        /// In SSA form: it may have phis, and its registers have one definition each, but for pinned ones.
+        const SSA = 1 << 14;
     }
 }
 

@@ -4,7 +4,7 @@
 //! values is worked out once, here, and every phase asks the form. Nothing else in the workspace knows an opcode.
 
 use crate::ids::Span;
-use crate::opcodes::{Effects, InFlight};
+use crate::opcodes::{Effects, InFlight, Opcodes};
 use crate::operation::Operation;
 use crate::types::{PtxType, StateSpace};
 use bitflags::bitflags;
@@ -160,6 +160,13 @@ impl Form {
     pub const fn is_pure(&self) -> bool {
         self.flags.contains(FormFlags::MODELLED)
             && self.effects.difference(Self::PERMISSIONS).difference(Self::CARRY).is_empty()
+    }
+
+    /// Whether it is that of a phi.
+    #[inline]
+    #[must_use]
+    pub const fn is_phi(&self) -> bool {
+        self.root == Opcodes::PHI_ROOT
     }
 
     /// Whether the instruction may run where it did not run before: it can neither fault nor take effect.

@@ -1,6 +1,7 @@
 //! Instruction rows.
 
 use crate::ids::{BlockId, FormId, InstId, Span};
+use crate::opcodes::Opcodes;
 use crate::operand::Operand;
 use bevy_ecs::component::Component;
 use bitflags::bitflags;
@@ -101,6 +102,13 @@ impl InstHead {
     #[must_use]
     pub const fn is_live(&self) -> bool {
         !self.marks.contains(Marks::TOMBSTONE)
+    }
+
+    /// Whether the instruction is a phi: its operands are its result, then a block and a value for each predecessor.
+    #[inline]
+    #[must_use]
+    pub const fn is_phi(&self) -> bool {
+        self.opcode.root() == Opcodes::PHI_ROOT
     }
 }
 

@@ -55,6 +55,8 @@ static OPCODES: LazyLock<Opcodes> = LazyLock::new(Opcodes::index);
 impl Opcodes {
     /// The root number of instructions that are not in the table.
     pub const UNKNOWN_ROOT: u16 = 0xFFF;
+    /// The root number of phis, which no text names: they exist between phases 23 and 73 only.
+    pub const PHI_ROOT: u16 = 0xFFE;
     /// The root of conversions, whose registers may be wider than its types.
     pub const CONVERSION: &str = "cvt";
 

@@ -6,6 +6,7 @@
 
 use super::session::{Change, FunctionEditor, TextLinks};
 use crate::graph::build::{connect_in_order, next_living};
+use crate::values::phis::phis_of;
 use ptxopt_components::block::{BlockEdges, BlockFlags, BlockHead, BlockLabel, BlockOrder};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, Maybe, Span};
@@ -95,6 +96,7 @@ impl Change<'_, '_> {
         }
         f.link_text(new, Some(block));
         f.move_end_anchors(block, new);
+        f.share_in_phis(block, new);
         new
     }
 
@@ -109,6 +111,7 @@ impl Change<'_, '_> {
         let last = f.view().insts_of(into).next_back();
         let falls = last.is_none_or(|last| !f.rows.heads[last.index()].marks.contains(Marks::CONTROL));
         assert!(falls, "{block:?} joins a block that does not fall through to it");
+        assert!(phis_of(&f.view(), block).next().is_none(), "{block:?} joins a block, and has phis");
         if f.has_anchor_index {
             f.remember_joint(block);
         }
@@ -140,6 +143,7 @@ impl Change<'_, '_> {
         row.flags |= BlockFlags::DEAD;
         row.insts = Span { count: 0, ..row.insts };
         f.unlink_text(block);
+        f.rename_in_phis(block, into, &[]);
     }
 
     /// Puts an empty block before `block`; what fell through to that falls through to the new one.
@@ -153,6 +157,9 @@ impl Change<'_, '_> {
         let new = f.new_block(offset, BlockHead { insts, ..BlockHead::default() });
         assert!(before.is_some(), "nothing stands before the entry");
         f.link_text(new, before);
+        if let Some(before) = before {
+            f.share_in_phis(before, new);
+        }
         new
     }
 
@@ -198,6 +205,17 @@ impl FunctionEditor<'_> {
         connect_in_order(self.rows.edge_source(), blocks, next, &mut edges, &mut pool);
         self.rows.edges[..count].copy_from_slice(&edges);
         self.rows.pools.edges = pool;
+        self.prune_phis();
+    }
+
+    /// Where control goes from a block, as its instructions say now.
+    pub(super) fn successors_now(&self, block: BlockId) -> Vec<BlockId> {
+        let mut succs = Vec::new();
+        let head = &self.rows.blocks[block.index()];
+        if self.rows.edge_source().successors(head, |succ| succs.push(succ)) {
+            succs.extend(self.next_in_text(block));
+        }
+        succs
     }
 
     /// Links the blocks in the order of their text, which is that of their ids so far.

@@ -24,6 +24,7 @@ pub mod compact;
 pub mod function;
 mod graph;
 pub mod journal;
+mod phis;
 mod plain;
 mod rows;
 mod session;

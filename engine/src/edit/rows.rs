@@ -11,7 +11,7 @@ use ptxopt_components::ids::{BlockId, FormId, Id, InstId, LiteralId, Maybe, Span
 use ptxopt_components::instruction::{InstHead, InstLinks, InstOperands, InstPlace, Marks, OpcodeWord};
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Literal, LiteralKind, Operand, OperandKind};
-use ptxopt_components::types::{PackedType, PtxType};
+use ptxopt_components::types::{PackedType, PtxType, RegClass};
 use ptxopt_components::vreg::{VRegFlags, VRegHead, VRegName};
 
 /// What an instruction's effects mean to the phases that only look at its row.
@@ -121,7 +121,7 @@ impl Change<'_, '_> {
     /// Makes an instruction one of another form, with the operands of that form. Its guard stays.
     pub fn set_form(&mut self, inst: InstId, form: FormId, operands: &[Operand]) {
         let guard = self.f.view().guard_of(inst);
-        self.rewrite(inst, form, operands, guard);
+        self.f.rewrite(inst, form, operands, guard);
     }
 
     /// Replaces an operand. Whether it is written follows from what stood there.
@@ -229,27 +229,41 @@ impl Change<'_, '_> {
         inst
     }
 
-    fn rewrite(&mut self, inst: InstId, form: FormId, operands: &[Operand], guard: Option<Operand>) {
-        let f = &mut *self.f;
-        f.tools.journal.save_head(&f.rows, inst);
-        f.tools.journal.save_operands(&f.rows, inst);
-        if let Some(def_use) = f.def_use.as_deref_mut() {
-            def_use.remove(inst, f.rows.operands_of(inst));
-        }
-        f.write_row(inst, form, operands, guard);
-    }
-
     /// Turns the guard of an instruction around, or takes it away.
     pub(super) fn set_guard(&mut self, inst: InstId, guard: Option<Operand>) {
         let f = &*self.f;
         let form = f.rows.heads[inst.index()].form;
         let slot_count = f.tools.forms.slots(form).len();
         let operands: Vec<Operand> = f.rows.operands_of(inst)[..slot_count].to_vec();
-        self.rewrite(inst, form, &operands, guard);
+        self.f.rewrite(inst, form, &operands, guard);
     }
 }
 
 impl FunctionEditor<'_> {
+    /// Makes a row one of another form with other operands.
+    pub(super) fn rewrite(
+        &mut self,
+        inst: InstId,
+        form: FormId,
+        operands: &[Operand],
+        guard: Option<Operand>,
+    ) {
+        self.tools.journal.save_head(&self.rows, inst);
+        self.tools.journal.save_operands(&self.rows, inst);
+        if let Some(def_use) = self.def_use.as_deref_mut() {
+            def_use.remove(inst, self.rows.operands_of(inst));
+        }
+        self.write_row(inst, form, operands, guard);
+    }
+
+    /// A register as an operand, which says whether it is a predicate.
+    pub(super) fn register(&self, vreg: VRegId) -> Operand {
+        match self.rows.vregs[vreg.index()].class() {
+            RegClass::P | RegClass::Up => Operand::predicate(vreg, false),
+            _ => Operand::register(vreg),
+        }
+    }
+
     /// The next free row.
     pub(super) fn take_row(&mut self) -> InstId {
         let spans = &mut *self.rows.spans;

@@ -7,6 +7,7 @@ use super::session::FunctionEditor;
 use crate::graph::build::connect_blocks;
 use ptxopt_components::anchor::{Anchor, AnchorKind, TableKind};
 use ptxopt_components::block::{BlockEdges, BlockFlags, BlockHead, BlockLabel, BlockOrder};
+use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, Maybe, Span};
 use ptxopt_components::instruction::Marks;
 
@@ -43,6 +44,9 @@ impl FunctionEditor<'_> {
     pub(super) fn settle(&mut self) {
         if !self.is_graph_stale {
             return;
+        }
+        if self.rows.state.flags.contains(CodeFlags::SSA) {
+            self.refresh_edges();
         }
         let mut scratch = std::mem::take(&mut self.scratch.settle);
         if self.has_order {
@@ -187,7 +191,7 @@ impl FunctionEditor<'_> {
         rows.spans.room.blocks += freed;
     }
 
-    /// Gives instructions their new blocks, and branches their new targets.
+    /// Gives instructions their new blocks, branches their new targets, and phis their new predecessors.
     fn move_instructions(&mut self, scratch: &SettleScratch) {
         let new_of = &scratch.new_of;
         let target = |block: BlockId| {
@@ -198,7 +202,7 @@ impl FunctionEditor<'_> {
         for row in 0..self.rows.spans.insts.len() {
             let head = &mut self.rows.heads[row];
             head.block = new_of[head.block.index()].get().unwrap_or(BlockId(0));
-            if !head.marks.contains(Marks::CONTROL) || !head.is_live() {
+            if !(head.marks.contains(Marks::CONTROL) || head.is_phi()) || !head.is_live() {
                 continue;
             }
             let head = *head;

@@ -19,6 +19,7 @@ use ptxopt_components::types::PtxType;
 use std::fmt::Write;
 
 mod graph;
+mod phis;
 mod random;
 mod rows;
 

@@ -8,6 +8,7 @@
 //! match on those, never on text, and make new forms from descriptions ([`FormTable::build`]).
 
 mod build;
+mod phi;
 mod resolve;
 mod signature;
 mod table;

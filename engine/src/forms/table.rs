@@ -1,6 +1,7 @@
 //! The table itself: look-ups that hit are a hash of the mnemonic and a walk over its shapes.
 
 use super::build::Built;
+use super::phi::Phis;
 use super::resolve::{Mnemonic, Operands};
 use super::signature::{call_slots, fit};
 use ahash::RandomState;
@@ -31,6 +32,7 @@ pub struct FormTable {
     slots: Vec<Slot>,
     /// The forms that were made from descriptions.
     pub(super) built: Built,
+    pub(super) phis: Phis,
 }
 
 impl Default for FormTable {
@@ -46,6 +48,7 @@ impl Default for FormTable {
             shapes: Vec::new(),
             slots: Vec::new(),
             built: Built::default(),
+            phis: Phis::default(),
         }
     }
 }
@@ -67,13 +70,24 @@ impl FormTable {
 
     #[cold]
     fn add_mnemonic(&mut self, text: &[u8], dialect: Dialect, hash: u64) -> MnemonicId {
+        let id = self.push_mnemonic(text, Mnemonic::resolve(text, Span::default(), dialect));
+        let Self { mnemonics, text, hasher, by_text, .. } = self;
+        by_text.insert_unique(hash, id.0, |&id| hasher.hash_one(&text[mnemonics[id as usize].text.range()]));
+        id
+    }
+
+    /// Adds a mnemonic that no text finds.
+    pub(super) fn push_mnemonic(&mut self, text: &[u8], mut mnemonic: Mnemonic) -> MnemonicId {
         let span = Span::between(self.text.len(), self.text.len() + text.len());
         self.text.extend_from_slice(text);
-        let id = self.mnemonics.len() as u32;
-        self.mnemonics.push(Mnemonic::resolve(text, span, dialect));
-        let Self { mnemonics, text, hasher, by_text, .. } = self;
-        by_text.insert_unique(hash, id, |&id| hasher.hash_one(&text[mnemonics[id as usize].text.range()]));
-        MnemonicId(id)
+        (mnemonic.text, mnemonic.pattern.mnemonic) = (span, span);
+        self.mnemonics.push(mnemonic);
+        MnemonicId(self.mnemonics.len() as u32 - 1)
+    }
+
+    /// The form that the qualifiers of a mnemonic make, without shape and slots.
+    pub(super) fn pattern(&self, mnemonic: MnemonicId) -> Form {
+        self.mnemonics[mnemonic.0 as usize].pattern
     }
 
     /// The call `mnemonic` of a function that never returns: control ends there.
@@ -94,14 +108,22 @@ impl FormTable {
     /// The form of `mnemonic` with operands in `shape`.
     #[inline]
     pub fn form(&mut self, mnemonic: MnemonicId, shape: &[u8]) -> FormId {
+        match self.find_form(mnemonic, shape) {
+            Some(form) => form,
+            None => self.add_form(mnemonic, shape),
+        }
+    }
+
+    #[inline]
+    pub(super) fn find_form(&self, mnemonic: MnemonicId, shape: &[u8]) -> Option<FormId> {
         let mut candidate = self.mnemonics[mnemonic.0 as usize].first_form;
         while let Some(form) = candidate.get() {
             if &self.shapes[self.forms[form.index()].shape.range()] == shape {
-                return form;
+                return Some(form);
             }
             candidate = self.next[form.index()];
         }
-        self.add_form(mnemonic, shape)
+        None
     }
 
     #[cold]
@@ -133,15 +155,29 @@ impl FormTable {
         // What changes places must stand in both.
         let swaps = matches!(slots.get(first_source..), Some([one, other, ..]) if one == other);
         form.effects.set(Effects::COMMUTES, swaps && form.effects.contains(Effects::COMMUTES));
+        let id = self.push_form(mnemonic, form, shape, &slots);
+        self.descriptions[id.index()] = description;
+        id
+    }
+
+    /// Adds a form of which nothing is known that it computes.
+    pub(super) fn push_form(
+        &mut self,
+        mnemonic: MnemonicId,
+        mut form: Form,
+        shape: &[u8],
+        slots: &[Slot],
+    ) -> FormId {
         form.shape = Span::between(self.shapes.len(), self.shapes.len() + shape.len());
         form.slots = Span::between(self.slots.len(), self.slots.len() + slots.len());
         self.shapes.extend_from_slice(shape);
-        self.slots.extend(slots);
+        self.slots.extend_from_slice(slots);
         let id = FormId::new(self.forms.len());
         self.forms.push(form);
-        self.descriptions.push(description);
-        self.next.push(entry.first_form);
-        entry.first_form = Maybe::some(id);
+        self.descriptions.push(Description::default());
+        let first_form = &mut self.mnemonics[mnemonic.0 as usize].first_form;
+        self.next.push(*first_form);
+        *first_form = Maybe::some(id);
         id
     }
 

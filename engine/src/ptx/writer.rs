@@ -230,7 +230,13 @@ impl Writer<'_> {
     }
 
     fn block_name(&mut self, block: usize) {
-        let name = self.function.labels[block].name.get().expect("every branch target has a label");
+        let name = self.function.labels[block].name.get();
+        if name.is_none() && self.function.state.flags.contains(CodeFlags::SSA) {
+            // A phi's predecessor, in a dump.
+            self.out.extend_from_slice(b"bix");
+            return number(block as i64, self.out);
+        }
+        let name = name.expect("every branch target has a label");
         self.out.extend_from_slice(self.function.pools.names.bytes(self.text, name));
     }
 

@@ -1,3 +1,4 @@
-//! Values: who defines and who reads what.
+//! Values: who defines and who reads what, and what comes from which predecessor.
 
 pub mod def_use;
+pub mod phis;

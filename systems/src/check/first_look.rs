@@ -275,7 +275,8 @@ fn exists(function: &FunctionView<'_>, operand: Operand, names: Names) -> bool {
 
 impl Signature {
     fn of(form: &Form, slot_count: usize, first_slot: usize) -> Self {
-        let needs_more = form.effects.intersects(NEEDS_CLOSER_LOOK) || slot_count >= CLOSER_LOOK as usize;
+        let needs_more =
+            form.effects.intersects(NEEDS_CLOSER_LOOK) || form.is_phi() || slot_count >= CLOSER_LOOK as usize;
         Self {
             opcode: OpcodeWord::new(form.root, false).0,
             marks: check_forms::marks_of(form),

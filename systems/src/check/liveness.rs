@@ -6,7 +6,7 @@
 //!
 //! At every reachable block
 //! ```text
-//! live_out(b) = union of live_in(s) over successors s
+//! live_out(b) = union of live_in(s) over successors s, and what phis read at the end of b
 //! live_in(b)  = gens(b) | (live_out(b) - kills(b))
 //! ```
 //! with gens and kills worked out here, bottom-up: what an instruction defines leaves gens and enters kills, then what
@@ -109,9 +109,10 @@ impl Transfer {
                 self.gens[vreg.index()] = false;
                 self.kills[vreg.index()] = true;
             }
-            for vreg in
-                operands.iter().filter(|operand| operand.is_use()).filter_map(|operand| operand.vreg())
-            {
+            // A phi reads at the ends of the predecessors.
+            let is_phi = function.heads[inst.index()].is_phi();
+            let is_read = |operand: &&Operand| operand.is_use() && !is_phi;
+            for vreg in operands.iter().filter(is_read).filter_map(|operand| operand.vreg()) {
                 self.read(vreg);
             }
             if !self.outside.is_empty() {
@@ -190,9 +191,29 @@ pub struct Scratch {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Step {
     block: BlockId,
-    /// What is defined and read exposed is read: gens come after kills.
-    is_gen: bool,
+    /// Against the course of control: what is defined and read exposed is read.
+    does: Does,
     bit: u32,
+}
+
+/// See [`Step`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Does {
+    /// A phi of a successor reads the register at the block's end.
+    ReadAtEnd,
+    /// The block defines it for certain.
+    Kill,
+    /// The block reads it before it defines it.
+    Gen,
+}
+
+/// The registers that phis read, with the blocks at whose ends they do.
+pub(super) fn reads_at_ends<'a>(
+    function: &FunctionView<'a>,
+) -> impl Iterator<Item = (BlockId, VRegId)> + use<'a> {
+    let phis = function.rows().filter(|(_, head, _)| head.is_phi());
+    phis.flat_map(|(.., operands)| operands[1..].chunks_exact(2))
+        .filter_map(|pair| Some((pair[0].as_block()?, pair[1].vreg()?)))
 }
 
 impl Step {
@@ -217,7 +238,7 @@ fn collect_steps(
         }
         transfer.compute(function, forms, block);
         let kills = transfer.kills().filter_map(|vreg| set.bit_of(vreg));
-        steps.extend(kills.map(|bit| Step { block, is_gen: false, bit: bit as u32 }));
+        steps.extend(kills.map(|bit| Step { block, does: Does::Kill, bit: bit as u32 }));
         for vreg in transfer.gens() {
             let Some(bit) = set.bit_of(vreg) else {
                 return wrong_in(
@@ -225,10 +246,17 @@ fn collect_steps(
                     format_args!("{vreg:?} is read before it is defined, and has no bit"),
                 );
             };
-            steps.push(Step { block, is_gen: true, bit: bit as u32 });
+            steps.push(Step { block, does: Does::Gen, bit: bit as u32 });
         }
     }
-    if set.strip_count() > 1 {
+    let in_blocks = steps.len();
+    for (block, vreg) in reads_at_ends(function) {
+        let Some(bit) = set.bit_of(vreg) else {
+            return wrong_in(block, format_args!("a phi reads {vreg:?} at its end, and it has no bit"));
+        };
+        steps.push(Step { block, does: Does::ReadAtEnd, bit: bit as u32 });
+    }
+    if set.strip_count() > 1 || steps.len() > in_blocks {
         steps.sort_unstable_by_key(|step| (step.strip(), *step));
     }
     Ok(())
@@ -252,10 +280,15 @@ fn verify_strip(
         for &succ in function.succs(block) {
             wanted.iter_mut().zip(&live_in[succ.index()]).for_each(|(wanted, of_succ)| *wanted |= of_succ);
         }
+        let place = |step: &Step| (step.bit as usize % STRIP_BITS / 64, 1 << (step.bit % 64));
+        while let Some(step) = steps.next_if(|step| (step.block, step.does) == (block, Does::ReadAtEnd)) {
+            let (word, mask) = place(step);
+            wanted[word] |= mask;
+        }
         compare(set, strip, block, "out", &wanted, &live_out[block.index()])?;
         while let Some(step) = steps.next_if(|step| step.block == block) {
-            let (word, mask) = (step.bit as usize % STRIP_BITS / 64, 1 << (step.bit % 64));
-            if step.is_gen { wanted[word] |= mask } else { wanted[word] &= !mask }
+            let (word, mask) = place(step);
+            if step.does == Does::Gen { wanted[word] |= mask } else { wanted[word] &= !mask }
         }
         compare(set, strip, block, "in", &wanted, &live_in[block.index()])?;
     }

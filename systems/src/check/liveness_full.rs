@@ -8,7 +8,7 @@
 //! finds, and nothing for unreachable blocks. Unlike the equation, which too large sets solve as well (a register that
 //! is live all around a loop and read nowhere), this finds the smallest.
 
-use super::liveness::Transfer;
+use super::liveness::{Transfer, reads_at_ends};
 use super::{Verdict, each_function, wrong_in};
 use bevy_ecs::prelude::*;
 use ptxopt_components::ids::{BlockId, Id, VRegId};
@@ -56,6 +56,8 @@ pub fn run(
 struct Places {
     gens: BTreeSet<BlockId>,
     kills: BTreeSet<BlockId>,
+    /// Blocks at whose ends phis read it.
+    ends: BTreeSet<BlockId>,
 }
 
 /// What the blocks of a function do to its registers.
@@ -112,14 +114,17 @@ fn collect(function: &FunctionView<'_>, forms: &FormTable) -> Blocks {
             places[vreg.index()].kills.insert(block);
         }
     }
+    for (block, vreg) in reads_at_ends(function).filter(|(block, _)| is_reachable[block.index()]) {
+        places[vreg.index()].ends.insert(block);
+    }
     Blocks { places, is_reachable }
 }
 
 /// Searches backward from the reads of `vreg`.
 fn search(function: &FunctionView<'_>, blocks: &Blocks, vreg: VRegId) -> Life {
-    let Places { gens, kills } = &blocks.places[vreg.index()];
-    let (mut live_in, mut live_out) = Life::default();
-    let mut waiting: Vec<BlockId> = gens.iter().copied().collect();
+    let Places { gens, kills, ends } = &blocks.places[vreg.index()];
+    let (mut live_in, mut live_out) = (BTreeSet::new(), ends.clone());
+    let mut waiting: Vec<BlockId> = gens.iter().chain(ends.difference(kills)).copied().collect();
     while let Some(block) = waiting.pop() {
         if !live_in.insert(block) {
             continue;

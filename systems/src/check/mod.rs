@@ -34,6 +34,7 @@ pub mod liveness;
 pub mod liveness_full;
 pub mod operand_types;
 pub mod rows;
+pub mod ssa;
 pub mod tables;
 pub mod terminators;
 pub mod uniformity;
@@ -72,6 +73,7 @@ pub const ALL: &[Check] = &[
     liveness_full::CHECK,
     uniformity::CHECK,
     uniformity_full::CHECK,
+    ssa::CHECK,
     dead_code::CHECK,
     def_use::CHECK,
 ];

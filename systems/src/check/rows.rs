@@ -255,8 +255,12 @@ fn has_operands(function: &FunctionView<'_>, inst: InstId) -> bool {
 
 /// Verifies what the operands of an instruction name, which are known to exist.
 pub(super) fn verify_operands(function: &FunctionView<'_>, inst: InstId) -> Verdict {
+    let is_phi = function.heads[inst.index()].is_phi();
     for operand in function.operands_of(inst) {
         verify_ids(function, *operand)?;
+        if let Some(block) = operand.as_block().filter(|_| !is_phi) {
+            verify_target(function, block)?;
+        }
     }
     Ok(())
 }
@@ -269,10 +273,7 @@ fn verify_ids(function: &FunctionView<'_>, operand: Operand) -> Verdict {
     match operand.kind() {
         OperandKind::Register { vreg, .. } => verify_vreg(function, operand, vreg, false)?,
         OperandKind::Predicate { vreg, .. } => verify_vreg(function, operand, vreg, true)?,
-        OperandKind::Block(block) => {
-            in_range(block.index(), function.blocks.len())?;
-            verify_target(function, block)?;
-        }
+        OperandKind::Block(block) => in_range(block.index(), function.blocks.len())?,
         OperandKind::Literal(literal) | OperandKind::Text(literal) => {
             in_range(literal.index(), pools.literals.len())?;
         }

@@ -4,6 +4,7 @@ use super::dense::DenseScratch;
 use super::walks::WalkScratch;
 use crate::forms::FormTable;
 use crate::store::view::FunctionView;
+use crate::values::phis::incoming;
 use ptxopt_components::ids::{BlockId, Id, VRegId};
 use ptxopt_components::instruction::{InstHead, Marks};
 use ptxopt_components::opcodes::Effects;
@@ -19,6 +20,8 @@ pub struct LivenessScratch {
     pub(super) gens: Vec<(BlockId, VRegId)>,
     /// Blocks and the registers that they define for certain, by block.
     pub(super) kills: Vec<(BlockId, VRegId)>,
+    /// Blocks and the registers that phis read at their ends.
+    pub(super) ends: Vec<(BlockId, VRegId)>,
     pub(super) dense: DenseScratch,
     pub(super) walks: WalkScratch,
 }
@@ -90,7 +93,8 @@ pub fn killed(operands: &[Operand], guarded: bool) -> impl Iterator<Item = VRegI
 impl LivenessScratch {
     /// Collects gens and kills of every block in one forward sweep.
     pub(super) fn collect(&mut self, function: &FunctionView<'_>, forms: &FormTable) {
-        let Self { seen, gens, kills, .. } = self;
+        let Self { seen, gens, kills, ends, .. } = self;
+        ends.clear();
         seen.clear();
         seen.resize(function.vregs.len(), Seen::default());
         gens.clear();
@@ -106,8 +110,13 @@ impl LivenessScratch {
                 }
             };
             for (_, head, operands) in function.rows_of(block) {
-                for vreg in reads(operands) {
-                    expose(vreg, seen);
+                if head.is_phi() {
+                    let values = incoming(operands);
+                    ends.extend(values.filter_map(|(pred, value)| Some((pred, value.vreg()?))));
+                } else {
+                    for vreg in reads(operands) {
+                        expose(vreg, seen);
+                    }
                 }
                 let read = boundary.read_by(head, forms);
                 if !read.is_empty() {

@@ -24,7 +24,10 @@ pub(super) fn solve(function: &FunctionView<'_>, scratch: &mut LivenessScratch, 
     let (block_count, bit_count) = (set.block_count, set.vreg_of.len());
     set.live_in.rows.reset(block_count, bit_count);
     set.live_out.rows.reset(block_count, bit_count);
-    let LivenessScratch { gens, kills, dense, .. } = scratch;
+    let LivenessScratch { gens, kills, ends, dense, .. } = scratch;
+    for &(block, vreg) in &*ends {
+        set.live_out.rows.set(block.index(), set.bit_of[vreg.index()] as usize);
+    }
     fill(&mut dense.gens, gens, set);
     fill(&mut dense.kills, kills, set);
     let has_retreating_edge = order_blocks(function, &mut dense.order);

@@ -5,6 +5,9 @@
 //! live_in(b)  = gens(b) | (live_out(b) & !kills(b))
 //! ```
 //!
+//! A phi reads its values at the ends of the predecessors, and defines its result at the start of its block:
+//! `live_out(p)` holds what phis read there, too.
+//!
 //! Only registers that live across a block boundary get a bit (Briggs's global names): those with a use that no
 //! unguarded definition of the same block precedes.
 //!
@@ -153,7 +156,7 @@ fn number_globals(function: &FunctionView<'_>, scratch: &LivenessScratch, set: &
     set.bit_of.clear();
     set.bit_of.resize(function.vregs.len(), NO_BIT);
     set.vreg_of.clear();
-    for &(_, vreg) in &scratch.gens {
+    for &(_, vreg) in scratch.gens.iter().chain(&scratch.ends) {
         let bit = &mut set.bit_of[vreg.index()];
         if *bit == NO_BIT {
             *bit = set.vreg_of.len() as u32;

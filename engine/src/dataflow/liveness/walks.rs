@@ -270,6 +270,8 @@ pub(super) struct WalkScratch {
     gens: Lists,
     /// By bit: blocks that define it for certain.
     kills: Lists,
+    /// By bit: blocks at whose ends phis read it.
+    ends: Lists,
     walk: Walk,
 }
 
@@ -278,7 +280,8 @@ pub(super) fn solve(function: &FunctionView<'_>, scratch: &mut LivenessScratch, 
     let LivenessScratch {
         gens,
         kills,
-        walks: WalkScratch { groups, gens: gens_of, kills: kills_of, walk },
+        ends,
+        walks: WalkScratch { groups, gens: gens_of, kills: kills_of, ends: ends_of, walk },
         ..
     } = scratch;
     let bit_count = set.vreg_of.len();
@@ -288,6 +291,7 @@ pub(super) fn solve(function: &FunctionView<'_>, scratch: &mut LivenessScratch, 
     };
     gens_of.fill(bit_count, gens.iter().filter_map(with_bit));
     kills_of.fill(bit_count, kills.iter().filter_map(with_bit));
+    ends_of.fill(bit_count, ends.iter().filter_map(with_bit));
     groups.compute(function);
     let word_count = set.block_count.div_ceil(GROUP);
     for row in [&mut walk.live_in, &mut walk.live_out, &mut walk.kills] {
@@ -300,7 +304,7 @@ pub(super) fn solve(function: &FunctionView<'_>, scratch: &mut LivenessScratch, 
     for bit in 0..bit_count {
         let kills = kills_of.of(bit);
         kills.iter().for_each(|&block| walk.kills[block.index() / GROUP] |= mask_of(block));
-        walk.run(function, groups, gens_of.of(bit));
+        walk.run(function, groups, gens_of.of(bit), ends_of.of(bit));
         kills.iter().for_each(|&block| walk.kills[block.index() / GROUP] = 0);
         live_in.take(bit as u32, &mut walk.live_in, walk.touched.clone());
         live_out.take(bit as u32, &mut walk.live_out, walk.touched.clone());
@@ -323,18 +327,22 @@ struct Walk {
 }
 
 impl Walk {
-    /// Walks backward from the blocks of `gens`, through blocks that `kills` does not hold.
-    fn run(&mut self, function: &FunctionView<'_>, groups: &Groups, gens: &[BlockId]) {
+    /// Walks backward from the blocks of `gens` and the ends of those of `ends`, through blocks that `kills` does not hold.
+    fn run(&mut self, function: &FunctionView<'_>, groups: &Groups, gens: &[BlockId], ends: &[BlockId]) {
         self.touched = self.live_in.len()..0;
+        ends.iter().for_each(|&block| self.leave(groups, block));
         for &block in gens {
             self.enter(block);
         }
-        while let Some(block) = self.waiting.pop() {
-            for &pred in function.preds(block).iter().filter(|&&pred| groups.is_reachable(pred)) {
+        loop {
+            if let Some(pred) = self.entries.pop() {
                 self.leave(groups, pred);
-            }
-            while let Some(pred) = self.entries.pop() {
-                self.leave(groups, pred);
+            } else if let Some(block) = self.waiting.pop() {
+                for &pred in function.preds(block).iter().filter(|&&pred| groups.is_reachable(pred)) {
+                    self.leave(groups, pred);
+                }
+            } else {
+                break;
             }
         }
         if self.touched.is_empty() {

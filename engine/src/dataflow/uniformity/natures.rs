@@ -132,13 +132,15 @@ fn nature(form: &Form, description: &Description) -> Nature {
             _ => None,
         },
         // What is not understood may wait for anything.
-        waits_for_grid: matches!(operation, Operation::GridDependency | Operation::Unknown),
+        waits_for_grid: matches!(operation, Operation::GridDependency | Operation::Unknown) && !form.is_phi(),
     }
 }
 
 fn kind(form: &Form, description: &Description) -> Kind {
     let Description { operation, qualifiers, .. } = description;
     match operation {
+        // Where threads come together, the search for joins says more.
+        Operation::Unknown if form.is_phi() => return Kind::Computes,
         Operation::Unknown => return Kind::Varies,
         Operation::Vote | Operation::Redux => return Kind::Votes(Members::BehindFirst),
         Operation::Match if qualifiers.vote == Some(VoteMode::All) => {

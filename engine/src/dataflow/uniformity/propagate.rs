@@ -13,6 +13,7 @@ use crate::dataflow::liveness::LiveSet;
 use crate::forms::FormTable;
 use crate::graph::nest::LoopNest;
 use crate::store::view::FunctionView;
+use crate::values::phis::{incoming, phis_of};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, LoopId, VRegId};
 use ptxopt_components::instruction::Marks;
@@ -259,10 +260,22 @@ impl Solver<'_> {
                 let vreg = self.progress.places.merged.at(at);
                 self.diverge(vreg);
             }
+            self.choose_apart(join, |_| true);
             self.come_apart(join);
         }
         if found.partial.iter().any(|block| self.progress.has_meeting[block.index()]) {
             self.lose_order();
+        }
+    }
+
+    /// Threads come to `block` from different predecessors, or at different times from those that `is_apart` says: what its
+    /// phis choose there differs.
+    fn choose_apart(&mut self, block: BlockId, is_apart: impl Fn(BlockId) -> bool) {
+        let function = self.function;
+        for (_, operands) in phis_of(function, block) {
+            if incoming(operands).any(|(pred, _)| is_apart(pred)) {
+                writes(operands).for_each(|vreg| self.diverge(vreg));
+            }
         }
     }
 
@@ -271,6 +284,7 @@ impl Solver<'_> {
         let (nest, set) = (self.nest, self.set);
         for (_, target) in nest.exits(id) {
             self.come_apart(target);
+            self.choose_apart(target, |pred| nest.holds(id, pred));
             for vreg in set.live_in_vregs(target) {
                 let defines = |block: &BlockId| nest.holds(id, *block);
                 if !self.diverges(vreg)

@@ -132,9 +132,15 @@ impl Needs {
         block: BlockId,
         operands: &[Operand],
     ) {
+        let is_phi = function.heads[inst.index()].is_phi();
         for vreg in reads(operands) {
             match self.definitions.defined(vreg) {
                 Defined::Done => {}
+                Defined::Once(from, _) if is_phi => {
+                    // It is read at the end of a predecessor.
+                    self.definitions.demand(vreg);
+                    self.need(from);
+                }
                 Defined::Once(from, from_block) => {
                     let is_before = if from_block == block {
                         from < inst

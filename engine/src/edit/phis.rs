@@ -1,0 +1,119 @@
+//! Changes of phis, and what changes of blocks do to them.
+//!
+//! A phase that gives a block another predecessor gives its phis another pair. The rest is done here: where a block is split
+//! or joins another one, the phis after it name the block from which control comes now; and pairs of blocks that are no
+//! predecessors any more go when edges are built again.
+
+use super::session::{Change, FunctionEditor};
+use crate::values::phis::{incoming, phis_of};
+use ptxopt_components::code_object::CodeFlags;
+use ptxopt_components::ids::{BlockId, FormId, Id, InstId, VRegId};
+use ptxopt_components::operand::Operand;
+
+impl Change<'_, '_> {
+    /// Notes that the function is in SSA form from now on, or that it is not any more.
+    pub fn set_ssa(&mut self, is_in_ssa: bool) {
+        self.f.set_flags(CodeFlags::SSA, is_in_ssa);
+    }
+
+    /// Inserts a phi after those that `block` has. `incoming` names each predecessor once, with the value that comes from
+    /// there: a register of the type of `to`, or a literal.
+    ///
+    /// # Panics
+    /// Where the function is not in SSA form ([`CodeFlags::SSA`]), and where a value does not fit.
+    pub fn phi(&mut self, block: BlockId, to: VRegId, incoming: &[(BlockId, Operand)]) -> InstId {
+        assert!(self.f.is_in_ssa(), "phis belong to SSA form");
+        let (form, operands) = self.f.phi_of(to, incoming);
+        let first = self.f.view().rows_of(block).find(|(_, head, _)| !head.is_phi()).map(|(inst, ..)| inst);
+        match first {
+            Some(first) => self.insert_before(first, form, &operands, None),
+            None => self.insert_at_end(block, form, &operands, None),
+        }
+    }
+
+    /// Gives a phi other pairs.
+    pub fn set_incoming(&mut self, phi: InstId, incoming: &[(BlockId, Operand)]) {
+        self.f.set_pairs(phi, incoming);
+    }
+}
+
+impl FunctionEditor<'_> {
+    fn is_in_ssa(&self) -> bool {
+        self.rows.state.flags.contains(CodeFlags::SSA)
+    }
+
+    /// Form and operands of a phi.
+    fn phi_of(&mut self, to: VRegId, incoming: &[(BlockId, Operand)]) -> (FormId, Vec<Operand>) {
+        let ty = self.rows.vregs[to.index()].ty.element();
+        let form = self.tools.forms.phi(ty, incoming.len());
+        let pairs = incoming.iter().flat_map(|&(block, value)| [Operand::block(block), value]);
+        let result = self.register(to);
+        (form, std::iter::once(result).chain(pairs).collect())
+    }
+
+    fn set_pairs(&mut self, phi: InstId, incoming: &[(BlockId, Operand)]) {
+        let to = self.rows.operands_of(phi)[0].vreg().expect("a phi has a result");
+        let (form, operands) = self.phi_of(to, incoming);
+        self.rewrite(phi, form, &operands, None);
+    }
+
+    /// The pairs of the phis of a block.
+    fn pairs_of(&self, block: BlockId) -> Vec<(InstId, Vec<(BlockId, Operand)>)> {
+        let function = self.view();
+        phis_of(&function, block).map(|(phi, operands)| (phi, incoming(operands).collect())).collect()
+    }
+
+    /// Control that came to other blocks from `old`, which is alive, comes from `new`, or from both where `old` still leads
+    /// there.
+    pub(super) fn share_in_phis(&mut self, old: BlockId, new: BlockId) {
+        if self.is_in_ssa() {
+            let still = self.successors_now(old);
+            self.rename_in_phis(old, new, &still);
+        }
+    }
+
+    /// Control that came to other blocks from `old` comes from `new`, and from `old` to those in `still`.
+    pub(super) fn rename_in_phis(&mut self, old: BlockId, new: BlockId, still: &[BlockId]) {
+        if !self.is_in_ssa() {
+            return;
+        }
+        let mut after = self.successors_now(new);
+        after.sort_unstable();
+        after.dedup();
+        for succ in after {
+            for (phi, mut pairs) in self.pairs_of(succ) {
+                let Some(at) = pairs.iter().position(|&(from, _)| from == old) else { continue };
+                if still.contains(&succ) {
+                    pairs.push((new, pairs[at].1));
+                } else {
+                    pairs[at].0 = new;
+                }
+                self.set_pairs(phi, &pairs);
+            }
+        }
+    }
+
+    /// Takes the pairs of blocks that are no predecessors out of all phis. Edges are those of the instructions.
+    pub(super) fn prune_phis(&mut self) {
+        if !self.is_in_ssa() {
+            return;
+        }
+        let count = self.rows.spans.blocks.len();
+        // By block: one more than the block that it was last seen to lead to.
+        let mut leads_to = vec![0; count];
+        for block in (0..count).map(BlockId::new) {
+            let function = self.view();
+            if phis_of(&function, block).next().is_none() {
+                continue;
+            }
+            function.preds(block).iter().for_each(|pred| leads_to[pred.index()] = block.0 + 1);
+            for (phi, mut pairs) in self.pairs_of(block) {
+                let before = pairs.len();
+                pairs.retain(|&(from, _)| leads_to[from.index()] == block.0 + 1);
+                if pairs.len() < before {
+                    self.set_pairs(phi, &pairs);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Reading phis. They stand before all other instructions of their block, and have one pair for each predecessor; blocks
+//! to which several edges lead from one predecessor have one for all of them.
+
+use crate::store::view::FunctionView;
+use ptxopt_components::ids::{BlockId, InstId};
+use ptxopt_components::operand::Operand;
+
+/// The pairs of a phi that has `operands`: a predecessor, and the value that comes from there.
+pub fn incoming(operands: &[Operand]) -> impl ExactSizeIterator<Item = (BlockId, Operand)> + '_ {
+    let (_, pairs) = operands.split_first().expect("a phi has a result");
+    pairs.chunks_exact(2).map(|pair| (pair[0].as_block().expect("a pair begins with a block"), pair[1]))
+}
+
+/// Position of the value of pair number `pair` among the operands of a phi.
+#[must_use]
+pub const fn value_position(pair: usize) -> usize {
+    2 + 2 * pair
+}
+
+/// The phis of a block.
+pub fn phis_of<'a>(
+    function: &FunctionView<'a>,
+    block: BlockId,
+) -> impl Iterator<Item = (InstId, &'a [Operand])> + use<'a> {
+    let rows = function.rows_of(block);
+    rows.take_while(|(_, head, _)| head.is_phi()).map(|(inst, _, operands)| (inst, operands))
+}

@@ -1,0 +1,178 @@
+//! SSA form: phis stand where they may and name their predecessors, and registers have one definition each.
+//!
+//! Fast. A pass over instruction heads of functions that are not in SSA form; over all operands of the others, in a
+//! preorder of the dominator tree where [`Fact::ControlFlow`] holds.
+//!
+//! - Outside SSA form there is no phi.
+//! - Phis stand before all other instructions of their block, unguarded, and name each reachable predecessor once and
+//!   nothing else.
+//! - A register that is not pinned has one definition, which is total: unguarded, without an old value that flows in.
+//! - It dominates its uses. A phi uses a value at the end of the predecessor that it names with it. A register without
+//!   definition may be read anywhere: it was read uninitialised in the text.
+
+use super::{Verdict, each_function, wrong_at, wrong_in};
+use bevy_ecs::prelude::*;
+use ptxopt_components::code_object::CodeFlags;
+use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
+use ptxopt_components::operand::{definitions, reads};
+use ptxopt_components::vreg::VRegFlags;
+use ptxopt_engine::graph::dominator_tree::DominatorTree;
+use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::log::Violations;
+use ptxopt_engine::run::phase::{Check, Verify};
+use ptxopt_engine::store::columns::{Code, CodeObjects};
+use ptxopt_engine::store::view::FunctionView;
+use ptxopt_engine::values::phis::{incoming, phis_of};
+
+/// The verifier of SSA form.
+pub const CHECK: Check = Check { name: "ssa", from: Verify::Fast, install: |slot| slot.add(run) };
+
+/// Registers that may have any definitions: SSA form leaves them alone.
+pub const LEFT_ALONE: VRegFlags = VRegFlags::PINNED
+    .union(VRegFlags::CARRY)
+    .union(VRegFlags::FORMAL)
+    .union(VRegFlags::MODULE)
+    .union(VRegFlags::OUTPUT);
+
+/// Verifies every function of the batch.
+pub fn run(code: Code, codes: CodeObjects, mut scratch: Local<Scratch>, mut violations: ResMut<Violations>) {
+    let (_, facts, ..) = codes.columns();
+    each_function(&code, CHECK.name, &mut violations, |function| {
+        let has_ranks = facts[function.code.index()].holds(Fact::ControlFlow, &function.state);
+        verify(function, has_ranks, &mut scratch)
+    });
+}
+
+/// Memory to be used again.
+#[derive(Default)]
+pub struct Scratch {
+    tree: DominatorTree,
+    /// By register: where it is defined.
+    defined: Vec<Option<(BlockId, InstId)>>,
+    /// By register: the walk has passed its definition.
+    is_passed: Vec<bool>,
+    /// By block: the stamp of the last phi of whose block it was seen to be a predecessor, or in which it was seen to be
+    /// named.
+    seen: Vec<u32>,
+}
+
+/// Verifies one function; `has_ranks` says that its ranks and dominators are those of its edges.
+pub fn verify(function: &FunctionView<'_>, has_ranks: bool, scratch: &mut Scratch) -> Verdict {
+    if !function.state.flags.contains(CodeFlags::SSA) {
+        return match function.rows().find(|(_, head, _)| head.is_phi()) {
+            Some((inst, head, _)) => wrong_at(head.block, inst.index(), "a phi outside SSA form"),
+            None => Ok(()),
+        };
+    }
+    verify_places(function)?;
+    verify_definitions(function, scratch)?;
+    if has_ranks {
+        scratch.tree.compute(function);
+        verify_pairs(function, scratch)?;
+        verify_dominance(function, scratch)?;
+    }
+    Ok(())
+}
+
+fn verify_places(function: &FunctionView<'_>) -> Verdict {
+    for block in function.block_ids() {
+        let mut is_past_phis = false;
+        for (inst, head, _) in function.rows_of(block) {
+            if head.is_phi() && is_past_phis {
+                return wrong_at(block, inst.index(), "a phi after an instruction that is none");
+            }
+            if head.is_phi() && head.opcode.is_guarded() {
+                return wrong_at(block, inst.index(), "a phi with a guard");
+            }
+            is_past_phis |= !head.is_phi();
+        }
+    }
+    Ok(())
+}
+
+fn is_value(function: &FunctionView<'_>, vreg: VRegId) -> bool {
+    !function.vregs[vreg.index()].flags.intersects(LEFT_ALONE)
+}
+
+fn verify_definitions(function: &FunctionView<'_>, scratch: &mut Scratch) -> Verdict {
+    let defined = &mut scratch.defined;
+    defined.clear();
+    defined.resize(function.vregs.len(), None);
+    for (inst, head, operands) in function.rows() {
+        for (vreg, is_partial) in definitions(operands).filter(|&(vreg, _)| is_value(function, vreg)) {
+            if is_partial || head.opcode.is_guarded() {
+                let what = format_args!("it defines {vreg:?} in part, or under a guard");
+                return wrong_at(head.block, inst.index(), what);
+            }
+            if let Some((block, other)) = defined[vreg.index()].replace((head.block, inst)) {
+                let what = format_args!("it defines {vreg:?}, and so does {other:?} of {block:?}");
+                return wrong_at(head.block, inst.index(), what);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn verify_pairs(function: &FunctionView<'_>, scratch: &mut Scratch) -> Verdict {
+    let Scratch { tree, seen, .. } = scratch;
+    seen.clear();
+    seen.resize(function.blocks.len(), 0);
+    for &block in tree.reverse_postorder() {
+        for (phi, operands) in phis_of(function, block) {
+            // Odd stamps are those of predecessors, even ones those of pairs.
+            let stamp = phi.0 * 2 + 1;
+            let mut missing = 0;
+            for pred in function.preds(block).iter().filter(|&&pred| tree.is_reachable(pred)) {
+                missing += usize::from(std::mem::replace(&mut seen[pred.index()], stamp) != stamp);
+            }
+            for (pred, _) in incoming(operands) {
+                match std::mem::replace(&mut seen[pred.index()], stamp + 1) {
+                    at if at == stamp => missing -= 1,
+                    at if at == stamp + 1 => {
+                        return wrong_at(block, phi.index(), format_args!("it names {pred:?} twice"));
+                    }
+                    _ if !tree.is_reachable(pred) => {}
+                    _ => {
+                        let what = format_args!("it names {pred:?}, which is no predecessor");
+                        return wrong_at(block, phi.index(), what);
+                    }
+                }
+            }
+            if missing > 0 {
+                return wrong_at(block, phi.index(), format_args!("it lacks {missing} predecessors"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn verify_dominance(function: &FunctionView<'_>, scratch: &mut Scratch) -> Verdict {
+    let Scratch { tree, defined, is_passed, .. } = scratch;
+    is_passed.clear();
+    is_passed.resize(function.vregs.len(), false);
+    for &block in tree.preorder() {
+        for (inst, head, operands) in function.rows_of(block) {
+            for vreg in reads(operands).filter(|_| !head.is_phi()) {
+                let Some((from, at)) = defined[vreg.index()] else { continue };
+                if !(is_passed[vreg.index()] && tree.dominates(from, block)) {
+                    let what = format_args!("it reads {vreg:?}, which {at:?} of {from:?} defines elsewhere");
+                    return wrong_at(block, inst.index(), what);
+                }
+            }
+            definitions(operands).for_each(|(vreg, _)| is_passed[vreg.index()] = true);
+        }
+    }
+    for &block in tree.preorder() {
+        for (phi, operands) in phis_of(function, block) {
+            for (pred, value) in incoming(operands).filter(|&(pred, _)| tree.is_reachable(pred)) {
+                let Some(vreg) = value.vreg() else { continue };
+                let Some((from, _)) = defined[vreg.index()] else { continue };
+                if !tree.dominates(from, pred) {
+                    let what = format_args!("{vreg:?} comes from {pred:?}, which {from:?} does not dominate");
+                    return wrong_in(block, format_args!("{phi:?}: {what}"));
+                }
+            }
+        }
+    }
+    Ok(())
+}
