@@ -176,3 +176,126 @@ fn verify_dominance(function: &FunctionView<'_>, scratch: &mut Scratch) -> Verdi
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::testing::{Built, labelled};
+    use ptxopt_components::operand::Operand;
+    use ptxopt_components::types::PtxType;
+    use ptxopt_engine::edit::{Change, PlainEditor};
+
+    const LEFT: BlockId = BlockId(1);
+    const RIGHT: BlockId = BlockId(2);
+    const JOIN: BlockId = BlockId(3);
+
+    /// Block 0 leads to LEFT, which defines `%r1`, and to RIGHT, which defines `%r2`; both lead to JOIN, which reads `%r4`.
+    /// Block 0 defines `%r3`.
+    fn built(change: impl FnOnce(&mut Change<'_, '_>, &dyn Fn(u32) -> VRegId)) -> Built {
+        let mut built = labelled(
+            ".reg .b32 %r<9>; .reg .pred %p<2>; ld.param.u32 %r3, [p]; setp.eq.s32 %p1, %r3, 0; @!%p1 bra N; \
+             L: add.s32 %r1, %r3, 1; bra M; N: add.s32 %r2, %r3, 2; M: add.s32 %r5, %r4, %r4; ret;",
+        );
+        let vregs: Vec<VRegId> = (1..=5).map(|number| built.vreg("%r", number)).collect();
+        built.tables.make_room(100);
+        let mut editor = PlainEditor::default();
+        let Built { tables, forms, .. } = &mut built;
+        let mut f = editor.edit(tables, forms, Id::new(0));
+        let mut first = f.required_change();
+        first.set_ssa(true);
+        change(&mut first, &|number| vregs[number as usize - 1]);
+        drop(f);
+        built.analyze();
+        built
+    }
+
+    fn verdict(built: &Built) -> Verdict {
+        verify(&built.function(), true, &mut Scratch::default())
+    }
+
+    fn chosen(r: &dyn Fn(u32) -> VRegId) -> [(BlockId, Operand); 2] {
+        [(LEFT, Operand::register(r(1))), (RIGHT, Operand::register(r(2)))]
+    }
+
+    #[track_caller]
+    fn reports(message: &str, change: impl FnOnce(&mut Change<'_, '_>, &dyn Fn(u32) -> VRegId)) {
+        let found = verdict(&built(change)).expect_err("nothing was found");
+        assert!(found.contains(message), "{found}");
+    }
+
+    #[test]
+    fn a_phi_of_both_ways_is_right() {
+        let whole = built(|change, r| {
+            change.phi(JOIN, r(4), &chosen(r));
+        });
+        assert_eq!(verdict(&whole), Ok(()));
+        let constant = built(|change, r| {
+            change.phi(JOIN, r(4), &[(RIGHT, Operand::int(1)), (LEFT, Operand::register(r(3)))]);
+        });
+        assert_eq!(verdict(&constant), Ok(()), "pairs have no order");
+        let undefined = built(|_, _| {});
+        assert_eq!(verdict(&undefined), Ok(()), "what nothing defines may be read");
+    }
+
+    #[test]
+    fn phis_belong_to_ssa_form_and_to_the_start_of_a_block() {
+        reports("a phi outside SSA form", |change, r| {
+            change.phi(JOIN, r(4), &chosen(r));
+            change.set_ssa(false);
+        });
+        reports("a phi after an instruction that is none", |change, r| {
+            let phi = change.phi(JOIN, r(4), &chosen(r));
+            change.move_to_end(phi, LEFT);
+        });
+    }
+
+    #[test]
+    fn phis_name_each_predecessor_once() {
+        reports("it lacks 1 predecessors", |change, r| {
+            change.phi(JOIN, r(4), &chosen(r)[..1]);
+        });
+        reports("it names bix1 twice", |change, r| {
+            let [left, right] = chosen(r);
+            change.phi(JOIN, r(4), &[left, right, left]);
+        });
+        reports("it names bix0, which is no predecessor", |change, r| {
+            let [left, right] = chosen(r);
+            change.phi(JOIN, r(4), &[left, right, (BlockId(0), Operand::int(0))]);
+        });
+    }
+
+    #[test]
+    fn a_register_has_one_whole_definition() {
+        let second = |change: &mut Change<'_, '_>, of: VRegId, guard: Option<Operand>| {
+            let add = change.function().insts_of(LEFT).next().expect("it adds");
+            let (form, operands) = {
+                let function = change.function();
+                (function.heads[add.index()].form, function.operands_of(add).to_vec())
+            };
+            change.insert_before(add, form, &[Operand::register(of), operands[1], operands[2]], guard);
+        };
+        reports("defines", |change, r| second(change, r(1), None));
+        reports("in part, or under a guard", |change, r| {
+            let branch = change.function().insts_of(BlockId(0)).next_back().expect("it branches");
+            let guard = change.function().guard_of(branch);
+            second(change, r(4), guard);
+        });
+    }
+
+    #[test]
+    fn a_definition_dominates_its_uses() {
+        reports("which i3 of bix1 defines elsewhere", |change, r| {
+            let reader = change.function().insts_of(JOIN).next().expect("it reads");
+            change.set_operand(reader, 1, Operand::register(r(1)));
+        });
+        reports("comes from bix1, which bix2 does not dominate", |change, r| {
+            let [(_, left), (_, right)] = chosen(r);
+            change.phi(JOIN, r(4), &[(LEFT, right), (RIGHT, left)]);
+        });
+        reports("defines elsewhere", |change, r| {
+            // In its own block, before its definition.
+            let add = change.function().insts_of(LEFT).next().expect("it adds");
+            change.set_operand(add, 1, Operand::register(r(1)));
+        });
+    }
+}
