@@ -406,7 +406,7 @@ impl ShardPool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::OptLevel;
+    use crate::level::OptLevel;
     use crate::standard;
     use ptxopt_engine::run::phase::{Phase, Step};
 

@@ -1,5 +1,6 @@
 //! The tests of the facade and of the command, as one program.
 
 mod command;
+mod knobs;
 mod library;
 mod phases_page;
