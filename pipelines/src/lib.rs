@@ -32,4 +32,4 @@ pub use level::OptLevel;
 pub use optimize::{Optimizer, Output, optimize, optimize_with_plan};
 pub use options::{Limits, OptionError, Options, VerifyLevel};
 pub use ptxopt_engine::diagnostics::Diagnostics;
-pub use report::{FunctionLeft, ModuleReport, PhaseTime, Status, Summary};
+pub use report::{FunctionLeft, ModuleReport, PhaseTime, Status, Summary, UnknownWord};

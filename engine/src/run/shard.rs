@@ -79,6 +79,8 @@ pub struct BatchOutput {
     pub remarks: Vec<Remark>,
     /// Dumps of the plan's dump steps.
     pub dumps: Vec<u8>,
+    /// Byte offsets in the module of the words that stand for instructions and are none.
+    pub unknown_words: Vec<u32>,
     /// CPU time of reading.
     pub read: Duration,
     /// CPU time of the phases.
@@ -312,6 +314,7 @@ impl Shard {
         output.steps.clone_from(&world.resource::<StepLog>().stats);
         output.remarks.clone_from(&world.resource::<Remarks>().all);
         output.dumps.clone_from(&world.resource::<Dumps>().text);
+        output.unknown_words.clone_from(&world.resource::<Staging>().tables.unknown_words);
         output
     }
 }

@@ -46,7 +46,7 @@ impl Place {
         place
     }
 
-    fn path(&self, relative: &str) -> PathBuf {
+    pub(crate) fn path(&self, relative: &str) -> PathBuf {
         self.folder.path().join(relative)
     }
 
@@ -93,7 +93,7 @@ impl Place {
 pub(crate) struct Outcome {
     status: Option<i32>,
     pub(crate) stdout: String,
-    stderr: String,
+    pub(crate) stderr: String,
 }
 
 impl Outcome {

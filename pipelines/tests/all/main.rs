@@ -4,3 +4,4 @@ mod command;
 mod knobs;
 mod library;
 mod phases_page;
+mod unknown_words;
