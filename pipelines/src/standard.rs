@@ -110,7 +110,6 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
             VerifyLevel::Fast => Verify::Fast,
             VerifyLevel::Full => Verify::Full,
         },
-        is_above_o1: options.level > OptLevel::O1,
         fuel: options.bisect,
         remarks: options.remarks,
         fingerprint: options.fingerprint_filter,
