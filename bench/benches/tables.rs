@@ -66,7 +66,6 @@ fn plan() -> Plan {
         analyses: &[&control_flow::ANALYSIS],
         checks: &[],
         verify: Verify::Off,
-        is_above_o1: true,
         fuel: None,
         remarks: false,
         fingerprint: None,

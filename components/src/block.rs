@@ -16,8 +16,6 @@ bitflags! {
         const HAS_PRED = 0x20;
         /// The terminator was understood.
         const ANALYSIS_OK = 0x4_0000;
-        /// Tested by the documents as bit 3 of the byte at +282.
-        const BYTE_282_BIT_3 = 0x8_0000;
         /// Lies in a natural loop.
         const IN_LOOP = 0x80_0000;
         /// Deleted; the row is swept with the tombstones.
@@ -32,10 +30,6 @@ bitflags! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Pod, Zeroable)]
     #[repr(transparent)]
     pub struct BlockMarks: u32 {
-        /// Its loop must not be unrolled (`.pragma "nounroll"`).
-        const NOUNROLL = 1 << 1;
-        /// Bit 2, cleared with the next one when the block returns.
-        const BIT_2 = 1 << 2;
         /// Ends in what may become a back edge.
         const BACK_EDGE_CANDIDATE = 1 << 3;
     }
@@ -169,6 +163,5 @@ mod tests {
     fn reset_clears_the_documented_bits_and_nothing_else() {
         let cleared = [23, 18, 17, 16, 10, 9, 6, 5, 4].iter().fold(0, |mask, bit| mask | 1u32 << bit);
         assert_eq!(!BlockFlags::RESET_MASK, cleared);
-        assert_eq!(BlockFlags::BYTE_282_BIT_3.bits() >> 16, 1 << 3);
     }
 }

@@ -38,23 +38,13 @@ pub struct CodeSpans {
 }
 
 bitflags! {
-    /// State of a function. The document offset of each bit stands beside it.
+    /// State of a function. The document offset of a bit stands beside it. Documented bits without a reader here are left
+    /// out: 0, 1, 3, 4, 5 and 12 are free.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Pod, Zeroable)]
     #[repr(transparent)]
     pub struct CodeFlags: u32 {
-        /// AnalyzeControlFlow is running (+1368 bit 0).
-        const ANALYSIS_RUNNING = 1 << 0;
-        /// Uses uniform registers (+1368 bit 4).
-        const USES_UNIFORM = 1 << 1;
         /// A terminator leaves the kernel early (+1369 bit 7).
         const EARLY_EXIT_SEEN = 1 << 2;
-        /// Re-entrancy guard of AnalyzeControlFlow (+1370 bit 4).
-        const REENTRANCY_GUARD = 1 << 3;
-        /// Result of a forced rebuild (+1370 bit 5).
-        const REBUILD_RESULT = 1 << 4;
-        /// May take the quadratic variants of later phases (+1376 bit 1): has a block that nothing enters or leaves by an
-        /// edge. A rebuild sets it, nothing clears it.
-        const SMALL_KERNEL = 1 << 5;
         /// Some loop's interval of ranks is not its body (+1377 bit 5).
         const RPO_VIOLATION = 1 << 6;
         /// Is an `.entry`.
@@ -67,8 +57,6 @@ bitflags! {
         const SELECTED = 1 << 10;
         /// Holds tombstones that the next sweep removes.
         const HAS_TOMBSTONES = 1 << 11;
-        /// Is optimized at a level above 1.
-        const ABOVE_O1 = 1 << 12;
         /// Its instruction rows are not in program order: a block is chained, or got its rows later.
         const OUT_OF_ORDER = 1 << 13;
         /// In SSA form: it may have phis, and its registers have one definition each, but for pinned ones.

@@ -53,14 +53,13 @@ impl OpcodeWord {
 }
 
 bitflags! {
-    /// What phases note on an instruction.
+    /// What phases note on an instruction. Bits 1, 7 and 11 to 15 are free; 8, 9 and 10 are those that the documents give
+    /// to propagated, deferred and guarded, for the phases that will set them.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Pod, Zeroable)]
     #[repr(transparent)]
     pub struct Marks: u16 {
         /// Deleted; the row is swept at the next commit point that sweeps.
         const TOMBSTONE = 1 << 0;
-        /// A candidate of the commoning phases.
-        const CSE_CANDIDATE = 1 << 1;
         /// Nothing moves across it.
         const PINNED = 1 << 2;
         /// Other threads take part.
@@ -71,12 +70,6 @@ bitflags! {
         const CONTROL = 1 << 5;
         /// A way out of the straight line that the threads of a warp take alike, where the fact of uniformity holds.
         const UNIFORM = 1 << 6;
-        /// A copy was propagated into it.
-        const PROPAGATED = 1 << 8;
-        /// Left for a later visit of the same phase.
-        const DEFERRED = 1 << 9;
-        /// Seen under a guard.
-        const UNDER_GUARD = 1 << 10;
     }
 }
 

@@ -7,7 +7,8 @@ use bitflags::bitflags;
 use bytemuck::{Pod, Zeroable};
 
 bitflags! {
-    /// Facts about a virtual register.
+    /// Facts about a virtual register. Bits 7 to 14 are free: a phase that needs a documented one (chains and splits of
+    /// live ranges, propagation) brings it along.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Pod, Zeroable)]
     #[repr(transparent)]
     pub struct VRegFlags: u16 {
@@ -25,22 +26,6 @@ bitflags! {
         const CARRY = 1 << 5;
         /// Holds a value before its first definition.
         const INITIALISED = 1 << 6;
-        /// May change between two reads.
-        const VOLATILE = 1 << 7;
-        /// Head of an interference chain.
-        const INTERFERENCE_CHAIN = 1 << 8;
-        /// Its chain's set is no subset of its own.
-        const NON_SUBSET = 1 << 9;
-        /// Was split.
-        const WAS_SPLIT = 1 << 10;
-        /// To be split.
-        const NEEDS_SPLIT = 1 << 11;
-        /// Was propagated.
-        const PROPAGATED = 1 << 12;
-        /// Qualified by a predicate.
-        const PREDICATE_QUALIFIED = 1 << 13;
-        /// Opcode rewriting is pending (+245).
-        const REWRITE = 1 << 14;
         /// The threads of a warp read the same from it, where the fact of uniformity holds.
         const UNIFORM = 1 << 15;
     }

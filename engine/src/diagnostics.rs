@@ -216,6 +216,16 @@ fn found_at(text: &[u8], offset: usize) -> (Found, usize) {
     }
 }
 
+/// The word at `offset`, as messages show it: letters, digits and dots.
+#[cold]
+#[must_use]
+pub fn word_at(text: &[u8], offset: usize) -> String {
+    match found_at(text, offset) {
+        (Found::Token(word), _) => word,
+        (Found::End | Found::Byte(_), _) => String::new(),
+    }
+}
+
 /// Everything that is wrong with a module. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostics(pub Vec<Diagnostic>);

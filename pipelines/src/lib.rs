@@ -20,6 +20,7 @@ pub mod check;
 pub mod command;
 mod files;
 pub mod knobs;
+pub mod level;
 pub mod names;
 mod optimize;
 pub mod options;
@@ -27,7 +28,8 @@ pub mod report;
 pub mod standard;
 pub mod table;
 
+pub use level::OptLevel;
 pub use optimize::{Optimizer, Output, optimize, optimize_with_plan};
-pub use options::{Limits, OptLevel, OptionError, Options, VerifyLevel};
+pub use options::{Limits, OptionError, Options, VerifyLevel};
 pub use ptxopt_engine::diagnostics::Diagnostics;
-pub use report::{FunctionLeft, ModuleReport, PhaseTime, Status, Summary};
+pub use report::{FunctionLeft, ModuleReport, PhaseTime, Status, Summary, UnknownWord};

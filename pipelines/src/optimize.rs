@@ -10,9 +10,9 @@
 //! unchanged.
 
 use crate::options::Options;
-use crate::report::{FunctionLeft, ModuleReport, PhaseTime, PhaseUndone, Status};
+use crate::report::{FunctionLeft, ModuleReport, PhaseTime, PhaseUndone, Status, UnknownWord};
 use crate::standard::{self, ORDER};
-use ptxopt_engine::diagnostics::{Diagnostic, Diagnostics};
+use ptxopt_engine::diagnostics::{Diagnostic, Diagnostics, word_at};
 use ptxopt_engine::ptx::scan::{FunctionText, Module};
 use ptxopt_engine::ptx::writer::assemble;
 use ptxopt_engine::run::batches::cut;
@@ -226,7 +226,8 @@ fn run_without_failures(
 fn as_it_came_in(module: &Module<'_>, function: &FunctionText, plan: &Plan, reason: String) -> BatchOutput {
     let untouched = Plan { steps: Vec::new(), ..plan.clone() };
     let counted = Shard::new(&untouched).run(module, std::slice::from_ref(function));
-    let counts = counted.ok().and_then(|output| output.functions.into_iter().next());
+    let counted = counted.unwrap_or_default();
+    let counts = counted.functions.into_iter().next();
     let (insts, blocks) = counts.map_or((0, 0), |counts| (counts.insts_in, counts.blocks_in));
     let text = module.text[function.header.first as usize..function.body.end()].to_vec();
     BatchOutput {
@@ -241,6 +242,7 @@ fn as_it_came_in(module: &Module<'_>, function: &FunctionText, plan: &Plan, reas
             fingerprint: None,
         }],
         text,
+        unknown_words: counted.unknown_words,
         steps: vec![StepStats::default(); plan.steps.len()],
         ..BatchOutput::default()
     }
@@ -276,6 +278,7 @@ fn append(whole: &mut BatchOutput, part: BatchOutput) {
     add_steps(&mut whole.steps, &part.steps);
     whole.remarks.extend(part.remarks);
     whole.dumps.extend(part.dumps);
+    whole.unknown_words.extend(part.unknown_words);
     whole.read += part.read;
     whole.phases += part.phases;
     whole.write += part.write;
@@ -304,7 +307,8 @@ fn join(module: &Module<'_>, plan: &Plan, outputs: Vec<BatchOutput>) -> Output {
     report.functions = module.functions.len() as u64;
     let mut steps = vec![StepStats::default(); plan.steps.len()];
     let mut functions = module.functions.iter();
-    let line_starts = if plan.remarks { line_starts(module.text) } else { Vec::new() };
+    let wants_lines = plan.remarks || outputs.iter().any(|batch| !batch.unknown_words.is_empty());
+    let line_starts = if wants_lines { line_starts(module.text) } else { Vec::new() };
     for batch in outputs {
         for (function, text) in batch.functions.iter().zip(functions.by_ref()) {
             report.instructions_in += function.insts_in as u64;
@@ -327,6 +331,7 @@ fn join(module: &Module<'_>, plan: &Plan, outputs: Vec<BatchOutput>) -> Output {
                 report.left.push(FunctionLeft { name: name_of(module, text), reason: reason.clone() });
             }
         }
+        report.unknown_words.extend(unknown_words(&batch.unknown_words, module, &line_starts));
         add_steps(&mut steps, &batch.steps);
         report.read_ns += batch.read.as_nanos() as u64;
         report.phases_ns += batch.phases.as_nanos() as u64;
@@ -369,13 +374,35 @@ fn line_starts(text: &[u8]) -> Vec<usize> {
     std::iter::once(0).chain(behind_breaks).collect()
 }
 
+/// The words at these offsets, each once a function. Two that differ after the first dot are one word.
+fn unknown_words(offsets: &[u32], module: &Module<'_>, line_starts: &[usize]) -> Vec<UnknownWord> {
+    let mut known = HashSet::new();
+    let mut words = Vec::new();
+    for offset in offsets.iter().map(|&offset| offset as usize) {
+        let word = word_at(module.text, offset);
+        let (at, name) = function_at(module, offset);
+        let root = word.split('.').next().unwrap_or_default().to_owned();
+        if known.insert((at, root)) {
+            let line = line_starts.partition_point(|&start| start <= offset);
+            let column = offset - line_starts[line - 1] + 1;
+            words.push(UnknownWord { word, function: name, line: line as u64, column: column as u64 });
+        }
+    }
+    words
+}
+
+/// The function in which a byte of the module lies: its position, and its name.
+fn function_at(module: &Module<'_>, offset: usize) -> (usize, String) {
+    let at = module.functions.partition_point(|function| function.body.end() <= offset);
+    let function = module.functions.get(at);
+    (at, function.map_or_else(String::new, |function| name_of(module, function)))
+}
+
 /// A remark as a line: place, phase, what was done or why not.
 fn describe(remark: &Remark, module: &Module<'_>, plan: &Plan, line_starts: &[usize]) -> String {
     let line = line_starts.partition_point(|&start| start <= remark.offset as usize);
     let phase = plan.steps.get(remark.step).map_or("", |step| step.name);
-    let at = module.functions.partition_point(|f| f.body.end() <= remark.offset as usize);
-    let function = module.functions.get(at);
-    let name = function.map_or_else(String::new, |function| name_of(module, function));
+    let (_, name) = function_at(module, remark.offset as usize);
     let kind = format!("{:?}", remark.kind).to_lowercase();
     format!("line {line}: {name}: {phase}: {kind}: {}", remark.reason)
 }
@@ -406,7 +433,7 @@ impl ShardPool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::OptLevel;
+    use crate::level::OptLevel;
     use crate::standard;
     use ptxopt_engine::run::phase::{Phase, Step};
 

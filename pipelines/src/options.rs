@@ -5,63 +5,12 @@
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
-use std::str::FromStr;
 
-use crate::knobs::{Acts, Knob, KnobError, Knobs, Setting, Value};
+use crate::knobs::{Acts, KNOBS, Knob, KnobError, Knobs, Setting, Value};
+use crate::level::{OptLevel, UnknownLevel};
 use crate::names::{self, NameError, Selection};
 use crate::table::{self, Does, Part, PhaseNumber, PhaseRow};
-use ptxopt_systems::analyze::control_flow;
-use ptxopt_systems::flow::{optimize_branches, simplify_loops};
-
-/// How much work to put into the code.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum OptLevel {
-    /// Changes layout only: every instruction stays as it is.
-    O0,
-    /// What is cheap and always pays.
-    O1,
-    /// What pays for most code.
-    #[default]
-    O2,
-    /// Everything.
-    O3,
-}
-
-impl OptLevel {
-    /// Every level, lowest first.
-    pub const ALL: [OptLevel; 4] = [OptLevel::O0, OptLevel::O1, OptLevel::O2, OptLevel::O3];
-
-    /// The number of the level.
-    pub const fn number(self) -> u8 {
-        self as u8
-    }
-
-    /// The level of a number. Users of the assembler write 4 and 5, too: they mean 3.
-    pub const fn from_number(number: i64) -> Option<OptLevel> {
-        match number {
-            0 => Some(OptLevel::O0),
-            1 => Some(OptLevel::O1),
-            2 => Some(OptLevel::O2),
-            3..=5 => Some(OptLevel::O3),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for OptLevel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&format!("O{}", self.number()))
-    }
-}
-
-impl FromStr for OptLevel {
-    type Err = OptionError;
-
-    fn from_str(text: &str) -> Result<OptLevel, OptionError> {
-        let number = text.parse().ok().and_then(OptLevel::from_number);
-        number.ok_or_else(|| OptionError::Level { text: text.to_owned() })
-    }
-}
+use ptxopt_systems::flow::simplify_loops;
 
 /// How much the verifier looks at between phases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -107,10 +56,7 @@ impl Default for Limits {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OptionError {
     /// There is no such optimization level.
-    Level {
-        /// What was typed.
-        text: String,
-    },
+    Level(UnknownLevel),
     /// A knob, or its value, is wrong.
     Knob(KnobError),
     /// The name of a phase is wrong.
@@ -130,9 +76,7 @@ pub enum OptionError {
 impl fmt::Display for OptionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            OptionError::Level { text } => {
-                write!(f, "`{text}` is no optimization level; expected 0 to 5")
-            }
+            OptionError::Level(error) => error.fmt(f),
             OptionError::Knob(error) => error.fmt(f),
             OptionError::Name(error) => error.fmt(f),
             OptionError::Required { phase } => {
@@ -147,6 +91,12 @@ impl fmt::Display for OptionError {
 }
 
 impl std::error::Error for OptionError {}
+
+impl From<UnknownLevel> for OptionError {
+    fn from(error: UnknownLevel) -> OptionError {
+        OptionError::Level(error)
+    }
+}
 
 impl From<KnobError> for OptionError {
     fn from(error: KnobError) -> OptionError {
@@ -269,7 +219,7 @@ impl Options {
             }
             (Knob::OptLevelFlag, Value::Int(number)) => {
                 let level = OptLevel::from_number(*number);
-                self.level = level.ok_or_else(|| OptionError::Level { text: number.to_string() })?;
+                self.level = level.ok_or_else(|| UnknownLevel { text: number.to_string() })?;
             }
             (Knob::DontMergeBasicBlocks, Value::Bool(value)) => self.dont_merge_blocks = *value,
             _ => self.knobs.set(setting),
@@ -306,19 +256,31 @@ impl Options {
         let is_named = self.named_phases.is_empty() || is_in(&self.named_phases) || phase.required;
         if !row.runs_at(self.level) {
             Verdict::NotAtLevel
-        } else if row.is(&control_flow::PHASE) && self.knobs.is_on(Knob::Knob235) {
-            Verdict::Vetoed(Knob::Knob235)
-        } else if row.is(&optimize_branches::PHASE) && self.dont_merge_blocks {
-            Verdict::Vetoed(Knob::DontMergeBasicBlocks)
+        } else if let Some(veto) =
+            self.knob_of(|acts| matches!(acts, Acts::Vetoes(phase) if row.is(phase)), true)
+        {
+            Verdict::Vetoed(veto)
         } else if is_in(&self.disabled_phases) && !phase.required {
             Verdict::Disabled
-        } else if is_single_entry && !self.knobs.is_on(Knob::LoopMakeSingleEntry) {
-            Verdict::GateClosed(Knob::LoopMakeSingleEntry)
+        } else if let Some(gate) =
+            self.knob_of(|acts| matches!(acts, Acts::Opens(phase) if row.is(phase)), false)
+        {
+            Verdict::GateClosed(gate)
         } else if !is_named {
             Verdict::NotNamed
         } else {
             Verdict::Runs
         }
+    }
+
+    /// The first knob that acts so and is on or off, as asked.
+    fn knob_of(&self, acts: impl Fn(Acts) -> bool, on: bool) -> Option<Knob> {
+        let is_on = |knob| match knob {
+            Knob::DontMergeBasicBlocks => self.dont_merge_blocks,
+            _ => self.knobs.is_on(knob),
+        };
+        let mut rows = KNOBS.iter().filter(|row| acts(row.acts));
+        rows.find(|row| is_on(row.knob) == on).map(|row| row.knob)
     }
 
     /// Whether anything is to be dumped.
@@ -496,16 +458,6 @@ mod tests {
     }
 
     #[test]
-    fn levels_above_three_are_three() {
-        let level = |text: &str| text.parse::<OptLevel>();
-        assert_eq!(level("0"), Ok(OptLevel::O0));
-        assert_eq!(level("3"), level("5"));
-        for wrong in ["6", "-1", "", "s"] {
-            assert_eq!(level(wrong), Err(OptionError::Level { text: wrong.to_owned() }));
-        }
-    }
-
-    #[test]
     fn knobs_that_are_options_set_them() {
         let mut options = Options::default();
         for setting in ["opt-level=1", "--opt-level=1"] {
@@ -539,7 +491,7 @@ mod tests {
         let error = Options::default().set_knob("SH=xyz").unwrap_err();
         assert!(error.to_string().starts_with("in `SH`: `xyz` is no code fingerprint"), "{error}");
         let error = Options::default().set_knob("--opt-level=9").unwrap_err();
-        assert_eq!(error, OptionError::Level { text: "9".to_owned() });
+        assert_eq!(error, OptionError::Level(UnknownLevel { text: "9".to_owned() }));
     }
 
     #[test]

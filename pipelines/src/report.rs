@@ -50,6 +50,30 @@ pub struct PhaseUndone {
     pub reason: String,
 }
 
+/// A word that stands where an instruction does and is none that this release knows. It is kept as it stands, nothing
+/// moves across it, and every register that it names counts as read and written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnknownWord {
+    /// The word, with what is joined to it by dots.
+    pub word: String,
+    /// The function in which it stands.
+    pub function: String,
+    /// Line of its first use there, from 1 on.
+    pub line: u64,
+    /// Column of its first use, in bytes from 1 on.
+    pub column: u64,
+}
+
+impl UnknownWord {
+    /// As one line, for the module in `file`.
+    pub(crate) fn warning(&self, file: &str) -> String {
+        let UnknownWord { word, function, line, column } = self;
+        format!(
+            "{file}:{line}:{column}: `{word}` in `{function}` is no instruction that is known: it stays as it stands"
+        )
+    }
+}
+
 /// What one phase did to a module.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseTime {
@@ -97,6 +121,9 @@ pub struct ModuleReport {
     /// The phases that were undone for a function.
     #[serde(default)]
     pub undone: Vec<PhaseUndone>,
+    /// Words that are no instruction, each once a function.
+    #[serde(default)]
+    pub unknown_words: Vec<UnknownWord>,
     /// The phases that ran, in the order of the pipeline.
     pub phases: Vec<PhaseTime>,
 }

@@ -1,9 +1,10 @@
 //! The standard pipeline: which system each row of the table runs, and what must come before what.
 
-use crate::knobs::Knob;
-use crate::options::{OptLevel, Options, VerifyLevel};
+use crate::knobs::{Knob, settings};
+use crate::level::OptLevel;
+use crate::options::{Options, VerifyLevel};
 use crate::table::{self, Does, PhaseNumber, PhaseRow};
-use ptxopt_engine::run::phase::{Edge, Limits, Phase, Plan, Settings, Step, Verify, Wanted};
+use ptxopt_engine::run::phase::{Edge, Limits, Phase, Plan, Step, Verify, Wanted};
 use ptxopt_systems::analyze::{control_flow, def_use, liveness, loops, post_dominators, uniformity};
 use ptxopt_systems::check;
 use ptxopt_systems::report::{code, graph};
@@ -109,7 +110,6 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
             VerifyLevel::Fast => Verify::Fast,
             VerifyLevel::Full => Verify::Full,
         },
-        is_above_o1: options.level > OptLevel::O1,
         fuel: options.bisect,
         remarks: options.remarks,
         fingerprint: options.fingerprint_filter,
@@ -118,7 +118,7 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
             memory: options.limits.memory,
             growth_percent: u64::from(options.limits.growth),
         },
-        settings: Settings::default(),
+        settings: settings::of(&options.knobs),
     }
 }
 

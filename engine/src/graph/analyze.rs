@@ -2,6 +2,7 @@
 //!
 //! Two entry points stand for the documents' `force` argument. [`bring_up_to_date`] costs a comparison of epochs when
 //! no edge has changed; [`retag_everything`] clears and computes all of it again. The facts are the same after both.
+//! The documents' guard against nested calls is the exclusive borrow of the function.
 //!
 //! # The four steps
 //! Reset clears exactly the documented flag bits. The sweep numbers the blocks and finds dominators. Confirmation
@@ -16,14 +17,11 @@ use crate::forms::FormTable;
 use crate::run::facts::{CodeFacts, Fact};
 use crate::store::tables::CodeTables;
 use crate::store::view::RowIds;
-use ptxopt_components::block::{BlockEdges, BlockFlags, BlockHead, BlockMarks, BlockOrder};
+use ptxopt_components::block::{BlockFlags, BlockHead, BlockMarks, BlockOrder};
 use ptxopt_components::code_object::{CodeFlags, CodeState};
 use ptxopt_components::ids::{BlockId, CodeId, Id, Maybe};
 use ptxopt_components::instruction::{InstHead, InstLinks, Marks};
 use ptxopt_components::opcodes::Effects;
-
-/// The latest progress at which a function may be marked as a small kernel.
-const SMALL_KERNEL_PROGRESS_MAX: u32 = 12;
 
 /// What the analysis reads and writes of one function.
 pub struct Annotated<'a> {
@@ -61,53 +59,24 @@ impl AnalysisScratch {
     }
 }
 
-/// Makes the annotations current; says whether they were not. A nested call does nothing.
+/// Makes the annotations current; says whether they were not.
 pub fn bring_up_to_date(function: Annotated<'_>, forms: &FormTable, scratch: &mut AnalysisScratch) -> bool {
     if function.facts.holds(Fact::ControlFlow, function.state) {
         return false;
     }
-    run(function, forms, scratch, false)
+    retag_everything(function, forms, scratch);
+    true
 }
 
-/// Computes every annotation again, whatever holds. A nested call does nothing.
-pub fn retag_everything(function: Annotated<'_>, forms: &FormTable, scratch: &mut AnalysisScratch) -> bool {
-    run(function, forms, scratch, true)
-}
-
-fn run(
-    function: Annotated<'_>,
-    forms: &FormTable,
-    scratch: &mut AnalysisScratch,
-    is_whole_rebuild: bool,
-) -> bool {
+/// Computes every annotation again, whatever holds.
+pub fn retag_everything(function: Annotated<'_>, forms: &FormTable, scratch: &mut AnalysisScratch) {
     let Annotated { state, facts, graph, heads, orders, insts, links } = function;
-    if state.flags.contains(CodeFlags::REENTRANCY_GUARD) {
-        return false;
-    }
-    state.flags -= CodeFlags::ANALYSIS_RUNNING
-        | CodeFlags::RPO_VIOLATION
-        | CodeFlags::EARLY_EXIT_SEEN
-        | CodeFlags::REBUILD_RESULT;
-    state.flags |= CodeFlags::REENTRANCY_GUARD;
     scratch.blocks_annotated += heads.len() as u64;
     let violates = annotate(graph, heads, orders, scratch);
     let leaves_early = mark_terminators(heads, graph, (insts, links), forms);
     state.flags.set(CodeFlags::RPO_VIOLATION, violates);
     state.flags.set(CodeFlags::EARLY_EXIT_SEEN, leaves_early);
-    state.flags.set(CodeFlags::REBUILD_RESULT, is_whole_rebuild);
-    if is_whole_rebuild && is_small_kernel(state, graph) {
-        state.flags |= CodeFlags::SMALL_KERNEL;
-    }
-    state.flags -= CodeFlags::REENTRANCY_GUARD;
     facts.computed(Fact::ControlFlow, state);
-    true
-}
-
-/// The documents' test for the small-kernel path, by which the field at +1552 counts progress.
-fn is_small_kernel(state: &CodeState, graph: Graph<'_>) -> bool {
-    let is_alone = |row: &BlockEdges| row.preds.is_empty() && row.succs.is_empty();
-    let is_early = state.progress <= SMALL_KERNEL_PROGRESS_MAX;
-    state.flags.contains(CodeFlags::ABOVE_O1) && is_early && graph.edges.iter().any(is_alone)
 }
 
 /// Computes ranks, dominators and loops. Says whether some loop's interval of ranks is not its body.

@@ -173,8 +173,6 @@ pub struct Plan {
     pub checks: &'static [Check],
     /// How much of them runs.
     pub verify: Verify,
-    /// Whether the level is above 1.
-    pub is_above_o1: bool,
     /// Most changes that a run may make.
     pub fuel: Option<u64>,
     /// Whether remarks are kept.
@@ -351,7 +349,6 @@ mod tests {
             analyses: &[],
             checks: &[],
             verify: Verify::Off,
-            is_above_o1: true,
             fuel: None,
             remarks: false,
             fingerprint: None,

@@ -79,6 +79,8 @@ pub struct BatchOutput {
     pub remarks: Vec<Remark>,
     /// Dumps of the plan's dump steps.
     pub dumps: Vec<u8>,
+    /// Byte offsets in the module of the words that stand for instructions and are none.
+    pub unknown_words: Vec<u32>,
     /// CPU time of reading.
     pub read: Duration,
     /// CPU time of the phases.
@@ -112,7 +114,6 @@ pub struct Shard {
     /// Whether systems look at the module's text: for dumps, and for names in remarks.
     wants_text: bool,
     wants_fingerprints: bool,
-    is_above_o1: bool,
     /// Whether verifiers compare with what was read.
     keeps_read: bool,
     /// Only functions with this fingerprint are worked on.
@@ -167,7 +168,6 @@ impl Shard {
             limits: plan.limits,
             step_count: plan.steps.len(),
             room_percent: plan.steps.iter().map(|step| step.phase.room_percent).max().unwrap_or(0),
-            is_above_o1: plan.is_above_o1,
             wants_text: plan.remarks || plan.steps.iter().any(Step::dumps),
             wants_fingerprints: plan.remarks || plan.fingerprint.is_some(),
             keeps_read: plan.verify > Verify::Off,
@@ -254,7 +254,6 @@ impl Shard {
         let mut left: Vec<Left> =
             by_reader.map(|(code, reason)| Left { code, reason: reason.to_string() }).collect();
         for (code, state) in staging.code_states.iter_mut().enumerate() {
-            state.flags.set(CodeFlags::ABOVE_O1, self.is_above_o1);
             let bytes = u64::from(staging.code_texts[code].insts_in) * TABLE_BYTES_PER_INST;
             if bytes > self.limits.memory && !state.flags.contains(CodeFlags::LEFT) {
                 state.flags |= CodeFlags::LEFT;
@@ -312,6 +311,7 @@ impl Shard {
         output.steps.clone_from(&world.resource::<StepLog>().stats);
         output.remarks.clone_from(&world.resource::<Remarks>().all);
         output.dumps.clone_from(&world.resource::<Dumps>().text);
+        output.unknown_words.clone_from(&world.resource::<Staging>().tables.unknown_words);
         output
     }
 }

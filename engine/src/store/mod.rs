@@ -2,6 +2,7 @@
 
 pub mod as_read;
 pub mod columns;
+pub mod left;
 pub mod names;
 pub mod room;
 pub mod tables;

@@ -3,8 +3,8 @@
 //! The reader fills these; a shard copies the columns into its own and takes the pools over. The same tables serve
 //! tests and benches that want an algorithm without a World.
 
-use crate::ptx::reader::LeftReason;
 use crate::run::facts::CodeFacts;
+use crate::store::left::LeftReason;
 use crate::store::names::Names;
 use ptxopt_components::anchor::{Anchor, Decl, Table};
 use ptxopt_components::block::{BlockEdges, BlockHead, BlockLabel, BlockOrder};
@@ -47,6 +47,9 @@ pub struct CodeTables {
     pub vreg_names: Vec<VRegName>,
     /// Code objects that the reader leaves as they came in, with its reasons.
     pub left: Vec<(CodeId, LeftReason)>,
+    /// Byte offsets in the module of the words that stand where an instruction does and are none that the opcode table
+    /// knows, in the order of the text. One that stands twice is here twice.
+    pub unknown_words: Vec<u32>,
     /// What is not one row an entity.
     pub pools: Pools,
 }
@@ -91,6 +94,7 @@ impl CodeTables {
             vreg_heads,
             vreg_names,
             left,
+            unknown_words,
             pools,
         } = self;
         code_spans.clear();
@@ -108,6 +112,7 @@ impl CodeTables {
         vreg_heads.clear();
         vreg_names.clear();
         left.clear();
+        unknown_words.clear();
         pools.clear();
     }
 }

@@ -198,7 +198,7 @@ fn describe(failure: Failure, input: &str) -> (String, String, u64) {
     }
 }
 
-/// A module's report, and its remarks.
+/// A module's report, and what is to be said of it: warnings, then remarks.
 fn try_job(job: &Job, optimizer: &Optimizer<'_>) -> Result<(ModuleReport, String), Failure> {
     let text = read(job).map_err(|error| Failure::io("read", error, 0))?;
     let bytes_in = text.len() as u64;
@@ -217,11 +217,15 @@ fn try_job(job: &Job, optimizer: &Optimizer<'_>) -> Result<(ModuleReport, String
         dump.push(DUMP_SUFFIX);
         files::write(Path::new(&dump), &output.dumps).map_err(no_write)?;
     }
-    let mut remarks = String::new();
-    for remark in &output.remarks {
-        let _ = writeln!(remarks, "{}: {remark}", job.input.display());
+    let mut messages = String::new();
+    let input = job.input.display().to_string();
+    for word in &output.report.unknown_words {
+        let _ = writeln!(messages, "warning: {}", word.warning(&input));
     }
-    Ok((output.report, remarks))
+    for remark in &output.remarks {
+        let _ = writeln!(messages, "{input}: {remark}");
+    }
+    Ok((output.report, messages))
 }
 
 /// Reads a module. Its size is known from the plan, so nobody is asked for it again; that is a guess only, since

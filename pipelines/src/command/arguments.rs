@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::level::OptLevel;
 use crate::names::Selection;
-use crate::options::{OptLevel, OptionError, Options, VerifyLevel};
+use crate::options::{OptionError, Options, VerifyLevel};
 
 /// Long options that users of the assembler write with one dash, and what they stand for.
 const ALIASES: [(&str, &str); 1] = [("-no-bb-merge", "--dont-merge-basicblocks")];

@@ -37,8 +37,10 @@ pub fn knobs(options: &Options, width: Option<u16>) -> String {
     let mut table = plain_table(&["knob", "number", "phases", "kind", "value", "acts", "effect"]);
     for row in &KNOBS {
         let (acts, effect) = match row.acts {
-            Acts::Yes => ("yes", row.effect.to_owned()),
             Acts::No(reason) => ("no", format!("{} ({reason})", row.effect)),
+            Acts::OnTheRun | Acts::Opens(_) | Acts::Vetoes(_) | Acts::Sets(_) => {
+                ("yes", row.effect.to_owned())
+            }
         };
         table.add_row([
             row.name.to_owned(),

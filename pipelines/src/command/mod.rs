@@ -135,6 +135,9 @@ fn say_what_was_done(name: &str, output: &Output, options: &Options) -> Result<(
         }
     }
     io::stderr().lock().write_all(&text)?;
+    for word in &output.report.unknown_words {
+        complain("warning", word.warning(name));
+    }
     for undone in &output.report.undone {
         let PhaseUndone { function, phase, reason } = undone;
         complain("warning", format!("{name}: {phase} was undone for `{function}`: {reason}"));

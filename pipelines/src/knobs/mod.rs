@@ -9,6 +9,7 @@
 //! and the command passes that on: a setting is never ignored in silence.
 
 mod rows;
+pub mod settings;
 
 pub use rows::KNOBS;
 
@@ -16,6 +17,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::names::{self, NameError};
+use ptxopt_engine::run::phase::Phase;
+use settings::Field;
 
 /// A knob; its place in [`KNOBS`].
 #[allow(missing_docs, reason = "each row of the table documents its knob")]
@@ -73,6 +76,8 @@ pub enum Knob {
     EnableShrinkWrap,
     EhFuncletContinue,
     FixIrreducible,
+    BranchRounds,
+    BranchHops,
 }
 
 impl Knob {
@@ -89,6 +94,8 @@ pub enum Kind {
     Bool,
     /// A whole number.
     Int,
+    /// How many: a whole number from 0 on.
+    Count,
     /// A number.
     Float,
     /// One of a few variants, from 0 to this one.
@@ -102,6 +109,7 @@ impl fmt::Display for Kind {
         f.pad(match self {
             Kind::Bool => "bool",
             Kind::Int => "int",
+            Kind::Count => "count",
             Kind::Float => "float",
             Kind::Mode(_) => "mode",
             Kind::Text => "string",
@@ -115,6 +123,7 @@ impl Kind {
         match self {
             Kind::Bool => "`true` or `false`".to_owned(),
             Kind::Int => "a whole number".to_owned(),
+            Kind::Count => format!("0 to {}", u32::MAX),
             Kind::Float => "a number".to_owned(),
             Kind::Mode(highest) => format!("0 to {highest}"),
             Kind::Text => "text".to_owned(),
@@ -126,6 +135,10 @@ impl Kind {
         match self {
             Kind::Bool => parse_bool(text).map(Value::Bool),
             Kind::Int => parse_int(text).map(Value::Int),
+            Kind::Count => {
+                let number = parse_int(text).and_then(|number| u32::try_from(number).ok());
+                number.map(Value::Count)
+            }
             Kind::Float => text.parse().ok().filter(|number: &f64| number.is_finite()).map(Value::Float),
             Kind::Mode(highest) => text.parse().ok().filter(|&mode| mode <= highest).map(Value::Mode),
             Kind::Text => (!text.is_empty()).then(|| Value::Text(text.to_owned())),
@@ -163,6 +176,8 @@ pub enum Preset {
     Bool(bool),
     /// A whole number.
     Int(i64),
+    /// How many.
+    Count(u32),
     /// A number.
     Float(f64),
     /// A variant.
@@ -176,6 +191,7 @@ impl Preset {
             Preset::Unset => None,
             Preset::Bool(value) => Some(Value::Bool(value)),
             Preset::Int(value) => Some(Value::Int(value)),
+            Preset::Count(value) => Some(Value::Count(value)),
             Preset::Float(value) => Some(Value::Float(value)),
             Preset::Mode(value) => Some(Value::Mode(value)),
         }
@@ -206,17 +222,23 @@ impl fmt::Display for Reach {
     }
 }
 
-/// Whether a knob changes anything in this release.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// What a knob changes in this release.
+#[derive(Clone, Copy)]
 pub enum Acts {
-    /// It does.
-    Yes,
+    /// An option of the whole run.
+    OnTheRun,
+    /// The phase runs only where the knob is on.
+    Opens(&'static Phase),
+    /// The phase does not run where the knob is on.
+    Vetoes(&'static Phase),
+    /// A field of a phase's settings.
+    Sets(Field),
     /// It is accepted and changes nothing, for this reason.
     No(&'static str),
 }
 
 /// One row of the knob table.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy)]
 pub struct KnobRow {
     /// The knob.
     pub knob: Knob,
@@ -230,7 +252,7 @@ pub struct KnobRow {
     pub kind: Kind,
     /// Its value when nobody sets it.
     pub default: Preset,
-    /// Whether it changes anything in this release.
+    /// What it changes in this release.
     pub acts: Acts,
     /// What it does.
     pub effect: &'static str,
@@ -243,6 +265,8 @@ pub enum Value {
     Bool(bool),
     /// A whole number.
     Int(i64),
+    /// How many.
+    Count(u32),
     /// A number; finite.
     Float(f64),
     /// A variant.
@@ -256,6 +280,7 @@ impl fmt::Display for Value {
         match self {
             Value::Bool(value) => value.fmt(f),
             Value::Int(value) => value.fmt(f),
+            Value::Count(value) => value.fmt(f),
             Value::Float(value) => value.fmt(f),
             Value::Mode(value) => value.fmt(f),
             Value::Text(value) => value.fmt(f),
@@ -418,23 +443,6 @@ impl Knobs {
     pub fn is_on(&self, knob: Knob) -> bool {
         debug_assert_eq!(knob.row().kind, Kind::Bool, "{}", knob.row().name);
         self.value(knob) == Some(Value::Bool(true))
-    }
-
-    /// The knob's number, if it has one.
-    pub fn int(&self, knob: Knob) -> Option<i64> {
-        debug_assert_eq!(knob.row().kind, Kind::Int, "{}", knob.row().name);
-        match self.value(knob) {
-            Some(Value::Int(value)) => Some(value),
-            _ => None,
-        }
-    }
-
-    /// The knob's variant, if it has one.
-    pub fn mode(&self, knob: Knob) -> Option<u8> {
-        match self.value(knob) {
-            Some(Value::Mode(value)) => Some(value),
-            _ => None,
-        }
     }
 
     /// The knobs that somebody has set, in the order of the table.

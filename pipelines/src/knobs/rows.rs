@@ -1,9 +1,12 @@
 //! The rows of the knob table.
 
-use super::Acts::{No, Yes};
-use super::Kind::{Bool, Float, Int, Mode, Text};
+use super::Acts::{No, OnTheRun, Opens, Sets, Vetoes};
+use super::Kind::{Bool, Count, Float, Int, Mode, Text};
 use super::Reach::{All, Phases, Structurize, Unsaid};
+use super::settings::Field;
 use super::{Acts, Kind, Knob, KnobRow, Preset, Reach};
+use ptxopt_systems::analyze::control_flow;
+use ptxopt_systems::flow::{optimize_branches, simplify_loops};
 
 /// The phase that the knob steers has no system yet.
 const NO_PHASE: Acts = No("the phase that it steers has no system in this release");
@@ -28,16 +31,16 @@ const fn row(
     KnobRow { knob, name, number, reach, kind, default, acts, effect }
 }
 
-/// Every knob. A row's index is its [`Knob`].
+/// Every knob: those of the sources, then those that only this program has. A row's index is its [`Knob`].
 #[rustfmt::skip]
-pub const KNOBS: [KnobRow; 51] = [
+pub const KNOBS: [KnobRow; 53] = [
     row(Knob::Knob210, "Knob210", Some(210), Phases(&[49]), Bool, Preset::Unset, NO_PHASE,
         "on targets with the enhanced scope only: GvnCse goes without its pass over extended basic blocks"),
-    row(Knob::Knob235, "Knob235", Some(235), Phases(&[3]), Bool, Preset::Bool(false), Yes,
+    row(Knob::Knob235, "Knob235", Some(235), Phases(&[3]), Bool, Preset::Bool(false), Vetoes(&control_flow::PHASE),
         "the pipeline's own AnalyzeControlFlow run is left out; phases that ask for the facts still get them"),
     row(Knob::EnableGvnCsePerInstr, "EnableGvnCsePerInstr", Some(257), Phases(&[49]), Bool, Preset::Unset, NO_PHASE,
         "asked at each instruction: true ends GvnCse's work on the block there"),
-    row(Knob::NamedPhases, "NamedPhases", Some(298), All, Text, Preset::Unset, Yes,
+    row(Knob::NamedPhases, "NamedPhases", Some(298), All, Text, Preset::Unset, OnTheRun,
         "only these phases run, beside checks, analyses and sweeps: names or numbers with `+` between"),
     row(Knob::EnableGvnCseMode, "EnableGvnCseMode", Some(402), Phases(&[49]), Mode(6), Preset::Unset, NO_PHASE,
         "how far GvnCse looks: 0 off, 1 block, 2 dominators, 3 everything, 4 everything or 2 by target, 5 and 6 with extended blocks"),
@@ -49,7 +52,7 @@ pub const KNOBS: [KnobRow; 51] = [
         "the later GeneralOptimize bundles stop when a round gains less than this"),
     row(Knob::ForceLateCommoning, "ForceLateCommoning", Some(487), Phases(&[64]), Bool, Preset::Unset, NO_PHASE,
         "LateOriCommoning runs only if this is true"),
-    row(Knob::LoopMakeSingleEntry, "Knob487.LoopMakeSingleEntry", Some(487), Phases(&[18]), Bool, Preset::Unset, Yes,
+    row(Knob::LoopMakeSingleEntry, "Knob487.LoopMakeSingleEntry", Some(487), Phases(&[18]), Bool, Preset::Unset, Opens(&simplify_loops::PHASE),
         "gate of the loop canonical form inside OriLoopSimplification, which runs only if this is true"),
     row(Knob::OriCopyProp, "Knob487.OriCopyProp", Some(487), COPY_PROP, Bool, Preset::Unset, NO_PHASE,
         "what forward copy propagation takes for granted at the start of a block: that a copy was seen"),
@@ -101,25 +104,25 @@ pub const KNOBS: [KnobRow; 51] = [
         "hoist what both arms compute"),
     row(Knob::FatPointSoftConstraintSkip, "unnamed.fatpoint-soft-constraint-skip", NONE, Phases(&[101]), Int, Preset::Unset, NO_PHASE,
         "register estimator: soft constraints under this threshold are skipped, round by round"),
-    row(Knob::DumpIr, "DUMPIR", NONE, All, Text, Preset::Unset, Yes,
+    row(Knob::DumpIr, "DUMPIR", NONE, All, Text, Preset::Unset, OnTheRun,
         "dump the code after the named phases"),
-    row(Knob::DumpCfg, "DumpCFG", NONE, All, Text, Preset::Unset, Yes,
-        "dump the flow graph as DOT behind the named phases"),
-    row(Knob::DumpRpo, "DumpRPO", NONE, All, Text, Preset::Unset, Yes,
-        "dump reverse postorder and back edges behind the named phases, after the DOT if both name one"),
-    row(Knob::DisablePhases, "DisablePhases", NONE, All, Text, Preset::Unset, Yes,
+    row(Knob::DumpCfg, "DumpCFG", NONE, All, Text, Preset::Unset, OnTheRun,
+        "dump the flow graph as DOT after the named phases"),
+    row(Knob::DumpRpo, "DumpRPO", NONE, All, Text, Preset::Unset, OnTheRun,
+        "dump reverse postorder and back edges after the named phases, below the DOT if both name one"),
+    row(Knob::DisablePhases, "DisablePhases", NONE, All, Text, Preset::Unset, OnTheRun,
         "leave the named phases out"),
-    row(Knob::Sh, "SH", NONE, All, Text, Preset::Unset, Yes,
+    row(Knob::Sh, "SH", NONE, All, Text, Preset::Unset, OnTheRun,
         "knobs, dumps and bisection touch only functions with this code fingerprint"),
-    row(Knob::OptionFlag20, "OptionFlag20", NONE, Phases(&[3]), Bool, Preset::Bool(false), Yes,
-        "dump the flow graph as DOT behind phase 3"),
-    row(Knob::OptionFlag24, "OptionFlag24", NONE, Phases(&[3]), Bool, Preset::Bool(false), Yes,
-        "dump reverse postorder and back edges behind phase 3, after the DOT if both are on"),
-    row(Knob::DontMergeBasicBlocks, "--dont-merge-basicblocks", NONE, All, Bool, Preset::Bool(false), Yes,
+    row(Knob::OptionFlag20, "OptionFlag20", NONE, Phases(&[3]), Bool, Preset::Bool(false), OnTheRun,
+        "dump the flow graph as DOT after phase 3"),
+    row(Knob::OptionFlag24, "OptionFlag24", NONE, Phases(&[3]), Bool, Preset::Bool(false), OnTheRun,
+        "dump reverse postorder and back edges after phase 3, below the DOT if both are on"),
+    row(Knob::DontMergeBasicBlocks, "--dont-merge-basicblocks", NONE, All, Bool, Preset::Bool(false), Vetoes(&optimize_branches::PHASE),
         "never merge consecutive blocks, for code that is to be debugged: OriBranchOpt is left out"),
-    row(Knob::NamedPhasesFlag, "--named-phases", NONE, All, Text, Preset::Unset, Yes,
+    row(Knob::NamedPhasesFlag, "--named-phases", NONE, All, Text, Preset::Unset, OnTheRun,
         "the same as NamedPhases"),
-    row(Knob::OptLevelFlag, "--opt-level", NONE, All, Int, Preset::Int(2), Yes,
+    row(Knob::OptLevelFlag, "--opt-level", NONE, All, Int, Preset::Int(2), OnTheRun,
         "the optimization level, 0 to 5; 4 and 5 are 3"),
     row(Knob::StructurizeCfg, "structurizecfg", NONE, Structurize, Text, Preset::Unset, NO_PASS,
         "run the structurizer; the value `skip-uniform-regions` sets that knob"),
@@ -133,4 +136,10 @@ pub const KNOBS: [KnobRow; 51] = [
         "after the remark on exception handling, go on with the rest of the function"),
     row(Knob::FixIrreducible, "fix-irreducible", NONE, Structurize, Bool, Preset::Bool(false), NO_PASS,
         "first turn cycles with several entries into loops with one"),
+    row(Knob::BranchRounds, "BranchRounds", NONE, Phases(&[15]), Count, Preset::Count(8),
+        Sets(Field::Count(|all| &mut all.branches.rounds_max)),
+        "most rounds of threading, inverting and falling through that OriBranchOpt makes on a function"),
+    row(Knob::BranchHops, "BranchHops", NONE, Phases(&[15]), Count, Preset::Count(32),
+        Sets(Field::Count(|all| &mut all.branches.hops_max)),
+        "most empty blocks that OriBranchOpt leads one branch through; 0 leaves every branch its target"),
 ];

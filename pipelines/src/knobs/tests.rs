@@ -92,7 +92,21 @@ fn wrong_kind_names_the_kind() {
         message("402=7"),
         "`7` is no value for `EnableGvnCseMode`, a knob of kind mode; expected 0 to 6"
     );
-    for wrong in ["464=1.5", "464=", "464=0x-1", "474=nan", "474=x", "DUMPIR=", "235="] {
+    assert_eq!(
+        message("BranchRounds=-1"),
+        "`-1` is no value for `BranchRounds`, a knob of kind count; expected 0 to 4294967295"
+    );
+    for wrong in [
+        "BranchHops=4294967296",
+        "BranchHops=many",
+        "464=1.5",
+        "464=",
+        "464=0x-1",
+        "474=nan",
+        "474=x",
+        "DUMPIR=",
+        "235=",
+    ] {
         assert!(matches!(Setting::parse(wrong), Err(KnobError::WrongKind { .. })), "{wrong}");
     }
 }
@@ -112,7 +126,7 @@ fn the_last_setting_stands_and_others_have_defaults() {
     assert!(knobs.is_on(Knob::EnableGvnCse) && !knobs.is_on(Knob::Knob844));
     knobs.set(one("464=3"));
     knobs.set(one("464=5"));
-    assert_eq!(knobs.int(Knob::Knob464), Some(5));
-    assert_eq!(knobs.mode(Knob::EnableShrinkWrap), Some(0));
+    assert_eq!(knobs.value(Knob::Knob464), Some(Value::Int(5)));
+    assert_eq!(knobs.value(Knob::EnableShrinkWrap), Some(Value::Mode(0)));
     assert_eq!(knobs.settings().count(), 1);
 }

@@ -18,7 +18,7 @@ pub use rows::{NOT_YET, PHASES};
 
 use std::fmt;
 
-use crate::options::OptLevel;
+use crate::level::OptLevel;
 use ptxopt_engine::run::phase::Phase;
 
 /// How many phases the pipeline has.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Does, FAMILIES, PHASES, Part, PhaseNumber, PhaseRow};
-use crate::options::OptLevel;
+use crate::level::OptLevel;
 
 /// The text of `docs/PHASES.md`.
 pub fn markdown() -> String {

@@ -32,12 +32,12 @@ const KERNEL: &str = "\
 const BROKEN: &str = ".version 8.0\n.tarpit sm_80\n";
 
 /// A folder of files, and the command run in it.
-struct Place {
+pub(crate) struct Place {
     folder: TempDir,
 }
 
 impl Place {
-    fn new(files: &[(&str, &str)]) -> Place {
+    pub(crate) fn new(files: &[(&str, &str)]) -> Place {
         let place = Place { folder: tempfile::tempdir().unwrap() };
         for (file, text) in files {
             fs::create_dir_all(place.path(file).parent().unwrap()).unwrap();
@@ -46,7 +46,7 @@ impl Place {
         place
     }
 
-    fn path(&self, relative: &str) -> PathBuf {
+    pub(crate) fn path(&self, relative: &str) -> PathBuf {
         self.folder.path().join(relative)
     }
 
@@ -56,7 +56,7 @@ impl Place {
         command
     }
 
-    fn run(&self, line: &str) -> Outcome {
+    pub(crate) fn run(&self, line: &str) -> Outcome {
         Outcome::of(self.command(line).stdin(Stdio::null()).output().unwrap())
     }
 
@@ -90,10 +90,10 @@ impl Place {
 
 /// What a run left behind.
 #[derive(Debug)]
-struct Outcome {
+pub(crate) struct Outcome {
     status: Option<i32>,
-    stdout: String,
-    stderr: String,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Outcome {
@@ -106,13 +106,13 @@ impl Outcome {
     }
 
     #[track_caller]
-    fn expect(self, status: i32) -> Outcome {
+    pub(crate) fn expect(self, status: i32) -> Outcome {
         assert_eq!(self.status, Some(status), "{self:?}");
         self
     }
 
     #[track_caller]
-    fn says(self, part: &str) -> Outcome {
+    pub(crate) fn says(self, part: &str) -> Outcome {
         assert!(self.stdout.contains(part) || self.stderr.contains(part), "no `{part}` in {self:?}");
         self
     }

@@ -328,7 +328,7 @@ mod tests {
             built.tables.inst_heads[8].marks -= Marks::CONTROL
         });
         let mut built = built();
-        built.tables.inst_heads[0].marks |= Marks::DEFERRED | Marks::CSE_CANDIDATE;
+        built.tables.inst_heads[0].marks |= Marks::UNIFORM;
         assert_eq!(verdict(&built), Ok(()));
     }
 

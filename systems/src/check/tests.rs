@@ -131,7 +131,6 @@ pub(crate) fn run(text: &[u8], phases: &[&'static Phase]) -> BatchOutput {
         analyses: &[&analyze::control_flow::ANALYSIS, &analyze::loops::ANALYSIS, &analyze::liveness::PHASE],
         checks: ALL,
         verify: Verify::Full,
-        is_above_o1: true,
         fuel: None,
         remarks: false,
         fingerprint: None,

@@ -223,7 +223,6 @@ fn after_random_updates_everything_equals_a_rebuild() {
         analyses: &[&control_flow::ANALYSIS, &loops::ANALYSIS, &post_dominators::ANALYSIS],
         checks: ALL,
         verify: Verify::Full,
-        is_above_o1: true,
         fuel: None,
         remarks: false,
         fingerprint: None,

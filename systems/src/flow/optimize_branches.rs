@@ -59,24 +59,36 @@ pub const PHASE: Phase = Phase {
     name: "optimize_branches",
     needs: &[Fact::ControlFlow],
     breaks: &[Fact::ControlFlow, Fact::Liveness, Fact::Uniformity],
-    install: |slot| slot.add(run),
+    install: |slot| {
+        slot.init_resource::<Settings>();
+        slot.add(run);
+    },
     ..Phase::NOTHING
 };
 
-/// Times that the rewrites are tried on one function: each round follows what the one before has opened up, and the last
-/// finds nothing. A chain of them longer than this is left for another run.
-const ROUNDS_MAX: usize = 8;
+/// How far the phase goes.
+#[derive(Resource, Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Times that the rewrites are tried on one function: each round follows what the one before has opened up, and the
+    /// last finds nothing. A chain of them longer than this is left for another run.
+    pub rounds_max: u32,
+    /// Empty blocks that one branch is threaded through.
+    pub hops_max: u32,
+}
 
-/// Empty blocks that one branch is threaded through.
-const HOPS_MAX: usize = 32;
+impl Default for Settings {
+    fn default() -> Self {
+        Self { rounds_max: 8, hops_max: 32 }
+    }
+}
 
 /// Optimizes the branches of every function.
-pub fn run(mut editor: Editor, mut model: Local<Model>) {
+pub fn run(mut editor: Editor, settings: Res<Settings>, mut model: Local<Model>) {
     editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| {
         let (function, forms) = f.view_and_forms();
         model.load(&function, forms);
         // Without fuel there is nothing more to do; what was done stands.
-        let _ = Rewriter { f: &mut f, model: &mut model }.run();
+        let _ = Rewriter { f: &mut f, model: &mut model, settings: &settings }.run();
     });
 }
 
@@ -191,10 +203,10 @@ impl Model {
     }
 
     /// Where a branch to `target` comes to in the end: the target of the last jump that it passes.
-    fn destination(&self, target: BlockId) -> Option<BlockId> {
+    fn destination(&self, target: BlockId, hops_max: u32) -> Option<BlockId> {
         let (mut at, mut destination) = (target, None);
         let mut is_only_way = true;
-        for _ in 0..HOPS_MAX {
+        for _ in 0..hops_max {
             let traits = self.of(at);
             if !traits.is_empty || traits.is_pinned || !traits.is_passed_by || traits.is_dead {
                 break;
@@ -245,12 +257,13 @@ type Outcome = Result<(), OutOfFuel>;
 struct Rewriter<'r, 'a> {
     f: &'r mut FunctionEditor<'a>,
     model: &'r mut Model,
+    settings: &'r Settings,
 }
 
 impl<'a> Rewriter<'_, 'a> {
     fn run(&mut self) -> Outcome {
         self.bury_unreachable()?;
-        for _ in 0..ROUNDS_MAX {
+        for _ in 0..self.settings.rounds_max {
             let has_threaded = self.thread()?;
             let has_inverted = self.invert()?;
             let has_let_fall = self.fall_through()?;
@@ -282,9 +295,8 @@ impl<'a> Rewriter<'_, 'a> {
             if self.model.of(block).is_dead || !self.model.orders[block.index()].is_reachable() {
                 continue;
             }
-            let Some(destination) = self.model.destination(target).filter(|&to| to != target) else {
-                continue;
-            };
+            let destination = self.model.destination(target, self.settings.hops_max);
+            let Some(destination) = destination.filter(|&to| to != target) else { continue };
             self.change(block, "jump through an empty block")?.redirect(inst, destination);
             self.model.retarget(block, destination);
             has_changed = true;
@@ -347,7 +359,7 @@ impl<'a> Rewriter<'_, 'a> {
         for block in self.block_ids() {
             let end = self.model.ends[block.index()];
             let (End::Jumps { inst, target } | End::Branches { inst, target }) = end else { continue };
-            if self.model.of(block).is_dead || !self.model.falls_to(block, target) {
+            if self.model.of(block).is_dead || !self.model.falls_to(block, target, self.settings.hops_max) {
                 continue;
             }
             self.change(block, "branch to the block behind it")?.delete_branch(inst);
@@ -391,9 +403,9 @@ impl Model {
     }
 
     /// Whether the end of `block` leads to `target` without a branch: nothing but empty blocks stands between.
-    fn falls_to(&self, block: BlockId, target: BlockId) -> bool {
+    fn falls_to(&self, block: BlockId, target: BlockId, hops_max: u32) -> bool {
         let mut at = self.next(block);
-        for _ in 0..HOPS_MAX {
+        for _ in 0..=hops_max {
             match at {
                 Some(next) if next == target => return true,
                 Some(next) if self.is_nothing(next) => at = self.next(next),

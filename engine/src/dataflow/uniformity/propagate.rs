@@ -26,8 +26,7 @@ pub const DIVERGENT_FROM_THE_START: VRegFlags = VRegFlags::INPUT
     .union(VRegFlags::OUTPUT)
     .union(VRegFlags::MODULE)
     .union(VRegFlags::PINNED)
-    .union(VRegFlags::INITIALISED)
-    .union(VRegFlags::VOLATILE);
+    .union(VRegFlags::INITIALISED);
 
 /// What the solver found out about the places of the code.
 #[derive(Default)]

@@ -105,68 +105,30 @@ fn asking_131_times_costs_the_first() {
 
 #[test]
 fn retagging_takes_nothing_for_granted() {
+    // None of the bits that the reset clears.
+    const BIT_19: BlockFlags = BlockFlags::from_bits_retain(1 << 19);
     let ((mut tables, forms), mut scratch) = (kernel(), AnalysisScratch::default());
     bring_up_to_date(tables.annotated(CodeId(0)), &forms, &mut scratch);
     let right = (tables.block_heads.clone(), tables.block_orders.clone());
-    tables.block_heads[0].flags |= BlockFlags::IN_LOOP | BlockFlags::BYTE_282_BIT_3;
+    tables.block_heads[0].flags |= BlockFlags::IN_LOOP | BIT_19;
     tables.block_orders[0].depth = 7;
     assert!(
         !bring_up_to_date(tables.annotated(CodeId(0)), &forms, &mut scratch),
         "the epochs say that it holds"
     );
-    assert!(retag_everything(tables.annotated(CodeId(0)), &forms, &mut scratch));
-    // Bit 19 is none of the bits that the reset clears.
-    assert_eq!(tables.block_heads[0].flags, right.0[0].flags | BlockFlags::BYTE_282_BIT_3);
+    retag_everything(tables.annotated(CodeId(0)), &forms, &mut scratch);
+    assert_eq!(tables.block_heads[0].flags, right.0[0].flags | BIT_19);
     assert_eq!(tables.block_orders, right.1);
 }
 
 #[test]
-fn both_entry_points_leave_the_same_facts_and_say_which_ran() {
+fn both_entry_points_leave_the_same_facts() {
     let ((mut tables, forms), mut scratch) = (kernel(), AnalysisScratch::default());
     bring_up_to_date(tables.annotated(CodeId(0)), &forms, &mut scratch);
     let flags = tables.code_states[0].flags;
     assert!(flags.contains(CodeFlags::EARLY_EXIT_SEEN));
-    assert!(
-        !flags.intersects(
-            CodeFlags::REBUILD_RESULT | CodeFlags::REENTRANCY_GUARD | CodeFlags::ANALYSIS_RUNNING
-        )
-    );
     retag_everything(tables.annotated(CodeId(0)), &forms, &mut scratch);
-    assert_eq!(tables.code_states[0].flags, flags | CodeFlags::REBUILD_RESULT);
-}
-
-#[test]
-fn one_block_alone_is_a_small_kernel_to_a_rebuild_above_the_first_level() {
-    let text = b".version 8.0\n.target sm_90\n.entry k() { ret; }\n";
-    let is_small = |level: CodeFlags, progress: u32, rebuilds: bool| {
-        let (mut tables, mut forms) = (CodeTables::default(), FormTable::default());
-        let module = Module::scan(text).unwrap();
-        read(&module, &module.functions, &mut forms, &mut ReaderScratch::default(), &mut tables).unwrap();
-        tables.code_facts = vec![CodeFacts::default()];
-        tables.code_states[0].flags |= level;
-        tables.code_states[0].progress = progress;
-        let analysis = if rebuilds { retag_everything } else { bring_up_to_date };
-        analysis(tables.annotated(CodeId(0)), &forms, &mut AnalysisScratch::default());
-        tables.code_states[0].flags.contains(CodeFlags::SMALL_KERNEL)
-    };
-    assert!(is_small(CodeFlags::ABOVE_O1, 12, true));
-    assert!(!is_small(CodeFlags::empty(), 12, true), "level 1");
-    assert!(!is_small(CodeFlags::ABOVE_O1, 19, true), "too late");
-    assert!(!is_small(CodeFlags::ABOVE_O1, 0, false), "no rebuild");
-    let ((mut tables, forms), mut scratch) = (kernel(), AnalysisScratch::default());
-    tables.code_states[0].flags |= CodeFlags::ABOVE_O1;
-    retag_everything(tables.annotated(CodeId(0)), &forms, &mut scratch);
-    assert!(!tables.code_states[0].flags.contains(CodeFlags::SMALL_KERNEL), "its blocks have edges");
-}
-
-#[test]
-fn a_nested_call_does_nothing() {
-    let ((mut tables, forms), mut scratch) = (kernel(), AnalysisScratch::default());
-    tables.code_states[0].flags |= CodeFlags::REENTRANCY_GUARD;
-    assert!(!bring_up_to_date(tables.annotated(CodeId(0)), &forms, &mut scratch));
-    assert!(!retag_everything(tables.annotated(CodeId(0)), &forms, &mut scratch));
-    assert_eq!(scratch.blocks_annotated, 0);
-    assert!(!tables.code_facts[0].holds(Fact::ControlFlow, &tables.code_states[0]));
+    assert_eq!(tables.code_states[0].flags, flags);
 }
 
 #[test]

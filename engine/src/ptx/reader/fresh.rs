@@ -4,8 +4,8 @@
 //! in the batch: a function is written the same, whatever it is read with.
 
 use super::Reader;
-use super::left::LeftReason;
 use crate::ptx::numbered::{digits_of, number_of, splits};
+use crate::store::left::LeftReason;
 use ahash::AHashMap;
 use ptxopt_components::ids::{Id, NameId};
 use ptxopt_components::types::PackedType;

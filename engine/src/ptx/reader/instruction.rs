@@ -1,11 +1,11 @@
 //! An instruction: its mnemonic, and the row it becomes.
 
 use super::Reader;
-use super::left::LeftReason;
 use crate::diagnostics::Diagnostic;
 use crate::edit::marks_of;
 use crate::forms::{MnemonicId, Operands};
 use crate::ptx::cursor::Cursor;
+use crate::store::left::LeftReason;
 use ptxopt_components::form::{FormFlags, Role};
 use ptxopt_components::ids::{BlockId, FormId, Id};
 use ptxopt_components::instruction::{InstHead, InstOperands, InstPlace, Marks, OpcodeWord};
@@ -33,6 +33,9 @@ impl Reader<'_, '_> {
             self.forms.mnemonic(&self.cursor.text[mnemonic..behind], self.module.dialect)
         };
         let how = self.forms.operands(id);
+        if how == Operands::Unknown {
+            self.out.unknown_words.push(mnemonic as u32);
+        }
         let read = self.operands(how);
         let wants_verbatim = std::mem::take(&mut self.wants_verbatim) || how == Operands::Unknown;
         match read {

@@ -1,45 +1,7 @@
-//! Why a function keeps its text: it is valid, and something in it cannot be said by rows.
+//! Giving up on a function: it is valid, and something in it cannot be said by rows, so it keeps its text.
 
 use super::Reader;
-use std::fmt;
-
-/// What rows cannot say of a function that the reader leaves as it came in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeftReason {
-    /// Text that is copied (an unknown instruction, an index, an initialiser) names a variable or table that flattening
-    /// scopes has given another name.
-    CopiedTextNamesRenamed,
-    /// Something that is no indexed branch names a branch table. Tables are written before the branch that names them.
-    TableNamedByNoBranch,
-    /// A word of a copied statement means nothing where it stands, and would mean something once scopes are flattened.
-    WordCaptured,
-    /// A family of variables, `name<count>`, in an inner scope, or one that meets another name. Its members cannot be
-    /// renamed one by one.
-    FamilyMeetsName,
-    /// Registers of repeated ranges get the next numbers of a fresh prefix, and there are no more.
-    NumbersExhausted,
-    /// The fresh prefix of a renamed register and a number spell a name of the source.
-    FreshNameTaken,
-    /// A branch, return or exit whose operands are none that the table knows: nobody can say where control goes.
-    UnknownControlFlow,
-    /// More edges than tables hold: many branches through one long table.
-    TooManyEdges,
-}
-
-impl fmt::Display for LeftReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::CopiedTextNamesRenamed => "copied text names a variable or table that needs another name",
-            Self::TableNamedByNoBranch => "a branch table is named by an instruction that is no branch",
-            Self::WordCaptured => "a word of a copied statement would get a meaning",
-            Self::FamilyMeetsName => "a family of variables meets another name",
-            Self::NumbersExhausted => "no register numbers are left",
-            Self::FreshNameTaken => "the name of a renamed register is taken",
-            Self::UnknownControlFlow => "a branch, return or exit has operands that the table does not know",
-            Self::TooManyEdges => "too many edges through branch tables",
-        })
-    }
-}
+use crate::store::left::LeftReason;
 
 impl Reader<'_, '_> {
     /// The function at hand keeps its text, for its first reason.

@@ -20,14 +20,13 @@ mod statement;
 mod table;
 mod variable;
 
-pub use left::LeftReason;
-
 use super::cursor::{Cursor, at_the_missing_mark};
 use super::declaration::RegisterDeclarator;
 use super::scan::{FunctionText, Module};
 use crate::diagnostics::{Diagnostic, Problem, shown_name};
 use crate::forms::FormTable;
 use crate::graph::build::connect;
+use crate::store::left::LeftReason;
 use crate::store::tables::CodeTables;
 use labels::{Labels, Place};
 use ptxopt_components::anchor::{AnchorKind, TableKind};

@@ -1,12 +1,12 @@
 //! Operands of an instruction: pushed one by one, with their punctuation as the instruction's shape.
 
 use super::Reader;
-use super::left::LeftReason;
 use super::scopes::Binding;
 use crate::diagnostics::{Diagnostic, Problem};
 use crate::forms::Operands;
 use crate::ptx::constant::WARP_SIZE;
 use crate::ptx::cursor::Cursor;
+use crate::store::left::LeftReason;
 use ptxopt_components::anchor::TableKind;
 use ptxopt_components::form::shape;
 use ptxopt_components::ids::{NameId, VRegId};

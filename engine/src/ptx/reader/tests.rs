@@ -262,8 +262,8 @@ fn register_parameters_are_not_declared_again() {
 
 /// Each reason why a function keeps its text.
 mod left {
-    use super::super::LeftReason;
     use super::*;
+    use crate::store::left::LeftReason;
 
     /// The reason why the reader leaves a kernel with `body`, with whether its text is kept to the letter.
     fn reason(body: &str) -> Option<LeftReason> {
