@@ -145,6 +145,12 @@ impl DefUse {
         self.defs.count[vreg.index()] as usize
     }
 
+    /// The only operand that defines `vreg`; none where there are several or none.
+    #[must_use]
+    pub fn only_def(&self, vreg: VRegId) -> Option<OperandRef> {
+        if self.def_count(vreg) == 1 { self.defs(vreg).next() } else { None }
+    }
+
     fn list<'a>(&'a self, lists: &'a Lists, vreg: VRegId) -> impl Iterator<Item = OperandRef> + use<'a> {
         let mut slot = lists.first[vreg.index()];
         std::iter::from_fn(move || {

@@ -42,11 +42,9 @@
 //! found, 16 times at most: quadratic in the number of blocks (the whole job took 1,400 ns an instruction for a function
 //! of 10,000 in 2,000 blocks, and takes 475 with the search), and not a fixpoint where the bound bites.
 
-pub mod definitions;
 pub mod needs;
 mod simple;
 mod sinks;
-pub mod sites;
 #[cfg(test)]
 mod tests;
 

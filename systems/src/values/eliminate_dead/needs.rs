@@ -11,7 +11,7 @@
 //! add r2, r1, 1;
 //! ```
 //! The search goes backward from the use, to the last definition in the block. An unguarded one ends it; a guarded or
-//! partial one does not. At the start of the block it goes on at the innermost [site](super::sites) that dominates
+//! partial one does not. At the start of the block it goes on at the innermost [site](ptxopt_engine::values::sites) that dominates
 //! it; at a join, at the ends of all predecessors. What was asked for once is not asked for again, so the work is
 //! that of making SSA form for the registers that have several definitions. The definition of all others dominates
 //! the use, which is a comparison. At a join of many predecessors only those count at whose ends the values differ, so
@@ -24,13 +24,13 @@
 //! order of a depth-first search, which no cache likes.
 
 use super::ALWAYS_LIVE;
-use super::definitions::{Defined, Definitions};
-use super::sites::Sites;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::operand::{Operand, reads};
 use ptxopt_engine::graph::dominator_tree::DominatorTree;
 use ptxopt_engine::store::view::FunctionView;
+use ptxopt_engine::values::definitions::{Defined, Definitions};
+use ptxopt_engine::values::sites::Sites;
 
 /// Predecessors of a join, for each site of a register, from which on the sites are looked at instead.
 const PREDS_PER_SITE_MAX: usize = 4;

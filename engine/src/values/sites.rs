@@ -8,10 +8,10 @@
 //! Paper: Cytron et al. 1991, sections 4 and 5.
 
 use super::definitions::Definition;
+use crate::graph::dominator_tree::{DominatorTree, Interval};
+use crate::graph::iterated_frontier::IteratedFrontier;
+use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, Span, VRegId};
-use ptxopt_engine::graph::dominator_tree::{DominatorTree, Interval};
-use ptxopt_engine::graph::iterated_frontier::IteratedFrontier;
-use ptxopt_engine::store::view::FunctionView;
 
 /// A block where the value of a register can change.
 #[derive(Clone, Copy, Debug)]

@@ -4,10 +4,10 @@
 //! together, in program order. What was found about a register as a whole lies in its row too, since the search asks for
 //! both at once, and rows of eight bytes stay in the cache longest.
 
+use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::operand::definitions;
 use ptxopt_components::vreg::VRegFlags;
-use ptxopt_engine::store::view::FunctionView;
 use std::ops::Range;
 
 /// An instruction that defines a register, and whether it ends the life of the value before.

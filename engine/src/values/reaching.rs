@@ -1,0 +1,100 @@
+//! The value that a register has at a place: which definition of it reaches there, or where several meet.
+//!
+//! This is SSA form without its names, asked for register by register. Two places at which a register has the same
+//! [`Value`] read the same: each value is set once before anything that it reaches, as in SSA form (Cytron et al. 1991).
+//! Registers with one definition, which are nearly all, cost a comparison of two blocks.
+
+use super::definitions::{Defined, Definition, Definitions};
+use super::sites::Sites;
+use crate::graph::dominator_tree::DominatorTree;
+use crate::store::view::FunctionView;
+use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
+use ptxopt_components::vreg::VRegFlags;
+
+/// What a register holds at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// What this instruction leaves in it: where it is guarded or writes a part, something of the value before.
+    Of(InstId),
+    /// One of several values that meet at the start of the block.
+    MeetAt(BlockId),
+    /// What it held when the function was entered.
+    OfEntry,
+}
+
+/// Answers for one function. Definitions must stay where they are while it is asked.
+#[derive(Default)]
+pub struct Reaching {
+    tree: DominatorTree,
+    definitions: Definitions,
+    sites: Sites,
+}
+
+impl Reaching {
+    /// Makes ready for a function whose control-flow facts hold and whose instruction ids are in program order.
+    pub fn start(&mut self, function: &FunctionView<'_>) {
+        self.tree.compute(function);
+        self.definitions.collect(function, VRegFlags::empty());
+        self.sites.start(function);
+    }
+
+    /// The dominator tree of the function.
+    #[must_use]
+    pub fn tree(&self) -> &DominatorTree {
+        &self.tree
+    }
+
+    /// What `vreg` holds right before `before`, an instruction of a reachable block.
+    pub fn before(&mut self, function: &FunctionView<'_>, vreg: VRegId, before: InstId) -> Value {
+        let block = function.heads[before.index()].block;
+        match self.definitions.defined(vreg) {
+            Defined::Done => Value::OfEntry,
+            Defined::Once(from, from_block) => {
+                let is_before =
+                    if from_block == block { from < before } else { self.tree.dominates(from_block, block) };
+                if is_before { Value::Of(from) } else { self.at_start(function, vreg, block) }
+            }
+            Defined::Often => {
+                let first = function.blocks[block.index()].insts.first;
+                match self.last_before(vreg, before).filter(|inst| inst.0 >= first) {
+                    Some(inst) => Value::Of(inst),
+                    None => self.at_start(function, vreg, block),
+                }
+            }
+        }
+    }
+
+    /// The last definition of `vreg` with a smaller id.
+    fn last_before(&self, vreg: VRegId, before: InstId) -> Option<InstId> {
+        let definitions = self.definitions.of(vreg);
+        let at = definitions.partition_point(|definition| definition.inst() < before);
+        definitions[..at].last().map(|definition| definition.inst())
+    }
+
+    fn at_start(&mut self, function: &FunctionView<'_>, vreg: VRegId, block: BlockId) -> Value {
+        self.sites.make(function, &self.tree, vreg, self.definitions.of(vreg));
+        let is_join_here = |site: usize| {
+            let site = self.sites.get(site);
+            site.block == block && site.is_join
+        };
+        if self.sites.innermost(&self.tree, vreg, block).is_some_and(is_join_here) {
+            return Value::MeetAt(block);
+        }
+        match function.orders[block.index()].idom.get() {
+            Some(idom) => self.at_end(function, vreg, idom),
+            None => Value::OfEntry,
+        }
+    }
+
+    /// What `vreg` holds at the end of `block`; its sites are made.
+    fn at_end(&self, function: &FunctionView<'_>, vreg: VRegId, block: BlockId) -> Value {
+        let Some(number) = self.sites.innermost(&self.tree, vreg, block) else { return Value::OfEntry };
+        let site = self.sites.get(number);
+        if !site.defines {
+            return Value::MeetAt(site.block);
+        }
+        let end = InstId::new(function.blocks[site.block.index()].insts.end());
+        let last = self.last_before(vreg, end).or_else(|| self.definitions.only(vreg).map(Definition::inst));
+        Value::Of(last.expect("the block defines the register"))
+    }
+}
