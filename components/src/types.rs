@@ -67,6 +67,20 @@ impl PtxType {
         Self::ALL[raw as usize].0
     }
 
+    /// What it agrees with.
+    #[must_use]
+    pub const fn kind(self) -> TypeKind {
+        match self {
+            Self::U8 | Self::U16 | Self::U32 | Self::U64 | Self::S8 | Self::S16 | Self::S32 | Self::S64 => {
+                TypeKind::Integer
+            }
+            Self::F16 | Self::F16x2 | Self::F32 | Self::F64 => TypeKind::Float,
+            Self::B8 | Self::B16 | Self::B32 | Self::B64 | Self::B128 => TypeKind::Bits,
+            Self::Pred => TypeKind::Predicate,
+            _ => TypeKind::Packed,
+        }
+    }
+
     /// The type of twice the width and the same kind: what `.wide` and `"w"` in the opcode table mean.
     #[must_use]
     pub fn doubled(self) -> Self {
@@ -84,6 +98,21 @@ impl PtxType {
             other => other,
         }
     }
+}
+
+/// What types have in common that registers and literals must agree in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TypeKind {
+    /// Signed and unsigned ones, which agree.
+    Integer,
+    /// Each agrees with itself alone.
+    Float,
+    /// They agree with all of their width.
+    Bits,
+    /// No register is declared with them.
+    Packed,
+    /// `.pred`.
+    Predicate,
 }
 
 /// Where a memory operand points.

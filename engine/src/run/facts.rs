@@ -22,6 +22,8 @@ pub enum Fact {
     Uniformity,
     /// Nothing is dead: no instruction, no cycle, no block.
     NoDeadCode,
+    /// General optimization finds nothing.
+    NoCopies,
     /// The operands that define and read each register.
     DefUse,
     /// Instruction ids are in program order: of two in a block the smaller one comes first, and blocks follow one another.
@@ -30,20 +32,21 @@ pub enum Fact {
 
 impl Fact {
     /// Every fact.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::ControlFlow,
         Self::Loops,
         Self::PostDominators,
         Self::Liveness,
         Self::Uniformity,
         Self::NoDeadCode,
+        Self::NoCopies,
         Self::DefUse,
         Self::ProgramOrder,
     ];
 
     /// Whether the fact says something about instructions, and not only about blocks and edges.
     const fn follows_instructions(self) -> bool {
-        matches!(self, Self::Liveness | Self::Uniformity | Self::NoDeadCode | Self::DefUse)
+        matches!(self, Self::Liveness | Self::Uniformity | Self::NoDeadCode | Self::NoCopies | Self::DefUse)
     }
 
     /// Whether the fact says something about blocks and edges.

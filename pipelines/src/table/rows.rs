@@ -14,7 +14,7 @@ use ptxopt_systems::analyze::{control_flow, uniformity};
 use ptxopt_systems::flow::{optimize_branches, simplify_loops, split_at_control_flow};
 use ptxopt_systems::report::code;
 use ptxopt_systems::upkeep::{advance_progress, inspect, sweep};
-use ptxopt_systems::values::eliminate_dead;
+use ptxopt_systems::values::{eliminate_dead, general_optimize};
 
 /// The phase has a meaning for PTX, and this release does not have it.
 pub const NOT_YET: &str = "no system for it in this release";
@@ -54,7 +54,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(10, "EarlyOriSimpleLiveDead", Optimization, Any, Runs(&eliminate_dead::SIMPLE)),
     row(11, "ReplaceUniformsWithImm", Optimization, Any, Nothing(UNSAID)),
     row(12, "OriSanitize", Validation, Any, Nothing(UNSAID)),
-    row(13, "GeneralOptimizeEarly", Optimization, Any, Nothing(NOT_YET)),
+    row(13, "GeneralOptimizeEarly", Optimization, Any, Runs(&general_optimize::PHASE)),
     row(14, "DoSwitchOptFirst", Optimization, Above(0), Nothing(NOT_YET)),
     row(15, "OriBranchOpt", Optimization, Above(0), Runs(&optimize_branches::PHASE)),
     row(16, "OriPerformLiveDeadFirst", Analysis, Any, Runs(&eliminate_dead::FULL)),
@@ -70,7 +70,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(26, "OriRemoveRedundantBarriers", Optimization, Above(1), Nothing(NOT_YET)),
     row(27, "AnalyzeUniformsForSpeculation", Analysis, Any, Runs(&uniformity::PHASE)),
     row(28, "SinkRemat", Optimization, Above(1), Nothing(NOT_YET)),
-    row(29, "GeneralOptimize", Optimization, Any, Nothing(NOT_YET)),
+    row(29, "GeneralOptimize", Optimization, Any, Runs(&general_optimize::PHASE)),
     row(30, "DoSwitchOptSecond", Optimization, Above(0), Nothing(NOT_YET)),
     row(31, "OriLinearReplacement", Optimization, Any, Nothing(UNSAID)),
     row(32, "CompactLocalMemory", Optimization, Any, Nothing(NOT_YET)),
@@ -106,7 +106,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(62, "OriRemoveRedundantMultiDefMov", Optimization, Any, Nothing(NOT_YET)),
     row(63, "OriDoPredication", Optimization, Above(1), Nothing(NOT_YET)),
     row(64, "LateOriCommoning", Optimization, Above(1), Nothing(NOT_YET)),
-    row(65, "GeneralOptimizeLate2", Optimization, Any, Nothing(NOT_YET)),
+    row(65, "GeneralOptimizeLate2", Optimization, Any, Runs(&general_optimize::PHASE)),
     row(66, "OriHoistInvariantsLate", Optimization, Any, Nothing(NOT_YET)),
     row(67, "DoKillMovement", Optimization, Any, Nothing(GRAPHICS)),
     row(68, "DoTexMovement", Optimization, Any, Nothing(SCHEDULING)),

@@ -21,7 +21,7 @@ use ptxopt_components::form::{Accepts, Form, FormFlags, Role, Slot, shape};
 use ptxopt_components::ids::{Id, InstId};
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{LiteralKind, Operand, OperandKind};
-use ptxopt_components::types::PtxType;
+use ptxopt_components::types::{PtxType, TypeKind};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::run::log::Violations;
 use ptxopt_engine::run::phase::{Check, Verify};
@@ -126,29 +126,9 @@ impl Actual {
     }
 }
 
-/// What types of one kind have in common.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
-    Integer,
-    /// A float agrees with its own type alone.
-    Float(PtxType),
-    Bits,
-    /// No register is declared with it.
-    Packed,
-    Predicate,
-}
-
-fn kind(ty: PtxType) -> Kind {
-    use PtxType::{
-        B8, B16, B32, B64, B128, F16, F16x2, F32, F64, Pred, S8, S16, S32, S64, U8, U16, U32, U64,
-    };
-    match ty {
-        U8 | U16 | U32 | U64 | S8 | S16 | S32 | S64 => Kind::Integer,
-        F16 | F16x2 | F32 | F64 => Kind::Float(ty),
-        B8 | B16 | B32 | B64 | B128 => Kind::Bits,
-        Pred => Kind::Predicate,
-        _ => Kind::Packed,
-    }
+/// Whether two types are of one kind that agrees with itself: of floats, each with its own type alone.
+fn is_same_kind(one: PtxType, other: PtxType) -> bool {
+    one.kind() == other.kind() && (one.kind() != TypeKind::Float || one == other)
 }
 
 /// Whether a slot of `form` takes the operand.
@@ -172,10 +152,10 @@ fn stands(form: &Form, slot: &Slot, actual: Actual) -> bool {
     let is_split = slot.in_vector && form.lanes == 1;
     match actual {
         Actual::Register(ty) => is_split || register_stands(form, wanted, ty),
-        Actual::Integer => !matches!(kind(wanted), Kind::Float(_)),
-        Actual::Float(bits) => match kind(wanted) {
-            Kind::Float(_) => true,
-            Kind::Bits => is_split || bits == wanted.bits(),
+        Actual::Integer => wanted.kind() != TypeKind::Float,
+        Actual::Float(bits) => match wanted.kind() {
+            TypeKind::Float => true,
+            TypeKind::Bits => is_split || bits == wanted.bits(),
             _ => false,
         },
         _ => true,
@@ -187,12 +167,10 @@ fn register_stands(form: &Form, wanted: PtxType, ty: PtxType) -> bool {
     let accesses = Effects::READ.union(Effects::WRITE);
     let may_be_wider = form.flags.contains(FormFlags::CONVERTS)
         || form.effects.intersects(accesses) && !form.effects.contains(Effects::ATOMIC);
-    let agrees = match (kind(wanted), kind(ty)) {
-        (_, Kind::Bits) | (Kind::Bits, _) => true,
-        (wanted, have) => wanted == have,
-    };
+    let is_bits = |ty: PtxType| ty.kind() == TypeKind::Bits;
+    let agrees = is_bits(wanted) || is_bits(ty) || is_same_kind(wanted, ty);
     let is_wider = ty.bits() > wanted.bits();
-    let wide_floats = matches!((kind(wanted), kind(ty)), (Kind::Float(_), Kind::Float(_)));
+    let wide_floats = (wanted.kind(), ty.kind()) == (TypeKind::Float, TypeKind::Float);
     agrees && (ty.bits() == wanted.bits() || is_wider && may_be_wider && !wide_floats)
 }
 
@@ -216,7 +194,7 @@ fn verify_vectors(function: &FunctionView<'_>, codes: &[u8], operands: &[Operand
                     return Err(format!("{operand} is {actual} beside {known} in its vector"));
                 }
                 // Bits agree with all, so whatever says more is compared with.
-                let is_vague = |actual| matches!(actual, Actual::Register(ty) if kind(ty) == Kind::Bits);
+                let is_vague = |actual| matches!(actual, Actual::Register(ty) if ty.kind() == TypeKind::Bits);
                 if !matches!(actual, Actual::Other) && known.is_none_or(is_vague) {
                     known = Some(actual);
                 }
@@ -231,12 +209,12 @@ fn verify_vectors(function: &FunctionView<'_>, codes: &[u8], operands: &[Operand
 fn agree(one: Actual, other: Actual) -> bool {
     match (one, other) {
         (Actual::Register(one), Actual::Register(other)) => {
-            let bits = [one, other].iter().any(|&ty| kind(ty) == Kind::Bits);
-            one.bits() == other.bits() && (bits || kind(one) == kind(other))
+            let bits = [one, other].iter().any(|ty| ty.kind() == TypeKind::Bits);
+            one.bits() == other.bits() && (bits || is_same_kind(one, other))
         }
         (Actual::Register(ty), literal) | (literal, Actual::Register(ty)) => !matches!(
-            (kind(ty), literal),
-            (Kind::Float(_), Actual::Integer) | (Kind::Integer, Actual::Float(_))
+            (ty.kind(), literal),
+            (TypeKind::Float, Actual::Integer) | (TypeKind::Integer, Actual::Float(_))
         ),
         _ => true,
     }

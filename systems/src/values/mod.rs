@@ -1,3 +1,4 @@
 //! Phases about values.
 
 pub mod eliminate_dead;
+pub mod general_optimize;

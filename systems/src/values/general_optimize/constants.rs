@@ -1,0 +1,43 @@
+//! Constants as bits, and as operands.
+
+use ptxopt_components::ids::Id;
+use ptxopt_components::literal::{Literal, LiteralKind};
+use ptxopt_components::operand::{Operand, OperandKind};
+use ptxopt_components::types::{PtxType, TypeKind};
+use ptxopt_engine::edit::Change;
+
+/// The lowest `width` bits.
+pub(super) const fn truncate(bits: u64, width: u32) -> u64 {
+    if width >= 64 { bits } else { bits & ((1 << width) - 1) }
+}
+
+/// A value of `width` bits with its sign, in 64 bits.
+pub(super) const fn extend(bits: u64, width: u32) -> i64 {
+    let unused = 64 - width;
+    ((bits << unused) as i64) >> unused
+}
+
+/// The bits of a literal, those of an integer in 64 bits.
+pub(super) fn literal_bits(operand: Operand, literals: &[Literal]) -> Option<u64> {
+    match operand.kind() {
+        OperandKind::Int(value) => Some(i64::from(value) as u64),
+        OperandKind::F32(bits) => Some(u64::from(bits)),
+        OperandKind::Literal(literal) => {
+            let literal = literals[literal.index()];
+            (literal.kind() != LiteralKind::Text).then_some(literal.bits)
+        }
+        _ => None,
+    }
+}
+
+/// A literal with these bits for a slot of type `ty`: of unsigned types it has no sign.
+pub(super) fn operand(change: &mut Change<'_, '_>, bits: u64, ty: PtxType) -> Operand {
+    let bits = truncate(bits, ty.bits());
+    let is_unsigned = matches!(ty, PtxType::U8 | PtxType::U16 | PtxType::U32 | PtxType::U64);
+    let value = match ty.kind() {
+        TypeKind::Float => bits,
+        _ if is_unsigned => bits,
+        _ => extend(bits, ty.bits()) as u64,
+    };
+    change.constant(value, ty)
+}

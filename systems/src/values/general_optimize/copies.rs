@@ -1,0 +1,288 @@
+//! Copies: which instructions leave another register or a constant in their result, and who reads those instead.
+
+use super::Walk;
+use super::constants::{self, literal_bits};
+use ptxopt_components::form::{Accepts, Form, FormFlags, Role, Slot};
+use ptxopt_components::ids::{Id, InstId, VRegId};
+use ptxopt_components::opcodes::Effects;
+use ptxopt_components::operand::{Operand, OperandKind};
+use ptxopt_components::operation::Operation;
+use ptxopt_components::types::{PtxType, TypeKind};
+use ptxopt_components::vreg::VRegFlags;
+use ptxopt_engine::edit::accepts;
+use ptxopt_engine::store::view::FunctionView;
+use ptxopt_engine::values::reaching::Value;
+
+/// Registers that something else than the function's own instructions may write or read, or that are used while in flight.
+pub(super) const HANDS_OFF: VRegFlags = VRegFlags::PINNED
+    .union(VRegFlags::MODULE)
+    .union(VRegFlags::CARRY)
+    .union(VRegFlags::OUTPUT)
+    .union(VRegFlags::FORMAL);
+
+/// What a copy leaves in its result.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Source {
+    /// The register of the operand, which had this value there. A predicate may be negated.
+    Register(Operand, Value),
+    /// These bits, as wide as the result.
+    Constant(u64),
+}
+
+const NONE: u32 = u32::MAX;
+
+/// The copies that the walk has passed.
+#[derive(Default)]
+pub(super) struct Copies {
+    /// By instruction: its entry in `sources`.
+    number: Vec<u32>,
+    sources: Vec<Source>,
+    /// By register: some copy defines it.
+    is_copy: Vec<bool>,
+}
+
+impl Copies {
+    pub(super) fn start(&mut self, function: &FunctionView<'_>) {
+        self.number.clear();
+        self.number.resize(function.heads.len(), NONE);
+        self.sources.clear();
+        self.is_copy.clear();
+        self.is_copy.resize(function.vregs.len(), false);
+    }
+
+    /// What `inst` leaves in its result, if it is a copy.
+    pub(super) fn of(&self, inst: InstId) -> Option<Source> {
+        self.sources.get(self.number[inst.index()] as usize).copied()
+    }
+
+    fn add(&mut self, inst: InstId, result: VRegId, source: Source) {
+        self.number[inst.index()] = self.sources.len() as u32;
+        self.sources.push(source);
+        self.is_copy[result.index()] = true;
+    }
+}
+
+/// The result of an instruction that writes one whole register, unguarded.
+pub(super) fn only_result(function: &FunctionView<'_>, inst: InstId) -> Option<VRegId> {
+    let operands = function.operands_of(inst);
+    let result = operands.first().filter(|operand| operand.is_definition() && !operand.is_partial())?;
+    let is_only = operands[1..].iter().all(|operand| !operand.is_definition());
+    let is_guarded = function.heads[inst.index()].opcode.is_guarded();
+    let vreg = result.vreg().filter(|_| is_only && !is_guarded)?;
+    is_free(function, vreg).then_some(vreg)
+}
+
+/// Whether a register holds one value that only the function's own instructions change.
+pub(super) fn is_free(function: &FunctionView<'_>, vreg: VRegId) -> bool {
+    let row = &function.vregs[vreg.index()];
+    row.ty.lanes == 1 && !row.flags.intersects(HANDS_OFF)
+}
+
+impl Walk<'_, '_> {
+    /// Notes what an instruction leaves in its result, where that is a copy.
+    pub(super) fn note(&mut self, inst: InstId) {
+        let (function, forms) = self.f.view_and_forms();
+        let form = forms.get(function.heads[inst.index()].form);
+        if !matches!(form.operation, Operation::Mov | Operation::Not) || form.lanes != 1 {
+            return;
+        }
+        let Some(result) = only_result(&function, inst) else { return };
+        let &[_, source] = function.operands_of(inst) else { return };
+        let ty = function.vregs[result.index()].ty.element();
+        let is_not = form.operation == Operation::Not;
+        if is_not && ty != PtxType::Pred {
+            return;
+        }
+        let noted = match source.kind() {
+            OperandKind::Register { vreg, minus: false } if !source.has_payload() && vreg != result => {
+                let of = function.vregs[vreg.index()].ty;
+                let fits = is_free(&function, vreg) && of.element().bits() == ty.bits();
+                fits.then(|| Source::Register(source, self.reaching.before(&function, vreg, inst)))
+            }
+            OperandKind::Predicate { vreg, negated } if vreg != result && is_free(&function, vreg) => {
+                let value = self.reaching.before(&function, vreg, inst);
+                Some(Source::Register(Operand::predicate(vreg, negated != is_not), value))
+            }
+            _ if ty == PtxType::Pred => None,
+            _ => {
+                // A literal is as wide as the type of the mov.
+                let is_whole = form.types[0].is_some_and(|of| of.bits() == ty.bits());
+                literal_bits(source, &function.pools.literals)
+                    .filter(|_| is_whole)
+                    .map(|bits| Source::Constant(constants::truncate(bits, ty.bits())))
+            }
+        };
+        if let Some(source) = noted {
+            self.copies.add(inst, result, source);
+        }
+    }
+
+    /// What the register of a source operand is a copy of, as it is right before `inst`.
+    pub(super) fn source_of(&mut self, vreg: VRegId, inst: InstId) -> Option<Source> {
+        if !self.copies.is_copy[vreg.index()] {
+            return None;
+        }
+        let function = self.f.view();
+        let Value::Of(definition) = self.reaching.before(&function, vreg, inst) else { return None };
+        let source = self.copies.of(definition)?;
+        if let Source::Register(operand, value) = source {
+            let same = self.reaching.before(&function, operand.vreg()?, inst) == value;
+            return same.then_some(source);
+        }
+        Some(source)
+    }
+
+    /// Replaces what the operands of `inst` read by what that was copied from.
+    pub(super) fn replace_copies(&mut self, inst: InstId) -> Option<()> {
+        let function = self.f.view();
+        let (head, count) = (function.heads[inst.index()], function.operands_of(inst).len());
+        let reads_copy = |operand: &Operand| {
+            operand.vreg().is_some_and(|vreg| !operand.is_definition() && self.copies.is_copy[vreg.index()])
+        };
+        if !function.operands_of(inst).iter().any(reads_copy) || head.is_phi() {
+            return Some(());
+        }
+        for position in 0..count {
+            let operand = self.f.view().operands_of(inst)[position];
+            if !reads_copy_now(self, operand) {
+                continue;
+            }
+            let vreg = operand.vreg().expect("it reads a register");
+            let Some(source) = self.source_of(vreg, inst) else { continue };
+            let Some(new) = self.operand_for(inst, position, operand, source) else { continue };
+            let new = match new {
+                New::Operand(new) => new,
+                New::Constant(bits, ty) => {
+                    let mut change = self.f.change_in_place(inst, "a constant in place of a register")?;
+                    let constant = constants::operand(&mut change, bits, ty);
+                    change.set_operand(inst, position, constant);
+                    continue;
+                }
+            };
+            self.f
+                .change_in_place(inst, "what was copied in place of the copy")?
+                .set_operand(inst, position, new);
+        }
+        Some(())
+    }
+
+    /// What stands in an operand's place, where its slot takes it.
+    fn operand_for(&self, inst: InstId, position: usize, operand: Operand, source: Source) -> Option<New> {
+        let (function, forms) = self.f.view_and_forms();
+        let id = function.heads[inst.index()].form;
+        let (form, slots) = (forms.get(id), forms.slots(id));
+        if !form.flags.contains(FormFlags::MODELLED)
+            || form.effects.intersects(Effects::UNKNOWN | Effects::ASYNC | Effects::CALL)
+        {
+            return None;
+        }
+        let slot = slots.get(position);
+        match source {
+            Source::Register(from, _) => {
+                let to = from.vreg()?;
+                let new = match (operand.kind(), from.kind()) {
+                    (
+                        OperandKind::Predicate { negated, .. },
+                        OperandKind::Predicate { negated: also, .. },
+                    ) => Operand::predicate(to, negated != also),
+                    _ => operand.with_vreg(to),
+                };
+                let old_type = function.vregs[operand.vreg()?.index()].ty.element();
+                let new_type = function.vregs[to.index()].ty.element();
+                let fits = match slot {
+                    // The guard.
+                    None => {
+                        position + 1 == function.operands_of(inst).len() && function.guard_of(inst).is_some()
+                    }
+                    Some(slot) => {
+                        accepts(slot, new)
+                            && (old_type == new_type || takes_register(form, slot, old_type, new_type))
+                    }
+                };
+                fits.then_some(New::Operand(new))
+            }
+            Source::Constant(bits) => {
+                let slot = slot?;
+                let ty = slot.ty.filter(|ty| takes_constant(form, slot, *ty))?;
+                let is_plain = operand == Operand::register(operand.vreg()?);
+                // Something must be left to compute, unless it is only moved.
+                let is_literal = |other: &Operand| other.vreg().is_none();
+                let moves = matches!(form.operation, Operation::Mov | Operation::St);
+                let sources = function.operands_of(inst).iter().enumerate().skip(1);
+                let computes = sources.filter(|&(at, _)| at != position).any(|(_, other)| !is_literal(other));
+                (is_plain && (moves || computes)).then_some(New::Constant(bits, ty))
+            }
+        }
+    }
+}
+
+fn reads_copy_now(walk: &Walk<'_, '_>, operand: Operand) -> bool {
+    let is_copy = |vreg: VRegId| walk.copies.is_copy[vreg.index()];
+    operand.vreg().is_some_and(|vreg| !operand.is_definition() && is_copy(vreg))
+        && operand.selector().is_none()
+        && operand.wide_offset().is_none()
+}
+
+/// What is to stand in the place of an operand.
+enum New {
+    Operand(Operand),
+    /// Bits, for a slot of this type.
+    Constant(u64, PtxType),
+}
+
+/// Whether a slot takes a register of another type than it holds.
+fn takes_register(form: &Form, slot: &Slot, old: PtxType, new: PtxType) -> bool {
+    let agree = |wanted: PtxType| {
+        let is_bits = new.kind() == TypeKind::Bits || wanted.kind() == TypeKind::Bits;
+        is_bits || wanted == new || wanted.kind() == TypeKind::Integer && new.kind() == TypeKind::Integer
+    };
+    if old.bits() != new.bits() || slot.in_vector {
+        return false;
+    }
+    match (slot.role, slot.ty) {
+        (Role::Address, _) => matches!(new.kind(), TypeKind::Integer | TypeKind::Bits),
+        (Role::Use, Some(wanted)) => wanted.bits() == new.bits() && form.lanes == 1 && agree(wanted),
+        _ => false,
+    }
+}
+
+/// Whether a constant may stand in a slot of type `ty`.
+fn takes_constant(form: &Form, slot: &Slot, ty: PtxType) -> bool {
+    use Operation::{
+        Add, And, Bfe, Bfi, Div, Fma, Lop3, Mad, Max, Min, Mov, Mul, Or, Prmt, Rem, Selp, Set, Setp, Shf,
+        Shl, Shr, St, Sub, Xor,
+    };
+    let is_known = matches!(
+        form.operation,
+        Add | And
+            | Bfe
+            | Bfi
+            | Div
+            | Fma
+            | Lop3
+            | Mad
+            | Max
+            | Min
+            | Mov
+            | Mul
+            | Or
+            | Prmt
+            | Rem
+            | Selp
+            | Set
+            | Setp
+            | Shf
+            | Shl
+            | Shr
+            | St
+            | Sub
+            | Xor
+    );
+    let has_literals = match ty.kind() {
+        TypeKind::Integer | TypeKind::Bits => matches!(ty.bits(), 8 | 16 | 32 | 64),
+        TypeKind::Float => matches!(ty, PtxType::F32 | PtxType::F64),
+        TypeKind::Packed | TypeKind::Predicate => false,
+    };
+    let is_place = slot.role == Role::Use && !slot.in_vector && slot.accepts.contains(Accepts::IMMEDIATE);
+    is_known && has_literals && is_place && form.lanes == 1
+}

@@ -1,0 +1,106 @@
+//! What operations on integers make of constants, at the width of the instruction.
+//!
+//! A value is the lowest bits of a `u64`; those above the width of its type are zero.
+
+use super::constants::{extend, truncate};
+use ptxopt_components::description::Description;
+use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::{Modifiers, Part};
+use ptxopt_components::types::{PtxType, TypeKind};
+
+/// The result for these sources; none where it is not defined, or not known here.
+///
+/// Each source is as wide as its slot: a shift amount has 32 bits, the addend of a wide product twice those of its
+/// factors.
+pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64> {
+    let ty = description.types[0]?;
+    let qualifiers = &description.qualifiers;
+    if !matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits)
+        || qualifiers.modifiers != Modifiers::empty()
+        || qualifiers.rounding.is_some()
+        || ty.bits() > 64
+    {
+        return None;
+    }
+    let (width, is_signed) = (ty.bits(), is_signed(ty));
+    let value = |at: usize| sources.get(at).map(|&bits| truncate(bits, width));
+    let signed = |at: usize| value(at).map(|bits| extend(bits, width));
+    let result = match description.operation {
+        Operation::Add => value(0)?.wrapping_add(value(1)?),
+        Operation::Sub => value(0)?.wrapping_sub(value(1)?),
+        Operation::Mul => product(ty, qualifiers.part?, value(0)?, value(1)?)?,
+        Operation::Mad => {
+            let part = qualifiers.part?;
+            let sum = product(ty, part, value(0)?, value(1)?)?.wrapping_add(*sources.get(2)?);
+            return Some(truncate(sum, if part == Part::Wide { 2 * width } else { width }));
+        }
+        Operation::Div if value(1)? == 0 => return None,
+        Operation::Rem if value(1)? == 0 => return None,
+        // The quotient of the smallest value and -1 is not in range.
+        Operation::Div | Operation::Rem if is_signed && signed(1)? == -1 => return None,
+        Operation::Div if is_signed => (signed(0)? / signed(1)?) as u64,
+        Operation::Div => value(0)? / value(1)?,
+        Operation::Rem if is_signed => (signed(0)? % signed(1)?) as u64,
+        Operation::Rem => value(0)? % value(1)?,
+        Operation::And => value(0)? & value(1)?,
+        Operation::Or => value(0)? | value(1)?,
+        Operation::Xor => value(0)? ^ value(1)?,
+        Operation::Not => !value(0)?,
+        Operation::Neg => value(0)?.wrapping_neg(),
+        Operation::Abs => signed(0)?.wrapping_abs() as u64,
+        Operation::Shl => match amount(sources)? {
+            amount if amount >= u64::from(width) => 0,
+            amount => value(0)? << amount,
+        },
+        Operation::Shr => {
+            let amount = amount(sources)?.min(u64::from(width));
+            match (is_signed, amount) {
+                (true, _) => (signed(0)? >> amount.min(u64::from(width - 1))) as u64,
+                (false, 64..) => 0,
+                (false, _) => value(0)? >> amount,
+            }
+        }
+        Operation::Min if is_signed => signed(0)?.min(signed(1)?) as u64,
+        Operation::Min => value(0)?.min(value(1)?),
+        Operation::Max if is_signed => signed(0)?.max(signed(1)?) as u64,
+        Operation::Max => value(0)?.max(value(1)?),
+        Operation::Popc => u64::from(value(0)?.count_ones()),
+        Operation::Clz => u64::from(value(0)?.leading_zeros() - (64 - width)),
+        Operation::Cvt => {
+            let from = description.types[1]?;
+            let is_integer = matches!(from.kind(), TypeKind::Integer | TypeKind::Bits) && from.bits() <= 64;
+            let bits = sources.first().filter(|_| is_integer)?;
+            if self::is_signed(from) {
+                extend(*bits, from.bits()) as u64
+            } else {
+                truncate(*bits, from.bits())
+            }
+        }
+        _ => return None,
+    };
+    let is_doubled = description.operation == Operation::Mul && qualifiers.part == Some(Part::Wide);
+    Some(truncate(result, if is_doubled { 2 * width } else { width }))
+}
+
+/// Whether values of the type have a sign.
+pub(super) const fn is_signed(ty: PtxType) -> bool {
+    matches!(ty, PtxType::S8 | PtxType::S16 | PtxType::S32 | PtxType::S64)
+}
+
+fn amount(sources: &[u64]) -> Option<u64> {
+    sources.get(1).map(|&bits| truncate(bits, 32))
+}
+
+fn product(ty: PtxType, part: Part, one: u64, other: u64) -> Option<u64> {
+    let width = ty.bits();
+    let whole = if is_signed(ty) {
+        (i128::from(extend(one, width)) * i128::from(extend(other, width))) as u128
+    } else {
+        u128::from(one) * u128::from(other)
+    };
+    match part {
+        Part::Low => Some(whole as u64),
+        Part::High => Some((whole >> width) as u64),
+        Part::Wide => (width <= 32).then_some(whole as u64),
+    }
+}

@@ -1,0 +1,107 @@
+//! General optimization: copies, constants and algebra, in one walk.
+//!
+//! Source phase  13 GeneralOptimizeEarly, 29, 37, 46, 58, 65 (copy-prop-and-cse, "Forward Copy Propagation")
+//! Reads         Blocks, Insts, VRegs, Fact::ControlFlow
+//! Writes        operands, forms
+//! Needs         control-flow facts; instruction ids in program order; control flow ends its block
+//! Leaves        no use reads a copy where its slot takes what was copied; what has constant operands only is a constant
+//! Breaks        liveness, uniformity; leaves dead instructions behind for dead-code elimination
+//! Cost          one pass that lists definitions, one walk over all instructions in reverse postorder; a comparison where
+//!               nothing changed
+//! Paper         Cytron et al. 1991 (values by reaching definitions)
+//! Checked by    check/operand_types.rs, check/forms.rs; the judge
+//!
+//! # Why one walk
+//! A use sees the definition that [reaches](ptxopt_engine::values::reaching) it, and that was visited before: in reverse
+//! postorder a dominator comes first. So a copy of a copy is found as a copy of the first register, and a constant that
+//! comes of folding is seen by everything after it. What goes around a loop is not followed.
+//!
+//! # When a register replaces another one
+//! ```text
+//! mov.b32 r2, r1;     // r1 has value A here
+//! ...
+//! add.s32 r3, r2, 1;  // r2 has the value of the mov, and r1 has value A still: add r3, r1, 1
+//! ```
+//! Both registers need their only reaching definition; a guarded or partial one is a value of its own, and so is what
+//! meets at a join.
+
+mod algebra;
+mod constants;
+mod copies;
+mod evaluate;
+
+use bevy_ecs::prelude::*;
+use copies::Copies;
+use ptxopt_components::code_object::CodeFlags;
+use ptxopt_components::ids::{BlockId, Id, InstId};
+use ptxopt_engine::edit::{Editor, FunctionEditor};
+use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::phase::Phase;
+use ptxopt_engine::values::reaching::Reaching;
+
+/// Phases 13, 29, 37, 46, 58 and 65.
+pub const PHASE: Phase = Phase {
+    name: "general_optimize",
+    needs: &[Fact::ProgramOrder, Fact::ControlFlow],
+    gives: &[Fact::NoCopies],
+    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::NoDeadCode],
+    install: |slot| slot.add(run),
+    ..Phase::NOTHING
+};
+
+/// What a function must have for the phase to work on it.
+const WORKED_ON: CodeFlags = CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST);
+
+/// Optimizes every function. One that nothing has changed since the last time costs a comparison.
+pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
+    editor.each(WORKED_ON, |mut f| optimize(&mut f, &mut scratch));
+}
+
+/// Memory of the phase.
+#[derive(Default)]
+pub struct Scratch {
+    reaching: Reaching,
+    copies: Copies,
+    order: Vec<BlockId>,
+}
+
+/// Optimizes one function, as far as the bisect limit allows.
+pub fn optimize(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
+    if f.fact_holds(Fact::NoCopies) || f.state().flags.contains(CodeFlags::SSA) {
+        return;
+    }
+    let Scratch { reaching, copies, order } = scratch;
+    reaching.start(&f.view());
+    copies.start(&f.view());
+    order.clear();
+    order.extend_from_slice(reaching.tree().reverse_postorder());
+    for &block in &*order {
+        for inst in f.view().blocks[block.index()].insts.range().map(InstId::new) {
+            if !f.view().heads[inst.index()].is_live() {
+                continue;
+            }
+            let mut walk = Walk { f, reaching, copies };
+            if walk.visit(inst).is_none() {
+                return;
+            }
+        }
+    }
+    f.fact_computed(Fact::NoCopies);
+}
+
+/// The walk at one instruction. Its methods give nothing where the bisect limit is reached.
+struct Walk<'w, 'a> {
+    f: &'w mut FunctionEditor<'a>,
+    reaching: &'w mut Reaching,
+    copies: &'w mut Copies,
+}
+
+impl Walk<'_, '_> {
+    fn visit(&mut self, inst: InstId) -> Option<()> {
+        self.replace_copies(inst)?;
+        self.fold(inst)?;
+        self.simplify(inst)?;
+        self.note(inst);
+        Some(())
+    }
+}
