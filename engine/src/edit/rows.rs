@@ -139,6 +139,10 @@ impl Change<'_, '_> {
         let is_written = operand.vreg().is_some() && old.is_definition();
         let new = if is_written { operand.as_definition(old.is_use()) } else { operand };
         f.tools.journal.save_operands(&f.rows, inst);
+        if head.marks.contains(Marks::AS_READ) {
+            f.tools.journal.save_head(&f.rows, inst);
+            f.rows.heads[inst.index()].marks -= Marks::AS_READ;
+        }
         f.rows.operands_mut(inst)[position] = new;
         if let Some(def_use) = f.def_use.as_deref_mut() {
             def_use.replace(OperandRef { inst, position }, old, new);

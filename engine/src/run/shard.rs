@@ -21,7 +21,7 @@ use crate::run::log::{
 use crate::run::phase::{Check, Limits, Plan, Slot, Stage, Step, Verify};
 use crate::store::as_read::AsRead;
 use crate::store::columns::{
-    BlocksMut, Code, CodeMut, CodeObjectsMut, InstsMut, LiveRows, PoolsResource, VRegsMut,
+    BlocksMut, Code, CodeMut, CodeObjectsMut, InUse, InstsMut, LiveRows, PoolsResource, VRegsMut,
 };
 use crate::store::room::lay_out;
 use crate::store::tables::CodeTables;
@@ -141,7 +141,7 @@ impl Shard {
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         let mut world = World::new();
-        world.init_resource::<LiveRows>();
+        world.init_resource::<InUse>();
         world.init_resource::<PoolsResource>();
         world.init_resource::<FormTable>();
         world.init_resource::<Journal>();
@@ -326,7 +326,7 @@ fn load(
     let mut placed = staged.code_spans.clone();
     let live = lay_out(&staged.code_spans, &mut placed, room_percent);
     grow_pool(world, live);
-    *world.resource_mut::<LiveRows>() = live;
+    *world.resource_mut::<InUse>() = InUse::new(live);
     std::mem::swap(&mut staged.pools, &mut world.resource_mut::<PoolsResource>().0);
     let (mut codes, mut blocks, mut insts, mut vregs) =
         columns.get_mut(world).expect("the four archetypes are disjoint");
@@ -481,7 +481,10 @@ fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
 
 /// Whether a verifier runs after a step.
 fn runs_after(check: &Check, step: &Step, plan: &Plan) -> bool {
-    (step.verified && check.from == Verify::Off) || plan.verify >= check.from.max(Verify::Fast)
+    match plan.verify {
+        Verify::Off => step.verified && check.from == Verify::Off,
+        verify => check.from != Verify::Off && verify >= check.from,
+    }
 }
 
 /// Starts the first step. Each other one starts where the one before ends.

@@ -110,9 +110,9 @@ impl Reader<'_, '_> {
                 }
             }
         }
-        let mut marks = Marks::empty();
+        let mut marks = Marks::AS_READ;
         if form.effects != Effects::PURE {
-            marks = marks_of(form.effects);
+            marks |= marks_of(form.effects);
             if form.effects.intersects(Effects::ASYNC | Effects::UNKNOWN) {
                 self.pin_registers(form_id);
             }

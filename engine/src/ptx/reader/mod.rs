@@ -269,9 +269,9 @@ impl Reader<'_, '_> {
         let live_insts = spans.insts.count;
         out.code_states.push(CodeState {
             flags,
-            inst_epoch: 1,
-            cfg_epoch: 1,
-            row_epoch: 1,
+            inst_epoch: CodeState::FIRST_EPOCH,
+            cfg_epoch: CodeState::FIRST_EPOCH,
+            row_epoch: CodeState::FIRST_EPOCH,
             live_insts,
             progress: 0,
         });
