@@ -131,4 +131,6 @@ pub struct CodeText {
     pub blocks_in: u32,
     /// Virtual registers as read.
     pub vregs_in: u32,
+    /// Number of its module in the batch.
+    pub module: u32,
 }

@@ -37,7 +37,7 @@ impl Change<'_, '_> {
         }
         if f.rows.labels[to.index()].name.is_none() {
             f.tools.journal.save_label(&f.rows, to);
-            f.rows.labels[to.index()].name = Maybe::some(f.rows.pools.names.fresh_label());
+            f.rows.labels[to.index()].name = Maybe::some(f.rows.pools.names.fresh_label(f.rows.text.module));
         }
     }
 

@@ -191,7 +191,8 @@ impl Change<'_, '_> {
         let ty = PackedType::new(ty, 1);
         let number = id.0 - f.rows.text.vregs_in;
         f.rows.vregs[id.index()] = VRegHead::new(ty, VRegFlags::empty());
-        f.rows.vreg_names[id.index()] = VRegName { prefix: f.rows.pools.names.fresh_prefix(ty), number };
+        f.rows.vreg_names[id.index()] =
+            VRegName { prefix: f.rows.pools.names.fresh_prefix(f.rows.text.module, ty), number };
         if let Some(def_use) = f.def_use.as_deref_mut() {
             def_use.add_vreg();
         }

@@ -287,6 +287,14 @@ impl Plan {
         Ok(())
     }
 
+    /// Whether one batch may hold functions of several modules: nothing is counted over a module, and nothing looks at its
+    /// text between reading and writing.
+    #[must_use]
+    pub fn takes_modules_together(&self) -> bool {
+        let looks = self.remarks || self.fingerprint.is_some() || self.steps.iter().any(Step::dumps);
+        self.verify == Verify::Off && self.fuel.is_none() && !looks
+    }
+
     /// The facts that must hold when `phase` runs, those first on which the analyses of others rely.
     #[must_use]
     pub fn facts_for(&self, phase: &Phase) -> Vec<Fact> {
