@@ -84,6 +84,27 @@ pub struct CodeState {
     pub progress: u32,
 }
 
+impl CodeState {
+    /// What every epoch of a function is when it has been read.
+    pub const FIRST_EPOCH: u32 = 1;
+
+    /// Whether neither code nor graph nor ids have changed since the function was read.
+    #[inline]
+    #[must_use]
+    pub const fn is_as_read(&self) -> bool {
+        self.inst_epoch == Self::FIRST_EPOCH
+            && self.row_epoch == Self::FIRST_EPOCH
+            && self.has_graph_as_read()
+    }
+
+    /// Whether blocks and edges are as they were when the function was read.
+    #[inline]
+    #[must_use]
+    pub const fn has_graph_as_read(&self) -> bool {
+        self.cfg_epoch == Self::FIRST_EPOCH
+    }
+}
+
 /// Where a function stands in its module.
 #[derive(Component, Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
@@ -100,4 +121,6 @@ pub struct CodeText {
     pub blocks_in: u32,
     /// Virtual registers as read.
     pub vregs_in: u32,
+    /// Number of its module in the batch.
+    pub module: u32,
 }

@@ -70,6 +70,8 @@ bitflags! {
         const CONTROL = 1 << 5;
         /// A way out of the straight line that the threads of a warp take alike, where the fact of uniformity holds.
         const UNIFORM = 1 << 6;
+        /// Form and operands are as the reader made them: the editor takes the mark from what it writes.
+        const AS_READ = 1 << 7;
     }
 }
 

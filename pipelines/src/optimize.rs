@@ -3,6 +3,9 @@
 //! A module is scanned, its functions are cut into batches, and each batch goes through a shard, on as many threads
 //! as the current thread pool has. Results are put back by position, so the output never depends on the threads.
 //!
+//! Small modules that come together ([`Optimizer::optimize_together`]) share batches. Each comes out as it would alone: where
+//! anything goes wrong in a batch of several modules, each runs again by itself.
+//!
 //! # When a phase fails
 //! It is undone for the function on which it failed, and the pipeline goes on from there. What a verifier finds, and growth
 //! beyond the allowance, is undone in the shard. A panic or the time limit costs the batch its shard: its functions run again
@@ -13,9 +16,9 @@ use crate::options::Options;
 use crate::report::{FunctionLeft, ModuleReport, PhaseTime, PhaseUndone, Status, UnknownWord};
 use crate::standard::{self, ORDER};
 use ptxopt_engine::diagnostics::{Diagnostic, Diagnostics, word_at};
-use ptxopt_engine::ptx::scan::{FunctionText, Module};
+use ptxopt_engine::ptx::scan::{FunctionText, Module, Part};
 use ptxopt_engine::ptx::writer::assemble;
-use ptxopt_engine::run::batches::cut;
+use ptxopt_engine::run::batches::{BATCH_INSTS, cut};
 use ptxopt_engine::run::guard::TIME_LIMIT;
 use ptxopt_engine::run::log::{Remark, RemarkKind, StepStats};
 use ptxopt_engine::run::phase::{Phase, Plan, Step};
@@ -79,19 +82,103 @@ impl<'a> Optimizer<'a> {
     /// # Errors
     /// What is wrong with the text, when no assembler would take it.
     pub fn optimize(&self, input: &[u8]) -> Result<Output, Diagnostics> {
-        let options = self.options;
-        let module = Module::scan(input)?;
-        let Pipeline { plan, key } = self.pipelines[usize::from(module.is_debug)].get_or_init(|| Pipeline {
-            plan: standard::plan(options, module.is_debug),
-            key: pool_key(options, module.is_debug),
-        });
-        let mut output = run(&module, plan, *key)?;
-        if options.remarks && module.is_debug && !options.force_debug {
+        self.run(&Module::scan(input)?)
+    }
+
+    /// Optimizes modules, each as [`optimize`] does. Small ones share batches, so that many of them cost what a large one of
+    /// their size costs.
+    ///
+    /// # Errors
+    /// For each module, what is wrong with its text.
+    pub fn optimize_together(&self, inputs: &[&[u8]]) -> Vec<Result<Output, Diagnostics>> {
+        let modules: Vec<Result<Module<'_>, Diagnostic>> =
+            inputs.iter().map(|input| Module::scan(input)).collect();
+        let mut results: Vec<Option<Result<Output, Diagnostics>>> = inputs.iter().map(|_| None).collect();
+        for is_debug in [false, true] {
+            let pipeline = self.pipeline(is_debug);
+            if !pipeline.plan.takes_modules_together() {
+                continue;
+            }
+            let small: Vec<(usize, &Module<'_>)> = modules
+                .iter()
+                .enumerate()
+                .filter_map(|(at, module)| Some((at, module.as_ref().ok()?)))
+                .filter(|(_, module)| module.is_debug == is_debug && inst_count_max(module) < BATCH_INSTS)
+                .collect();
+            for batch in cut_modules(&small) {
+                for ((at, _), output) in batch.iter().zip(run_together(batch, pipeline)) {
+                    results[*at] = Some(Ok(output));
+                }
+            }
+        }
+        let alone = |(module, result): (Result<Module<'_>, Diagnostic>, Option<_>)| {
+            result.unwrap_or_else(|| self.run(&module?))
+        };
+        modules.into_iter().zip(results).map(alone).collect()
+    }
+
+    /// Whether small modules gain anything from being optimized together.
+    #[must_use]
+    pub fn takes_modules_together(&self) -> bool {
+        self.pipeline(false).plan.takes_modules_together()
+    }
+
+    fn pipeline(&self, is_debug: bool) -> &Pipeline {
+        self.pipelines[usize::from(is_debug)].get_or_init(|| Pipeline {
+            plan: standard::plan(self.options, is_debug),
+            key: pool_key(self.options, is_debug),
+        })
+    }
+
+    fn run(&self, module: &Module<'_>) -> Result<Output, Diagnostics> {
+        let Pipeline { plan, key } = self.pipeline(module.is_debug);
+        let mut output = run(module, plan, *key)?;
+        if self.options.remarks && module.is_debug && !self.options.force_debug {
             let remark = "debug module: layout only, because its debug sections name registers";
             output.remarks.insert(0, remark.to_owned());
         }
         Ok(output)
     }
+}
+
+/// Instructions that a module has at most.
+fn inst_count_max(module: &Module<'_>) -> usize {
+    module.functions.iter().map(|function| function.inst_count_max).sum()
+}
+
+/// Cuts modules into batches as [`cut`] does functions. What would be alone is left out.
+fn cut_modules<'s, 'm>(modules: &'s [(usize, &'m Module<'m>)]) -> Vec<&'s [(usize, &'m Module<'m>)]> {
+    let (mut batches, mut first, mut insts) = (Vec::new(), 0, 0);
+    for (at, (_, module)) in modules.iter().enumerate() {
+        let count = inst_count_max(module);
+        if insts + count > BATCH_INSTS {
+            batches.push(&modules[first..at]);
+            (first, insts) = (at, 0);
+        }
+        insts += count;
+    }
+    batches.push(&modules[first..]);
+    batches.retain(|batch| batch.len() > 1);
+    batches
+}
+
+/// Optimizes modules in one batch. Gives nothing where anything is wrong with one of them.
+fn run_together(modules: &[(usize, &Module<'_>)], Pipeline { plan, key }: &Pipeline) -> Vec<Output> {
+    let parts: Vec<Part<'_>> =
+        modules.iter().map(|&(_, module)| Part { module, functions: &module.functions }).collect();
+    let mut shard = SHARDS.take(*key).unwrap_or_else(|| Shard::new(plan));
+    let result = shard.run_parts(&parts);
+    // What failed has left the shard in pieces.
+    if !matches!(result, Err(BatchError::Failed { .. })) {
+        SHARDS.give_back(*key, shard);
+    }
+    let together = result.unwrap_or_default().into_iter().zip(modules);
+    together
+        .map(|(mut output, (_, module))| {
+            leave_grown(module, &module.functions, plan, &mut output);
+            join(module, plan, vec![output])
+        })
+        .collect()
 }
 
 /// Optimizes a module with a plan of the caller's own: the standard one with steps added or taken away.
@@ -451,6 +538,60 @@ mod tests {
         let output = run(&module, &plan, Some(key)).expect("the module is valid");
         assert_eq!(output.report.undone.len(), if phase.is_some() { 2 } else { 0 });
         SHARDS.take(Some(key)).is_some()
+    }
+
+    /// A module with a branch that phase 15 gives a new label, and a name that the next one has too.
+    fn small(kernel: &str) -> Vec<u8> {
+        let body = "{ .reg .pred %p<2>; .reg .b32 %r<3>; mov.u32 %r1, %tid.x; setp.eq.s32 %p1, %r1, 0; @%p1 bra L; \
+                    bra M; L: bra N; M: add.s32 %r2, %r1, %r1; N: exit; }";
+        format!(".version 8.0\n.target sm_90\n.entry {kernel}() {body}\n").into_bytes()
+    }
+
+    #[test]
+    fn modules_together_come_out_as_they_do_alone() {
+        let options = Options::default();
+        let optimizer = Optimizer::new(&options);
+        let texts =
+            [small("k"), b".version 8.0\n.entry l() { mov }\n".to_vec(), small("k"), Vec::new(), small("m")];
+        let inputs: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
+        let results = optimizer.optimize_together(&inputs);
+        let alone = inputs.iter().map(|input| optimizer.optimize(input));
+        for (result, alone) in results.iter().zip(alone) {
+            let text = |result: &Result<Output, Diagnostics>| match result {
+                Ok(output) => (output.text.clone(), counts(&output.report)),
+                Err(diagnostics) => (diagnostics.to_string().into_bytes(), Vec::new()),
+            };
+            assert_eq!(text(result), text(&alone));
+        }
+        assert_eq!(results.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false, true, false, true]);
+        // None is wrong now, so they do share a batch.
+        let pipeline = optimizer.pipeline(false);
+        let modules = [0, 2, 4].map(|at| Module::scan(inputs[at]).expect("the module is valid"));
+        let numbered: Vec<(usize, &Module<'_>)> = modules.iter().enumerate().collect();
+        let outputs = run_together(&numbered, pipeline);
+        assert_eq!(outputs.len(), 3);
+        for (output, at) in outputs.iter().zip([0, 2, 4]) {
+            let alone = results[at].as_ref().expect("the module is valid");
+            assert_eq!((&output.text, counts(&output.report)), (&alone.text, counts(&alone.report)));
+            assert!(counts(&output.report).iter().any(|&count| count > 0));
+        }
+    }
+
+    /// Changes, by phase.
+    fn counts(report: &ModuleReport) -> Vec<u64> {
+        report.phases.iter().map(|phase| phase.changes).collect()
+    }
+
+    #[test]
+    fn where_a_phase_fails_each_module_runs_alone() {
+        let own = Step { number: 0, name: "own", phase: &FAILS, dump: false, verified: false };
+        let mut plan = standard::plan(&Options::default(), false);
+        plan.steps.insert(0, own);
+        let modules = [small("k"), small("l")];
+        let modules = modules.each_ref().map(|text| Module::scan(text).expect("the module is valid"));
+        let numbered: Vec<(usize, &Module<'_>)> = modules.iter().enumerate().collect();
+        assert_eq!(run_together(&numbered, &Pipeline { plan, key: Some(3) }), []);
+        assert!(SHARDS.take(Some(3)).is_none(), "the shard is thrown away");
     }
 
     #[test]

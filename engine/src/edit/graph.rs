@@ -30,6 +30,7 @@ impl Change<'_, '_> {
         f.tools.journal.save_operands(&f.rows, inst);
         let head = &mut f.rows.heads[inst.index()];
         head.form = f.tools.forms.without_uniform(head.form);
+        head.marks -= Marks::AS_READ;
         for operand in f.rows.operands_mut(inst) {
             if operand.as_block().is_some() {
                 *operand = operand.with_block(to);
@@ -37,7 +38,7 @@ impl Change<'_, '_> {
         }
         if f.rows.labels[to.index()].name.is_none() {
             f.tools.journal.save_label(&f.rows, to);
-            f.rows.labels[to.index()].name = Maybe::some(f.rows.pools.names.fresh_label());
+            f.rows.labels[to.index()].name = Maybe::some(f.rows.pools.names.fresh_label(f.rows.text.module));
         }
     }
 

@@ -32,7 +32,7 @@ impl Default for PlainEditor {
         Self {
             fuel: Fuel::new(None),
             remarks: Remarks::default(),
-            log: StepLog::new(1),
+            log: StepLog::new(1, 1),
             journal: Journal::default(),
             def_uses: DefUses::default(),
             scratch: SessionScratch::default(),

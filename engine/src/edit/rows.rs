@@ -139,6 +139,10 @@ impl Change<'_, '_> {
         let is_written = operand.vreg().is_some() && old.is_definition();
         let new = if is_written { operand.as_definition(old.is_use()) } else { operand };
         f.tools.journal.save_operands(&f.rows, inst);
+        if head.marks.contains(Marks::AS_READ) {
+            f.tools.journal.save_head(&f.rows, inst);
+            f.rows.heads[inst.index()].marks -= Marks::AS_READ;
+        }
         f.rows.operands_mut(inst)[position] = new;
         if let Some(def_use) = f.def_use.as_deref_mut() {
             def_use.replace(OperandRef { inst, position }, old, new);
@@ -187,7 +191,8 @@ impl Change<'_, '_> {
         let ty = PackedType::new(ty, 1);
         let number = id.0 - f.rows.text.vregs_in;
         f.rows.vregs[id.index()] = VRegHead::new(ty, VRegFlags::empty());
-        f.rows.vreg_names[id.index()] = VRegName { prefix: f.rows.pools.names.fresh_prefix(ty), number };
+        f.rows.vreg_names[id.index()] =
+            VRegName { prefix: f.rows.pools.names.fresh_prefix(f.rows.text.module, ty), number };
         if let Some(def_use) = f.def_use.as_deref_mut() {
             def_use.add_vreg();
         }

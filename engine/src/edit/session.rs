@@ -219,6 +219,7 @@ impl<'a> FunctionEditor<'a> {
             return None;
         }
         self.save();
+        self.tools.log.count_change(self.rows.text.module);
         self.rows.state.inst_epoch += 1;
         self.remark(RemarkKind::Passed, offset, reason.into());
         Some(Change { f: self })

@@ -27,6 +27,15 @@ pub struct FunctionText {
     pub inst_count_max: usize,
 }
 
+/// Functions of one module that are part of a batch.
+#[derive(Clone, Copy)]
+pub struct Part<'m> {
+    /// The module.
+    pub module: &'m Module<'m>,
+    /// The functions, in textual order.
+    pub functions: &'m [FunctionText],
+}
+
 /// A module's text, taken apart.
 pub struct Module<'t> {
     /// The whole text.

@@ -4,7 +4,7 @@ use crate::ptx::scan::FunctionText;
 
 /// Instructions at which a batch is full. One function at a time costs 1.28 times, everything at once 1.23 times,
 /// what batches of 1,000 to 8,000 instructions cost.
-const BATCH_INSTS: usize = 4096;
+pub const BATCH_INSTS: usize = 4096;
 
 /// Cuts the functions of a module into batches. A function that is larger is its own batch.
 #[must_use]

@@ -72,26 +72,37 @@ pub struct StepLog {
     pub step: usize,
     /// By step.
     pub stats: Vec<StepStats>,
+    /// By module of the batch and step: changes made.
+    changes: Vec<u64>,
     /// When the running step began.
     pub(crate) began: Instant,
     /// When the batch began.
     pub(crate) batch_began: Instant,
-    /// Changes made before the running step.
-    pub(crate) changes_before: u64,
 }
 
 impl StepLog {
-    /// A log for `step_count` steps.
+    /// A log for `step_count` steps of a batch with functions of `module_count` modules.
     #[must_use]
-    pub fn new(step_count: usize) -> Self {
+    pub fn new(step_count: usize, module_count: usize) -> Self {
         let now = Instant::now();
         Self {
             step: 0,
             stats: vec![StepStats::default(); step_count],
+            changes: vec![0; step_count * module_count],
             began: now,
             batch_began: now,
-            changes_before: 0,
         }
+    }
+
+    /// Counts a change of a function of module number `module`.
+    pub(crate) fn count_change(&mut self, module: u32) {
+        self.current().changes += 1;
+        self.changes[module as usize * self.stats.len() + self.step] += 1;
+    }
+
+    /// By step: the changes made in module number `module`.
+    pub(crate) fn changes_of(&self, module: usize) -> &[u64] {
+        &self.changes[module * self.stats.len()..][..self.stats.len()]
     }
 
     /// The stats of the running step.

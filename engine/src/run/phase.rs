@@ -64,7 +64,7 @@ pub struct Phase {
     pub layout_only: bool,
     /// When it is part of a pipeline whose level it runs at.
     pub wanted: Wanted,
-    /// Whether the fast verifiers run after it even when none are asked for.
+    /// Whether the verifiers of `Verify::Off` run after it when none are asked for.
     pub verified: bool,
     /// Rows that it may add to a function, in percent of those that the function came with. What adds none, or a few where
     /// it also takes some away, says 0.
@@ -107,7 +107,7 @@ pub struct Check {
     /// The fact or table it checks.
     pub name: &'static str,
     /// From which level on it runs after every step: `Full` where it computes again what it checks, in the slow, obvious
-    /// way. `Off` stands for `Fast`, and for the end of the pipeline at any level.
+    /// way. `Off` stands for the end of a pipeline after whose steps nothing is verified.
     pub from: Verify,
     /// Installs its system.
     pub install: fn(&mut Slot<'_>),
@@ -136,7 +136,7 @@ pub struct Step {
     pub phase: &'static Phase,
     /// Whether the code is dumped after it.
     pub dump: bool,
-    /// Whether the fast verifiers run after it even when none are asked for.
+    /// Whether the verifiers of `Verify::Off` run after it when none are asked for.
     pub verified: bool,
 }
 
@@ -283,6 +283,14 @@ impl Plan {
             }
         }
         Ok(())
+    }
+
+    /// Whether one batch may hold functions of several modules: nothing is counted over a module, and nothing looks at its
+    /// text between reading and writing.
+    #[must_use]
+    pub fn takes_modules_together(&self) -> bool {
+        let looks = self.remarks || self.fingerprint.is_some() || self.steps.iter().any(Step::dumps);
+        self.verify == Verify::Off && self.fuel.is_none() && !looks
     }
 
     /// The facts that must hold when `phase` runs, those first on which the analyses of others rely.

@@ -1,5 +1,8 @@
 //! A shard: one World and one Schedule, owned by one worker, made once and used for batch after batch.
 //!
+//! A batch holds functions of one module, or of several small ones: entering the Schedule costs as much as all phases on
+//! fifty instructions. What becomes of a function does not depend on what else is in its batch.
+//!
 //! Rows are entities that are spawned to grow the pool and never despawned; loading a batch overwrites the columns of
 //! rows `0..live` in place. Whatever goes wrong inside costs the batch its shard and nothing else: the caller throws
 //! it away and tries the functions one by one.
@@ -9,8 +12,8 @@ use crate::edit::compact::CompactScratch;
 use crate::edit::{Journal, compact_rows};
 use crate::fingerprint::Fingerprint;
 use crate::forms::FormTable;
-use crate::ptx::reader::{ReaderScratch, read};
-use crate::ptx::scan::{FunctionText, Module};
+use crate::ptx::reader::{ReaderScratch, read_parts};
+use crate::ptx::scan::{FunctionText, Module, Part};
 use crate::ptx::writer::{WriterScratch, write_function};
 use crate::run::facts::CodeFacts;
 use crate::run::fuel::Fuel;
@@ -21,7 +24,7 @@ use crate::run::log::{
 use crate::run::phase::{Check, Limits, Plan, Slot, Stage, Step, Verify};
 use crate::store::as_read::AsRead;
 use crate::store::columns::{
-    BlocksMut, Code, CodeMut, CodeObjectsMut, InstsMut, LiveRows, PoolsResource, VRegsMut,
+    BlocksMut, Code, CodeMut, CodeObjectsMut, InUse, InstsMut, LiveRows, PoolsResource, VRegsMut,
 };
 use crate::store::room::lay_out;
 use crate::store::tables::CodeTables;
@@ -116,6 +119,7 @@ pub struct Shard {
     wants_fingerprints: bool,
     /// Whether verifiers compare with what was read.
     keeps_read: bool,
+    takes_modules_together: bool,
     /// Only functions with this fingerprint are worked on.
     selected: Option<u64>,
     /// By function of the batch, when they are wanted.
@@ -142,7 +146,7 @@ impl Shard {
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         let mut world = World::new();
-        world.init_resource::<LiveRows>();
+        world.init_resource::<InUse>();
         world.init_resource::<PoolsResource>();
         world.init_resource::<FormTable>();
         world.init_resource::<Journal>();
@@ -154,7 +158,7 @@ impl Shard {
         world.init_resource::<Dumps>();
         world.init_resource::<AsRead>();
         world.insert_resource(Remarks { wanted: plan.remarks, all: Vec::new() });
-        world.insert_resource(StepLog::new(plan.steps.len()));
+        world.insert_resource(StepLog::new(plan.steps.len(), 1));
         world.insert_resource(Fuel::new(plan.fuel));
         world.insert_resource(LimitsResource(plan.limits));
         plan.settings.install(&mut world);
@@ -171,6 +175,7 @@ impl Shard {
             wants_text: plan.remarks || plan.steps.iter().any(Step::dumps),
             wants_fingerprints: plan.remarks || plan.fingerprint.is_some(),
             keeps_read: plan.verify > Verify::Off,
+            takes_modules_together: plan.takes_modules_together(),
             selected: plan.fingerprint,
             fingerprints: Vec::new(),
             columns,
@@ -189,8 +194,21 @@ impl Shard {
         module: &Module<'_>,
         functions: &[FunctionText],
     ) -> Result<BatchOutput, BatchError> {
+        let mut outputs = self.run_parts(&[Part { module, functions }])?;
+        Ok(outputs.pop().expect("a part has an output"))
+    }
+
+    /// Reads, optimizes and writes functions of several modules; an output for each. Times are shared out by instructions.
+    ///
+    /// # Errors
+    /// As [`Shard::run`], whichever module it is.
+    ///
+    /// # Panics
+    /// With more than one module where the plan is none of [`Plan::takes_modules_together`].
+    pub fn run_parts(&mut self, parts: &[Part<'_>]) -> Result<Vec<BatchOutput>, BatchError> {
+        assert!(parts.len() == 1 || self.takes_modules_together, "the plan looks at the text of a module");
         let start = cpu_time();
-        self.read(module, functions).map_err(BatchError::Diagnostic)?;
+        self.read(parts).map_err(BatchError::Diagnostic)?;
         let loaded = cpu_time();
         if self.step_count > 0 {
             guarded(|| self.schedule.run(&mut self.world)).map_err(|reason| BatchError::Failed {
@@ -199,11 +217,18 @@ impl Shard {
             })?;
         }
         let ran = cpu_time();
-        let mut output = self.write(module);
-        output.write = cpu_time() - ran;
-        output.phases = ran - loaded;
-        output.read = loaded - start;
-        Ok(output)
+        let mut outputs = self.write(parts);
+        let written = cpu_time();
+        let (read, phases, write) = (loaded - start, ran - loaded, written - ran);
+        share_out(&mut outputs, |output, share| {
+            output.read = Duration::from_nanos(share(read.as_nanos() as u64));
+            output.phases = Duration::from_nanos(share(phases.as_nanos() as u64));
+            output.write = Duration::from_nanos(share(write.as_nanos() as u64));
+            for step in &mut output.steps {
+                step.ns = share(step.ns);
+            }
+        });
+        Ok(outputs)
     }
 
     /// Number of changes made since the shard was made.
@@ -218,15 +243,15 @@ impl Shard {
         self.world.entities().len() as usize
     }
 
-    fn read(&mut self, module: &Module<'_>, functions: &[FunctionText]) -> Result<(), Diagnostic> {
+    fn read(&mut self, parts: &[Part<'_>]) -> Result<(), Diagnostic> {
         let Self { world, reader, .. } = self;
         let mut staging = std::mem::take(&mut *world.resource_mut::<Staging>());
         // The pools come back from the World, so that their memory is used again.
         let tables = &mut staging.tables;
         std::mem::swap(&mut tables.pools, &mut world.resource_mut::<PoolsResource>().0);
-        let result = read(module, functions, &mut world.resource_mut::<FormTable>(), reader, tables);
+        let result = read_parts(parts, &mut world.resource_mut::<FormTable>(), reader, tables);
         if result.is_ok() {
-            self.prepare(module, tables);
+            self.prepare(parts, tables);
             load(&mut self.world, &mut self.columns, tables, self.room_percent);
         }
         *self.world.resource_mut::<Staging>() = staging;
@@ -234,20 +259,22 @@ impl Shard {
     }
 
     /// Clears what the batch before left, and decides which functions the phases skip.
-    fn prepare(&mut self, module: &Module<'_>, staging: &mut CodeTables) {
+    fn prepare(&mut self, parts: &[Part<'_>], staging: &mut CodeTables) {
         let world = &mut self.world;
+        // What is wanted for one module is wanted for no batch of several.
+        let text = parts.first().map_or(&[][..], |part| part.module.text);
         staging.code_facts.clear();
         staging.code_facts.resize(staging.code_spans.len(), CodeFacts::default());
         world.resource_mut::<Violations>().all.clear();
         world.resource_mut::<Remarks>().all.clear();
         world.resource_mut::<Journal>().clear();
         world.resource_mut::<UndoneSteps>().all.clear();
-        *world.resource_mut::<StepLog>() = StepLog::new(self.step_count);
+        *world.resource_mut::<StepLog>() = StepLog::new(self.step_count, parts.len());
         if self.wants_text {
             let mut dumps = world.resource_mut::<Dumps>();
             dumps.text.clear();
-            if dumps.source != module.text {
-                dumps.source = module.text.to_vec();
+            if dumps.source != text {
+                dumps.source = text.to_vec();
             }
         }
         let by_reader = staging.left.drain(..);
@@ -262,14 +289,13 @@ impl Shard {
         }
         world.resource_mut::<LeftFunctions>().all = left;
         if self.keeps_read {
-            world.resource_mut::<AsRead>().keep(staging, module.text);
+            world.resource_mut::<AsRead>().keep(staging, text);
         }
         self.fingerprints.clear();
         if self.wants_fingerprints {
             let forms = world.resource::<FormTable>();
             let functions = staging.view().functions();
-            self.fingerprints
-                .extend(functions.map(|function| Fingerprint::of(&function, forms, module.text)));
+            self.fingerprints.extend(functions.map(|function| Fingerprint::of(&function, forms, text)));
         }
         if let Some(selected) = self.selected {
             for (state, &fingerprint) in staging.code_states.iter_mut().zip(&self.fingerprints) {
@@ -278,41 +304,75 @@ impl Shard {
         }
     }
 
-    fn write(&mut self, module: &Module<'_>) -> BatchOutput {
+    fn write(&mut self, parts: &[Part<'_>]) -> Vec<BatchOutput> {
         let Self { world, code, writer, fingerprints, .. } = self;
-        let mut output = BatchOutput::default();
         let code = code.get(world).expect("reading columns never conflicts");
-        let view = code.view();
         let forms = world.resource::<FormTable>();
         let left = &world.resource::<LeftFunctions>().all;
         let undone = &world.resource::<UndoneSteps>().all;
-        for function in view.functions() {
-            let first = output.text.len();
-            write_function(&function, forms, module.text, writer, &mut output.text);
-            let reason = left.iter().find(|left| left.code == function.code).map(|left| left.reason.clone());
-            let insts_in = function.text.insts_in as usize;
-            let blocks_in = function.text.blocks_in as usize;
-            let live_blocks = function.blocks.iter().filter(|block| !block.flags.contains(BlockFlags::DEAD));
-            output.functions.push(FunctionOutput {
-                text: first..output.text.len(),
-                insts_out: if reason.is_some() { insts_in } else { function.live_inst_count() },
-                blocks_out: if reason.is_some() { blocks_in } else { live_blocks.count() },
-                left: reason,
-                undone: undone
-                    .iter()
-                    .filter(|undone| undone.code == function.code)
-                    .map(|undone| (undone.step, undone.reason.clone()))
-                    .collect(),
-                insts_in,
-                blocks_in,
-                fingerprint: fingerprints.get(function.code.index()).copied(),
-            });
+        let log = world.resource::<StepLog>();
+        let mut functions = code.view().functions();
+        let unknown_words = &world.resource::<Staging>().tables.unknown_words;
+        let mut first_code = 0;
+        let mut write_part = |(number, part): (usize, &Part<'_>)| {
+            let mut output = BatchOutput::default();
+            let codes = first_code..first_code + part.functions.len();
+            let is_own = |(code, _): &&(CodeId, u32)| codes.contains(&code.index());
+            output.unknown_words.extend(unknown_words.iter().filter(is_own).map(|&(_, offset)| offset));
+            first_code = codes.end;
+            for function in functions.by_ref().take(part.functions.len()) {
+                let first = output.text.len();
+                write_function(&function, forms, part.module.text, writer, &mut output.text);
+                let reason =
+                    left.iter().find(|left| left.code == function.code).map(|left| left.reason.clone());
+                let insts_in = function.text.insts_in as usize;
+                let blocks_in = function.text.blocks_in as usize;
+                let live_blocks =
+                    function.blocks.iter().filter(|block| !block.flags.contains(BlockFlags::DEAD));
+                output.functions.push(FunctionOutput {
+                    text: first..output.text.len(),
+                    insts_out: if reason.is_some() { insts_in } else { function.live_inst_count() },
+                    blocks_out: if reason.is_some() { blocks_in } else { live_blocks.count() },
+                    left: reason,
+                    undone: undone
+                        .iter()
+                        .filter(|undone| undone.code == function.code)
+                        .map(|undone| (undone.step, undone.reason.clone()))
+                        .collect(),
+                    insts_in,
+                    blocks_in,
+                    fingerprint: fingerprints.get(function.code.index()).copied(),
+                });
+            }
+            // What only one module's batch says in full, those of several say together.
+            let of_batch = |step: &StepStats| {
+                if number == 0 { *step } else { StepStats { ns: step.ns, ..StepStats::default() } }
+            };
+            output.steps.extend(log.stats.iter().map(of_batch));
+            for (step, &changes) in output.steps.iter_mut().zip(log.changes_of(number)) {
+                step.changes = changes;
+            }
+            output
+        };
+        let mut outputs: Vec<BatchOutput> = parts.iter().enumerate().map(&mut write_part).collect();
+        if let [output] = &mut outputs[..] {
+            output.remarks.clone_from(&world.resource::<Remarks>().all);
+            output.dumps.clone_from(&world.resource::<Dumps>().text);
         }
-        output.steps.clone_from(&world.resource::<StepLog>().stats);
-        output.remarks.clone_from(&world.resource::<Remarks>().all);
-        output.dumps.clone_from(&world.resource::<Dumps>().text);
-        output.unknown_words.clone_from(&world.resource::<Staging>().tables.unknown_words);
-        output
+        outputs
+    }
+}
+
+/// Gives each output of a batch a share of the times, by its instructions.
+fn share_out(outputs: &mut [BatchOutput], give: impl Fn(&mut BatchOutput, &dyn Fn(u64) -> u64)) {
+    if outputs.len() == 1 {
+        return outputs.iter_mut().for_each(|output| give(output, &|whole| whole));
+    }
+    let insts = |output: &BatchOutput| output.functions.iter().map(|function| function.insts_in as u64).sum();
+    let all: u64 = outputs.iter().map(insts).sum::<u64>().max(1);
+    for output in outputs {
+        let own: u64 = insts(output);
+        give(output, &|whole| (u128::from(whole) * u128::from(own) / u128::from(all)) as u64);
     }
 }
 
@@ -326,7 +386,7 @@ fn load(
     let mut placed = staged.code_spans.clone();
     let live = lay_out(&staged.code_spans, &mut placed, room_percent);
     grow_pool(world, live);
-    *world.resource_mut::<LiveRows>() = live;
+    *world.resource_mut::<InUse>() = InUse::new(live);
     std::mem::swap(&mut staged.pools, &mut world.resource_mut::<PoolsResource>().0);
     let (mut codes, mut blocks, mut insts, mut vregs) =
         columns.get_mut(world).expect("the four archetypes are disjoint");
@@ -460,11 +520,8 @@ fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
         follow(&mut schedule, Stage::End(index));
         let (number, dump) = (step.number, step.dump);
         schedule.add_systems(
-            (move |undo: Undo,
-                   fuel: Res<Fuel>,
-                   limits: Res<LimitsResource>,
-                   scratch: Local<CompactScratch>| {
-                end(undo, fuel, limits, scratch, room_percent);
+            (move |undo: Undo, limits: Res<LimitsResource>, scratch: Local<CompactScratch>| {
+                end(undo, limits, scratch, room_percent);
             })
             .in_set(Stage::End(index)),
         );
@@ -481,15 +538,17 @@ fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
 
 /// Whether a verifier runs after a step.
 fn runs_after(check: &Check, step: &Step, plan: &Plan) -> bool {
-    (step.verified && check.from == Verify::Off) || plan.verify >= check.from.max(Verify::Fast)
+    match plan.verify {
+        Verify::Off => step.verified && check.from == Verify::Off,
+        verify => check.from != Verify::Off && verify >= check.from,
+    }
 }
 
 /// Starts the first step. Each other one starts where the one before ends.
-fn start(mut log: ResMut<StepLog>, mut journal: ResMut<Journal>, fuel: Res<Fuel>) {
+fn start(mut log: ResMut<StepLog>, mut journal: ResMut<Journal>) {
     log.step = 0;
     log.began = Instant::now();
     log.batch_began = log.began;
-    log.changes_before = fuel.taken();
     journal.clear();
 }
 
@@ -561,13 +620,7 @@ fn undo_violators(
 
 /// Ends a step: what grew too much is undone, worn rows are made dense, statistics kept and limits looked at. The next step
 /// starts here.
-fn end(
-    mut undo: Undo,
-    fuel: Res<Fuel>,
-    limits: Res<LimitsResource>,
-    mut scratch: Local<CompactScratch>,
-    room_percent: u32,
-) {
+fn end(mut undo: Undo, limits: Res<LimitsResource>, mut scratch: Local<CompactScratch>, room_percent: u32) {
     undo_growth(&mut undo, &limits, room_percent);
     let Undo { code: columns, journal, log, .. } = &mut undo;
     let code_count = columns.states().len();
@@ -580,15 +633,12 @@ fn end(
         }
     }
     let now = Instant::now();
-    let (ns, changes) = ((now - log.began).as_nanos() as u64, fuel.taken() - log.changes_before);
-    let stats = log.current();
-    stats.ns += ns;
-    stats.changes += changes;
+    let ns = (now - log.began).as_nanos() as u64;
+    log.current().ns += ns;
     let spent = (now - log.batch_began).as_millis() as u64;
     assert!(spent <= limits.0.time_ms.saturating_mul(code_count.max(1) as u64), "{TIME_LIMIT}");
     log.step += 1;
     log.began = now;
-    log.changes_before = fuel.taken();
     journal.clear();
 }
 

@@ -6,13 +6,23 @@ use ptxopt_components::anchor::NameText;
 use ptxopt_components::ids::{Id, NameId, Span};
 use ptxopt_components::types::PackedType;
 
-/// The names of a batch. A name is bytes of the module's text, or of a buffer for names made by the optimizer.
+/// The names of a batch. A name is bytes of its module's text, or of a buffer for names made by the optimizer.
+///
+/// Where a batch holds functions of several modules, the reader goes from one to the next: a name is found again in its own
+/// module only, and what is made here is numbered within each module, as if it were alone.
 #[derive(Clone)]
 pub struct Names {
     texts: Vec<NameText>,
     fresh: Vec<u8>,
     table: HashTable<u32>,
     hasher: RandomState,
+    /// By module of the batch, one at least; the last one is being read.
+    made: Vec<Made>,
+}
+
+/// What is known of the names made for a module.
+#[derive(Clone, Default)]
+struct Made {
     /// Number of the next fresh label: above those that the text holds.
     next_label: u64,
     /// Number in the next fresh prefix of registers: above those that the text holds.
@@ -35,9 +45,7 @@ impl Default for Names {
             table: HashTable::new(),
             // Fixed seeds: nothing may depend on the run, not even the time a probe takes.
             hasher: RandomState::with_seeds(0x70_74_78, 0x6f_70_74, 0x6e_61_6d, 0x65_73),
-            next_label: 0,
-            next_prefix: 0,
-            prefixes: Vec::new(),
+            made: vec![Made::default()],
         }
     }
 }
@@ -48,9 +56,16 @@ impl Names {
         self.texts.clear();
         self.fresh.clear();
         self.table.clear();
-        self.next_label = 0;
-        self.next_prefix = 0;
-        self.prefixes.clear();
+        self.made.truncate(1);
+        let Made { next_label, next_prefix, prefixes } = &mut self.made[0];
+        (*next_label, *next_prefix) = (0, 0);
+        prefixes.clear();
+    }
+
+    /// Goes on to the next module of the batch: the names of those before stay, and are not found any more.
+    pub(crate) fn start_next_module(&mut self) {
+        self.table.clear();
+        self.made.push(Made::default());
     }
 
     /// Number of names.
@@ -69,15 +84,17 @@ impl Names {
     #[inline]
     pub fn intern(&mut self, module: &[u8], first: usize, end: usize) -> NameId {
         let bytes = &module[first..end];
-        let Self { texts, fresh, table, hasher, next_label, next_prefix, .. } = self;
+        let Self { texts, fresh, table, hasher, made } = self;
         let hash = hasher.hash_one(bytes);
         let same = |&id: &u32| texts[id as usize].bytes(module, fresh) == bytes;
         if let Some(&id) = table.find(hash, same) {
             return NameId(id);
         }
         if bytes.starts_with(FRESH_LABEL) {
+            let Made { next_label, .. } = made.last_mut().expect("there is one at least");
             *next_label = (*next_label).max(after_number(&bytes[FRESH_LABEL.len()..]));
         } else if bytes.starts_with(FRESH_PREFIX) {
+            let Made { next_prefix, .. } = made.last_mut().expect("there is one at least");
             *next_prefix = (*next_prefix).max(after_number(&bytes[FRESH_PREFIX.len()..]));
         }
         let id = texts.len() as u32;
@@ -101,29 +118,32 @@ impl Names {
         NameId(id)
     }
 
-    /// A name for a label, which no function of the batch holds. It is not found by its bytes.
-    pub fn fresh_label(&mut self) -> NameId {
+    /// A name for a label, which no function of module number `module` of the batch holds. It is not found by its bytes.
+    pub fn fresh_label(&mut self, module: u32) -> NameId {
+        let Made { next_label, .. } = &mut self.made[module as usize];
         let first = self.fresh.len();
         self.fresh.extend_from_slice(FRESH_LABEL);
-        self.fresh.extend_from_slice(itoa::Buffer::new().format(self.next_label).as_bytes());
-        self.next_label += 1;
+        self.fresh.extend_from_slice(itoa::Buffer::new().format(*next_label).as_bytes());
+        *next_label += 1;
         self.texts.push(NameText::fresh(Span::between(first, self.fresh.len())));
         NameId::new(self.texts.len() - 1)
     }
 
-    /// The prefix of the registers of type `ty` that are made here. No register of the batch starts with it.
-    pub fn fresh_prefix(&mut self, ty: PackedType) -> NameId {
-        if let Some(&(_, name)) = self.prefixes.iter().find(|(made, _)| *made == ty) {
+    /// The prefix of the registers of type `ty` that are made here for module number `module` of the batch. No register of it
+    /// starts with that.
+    pub fn fresh_prefix(&mut self, module: u32, ty: PackedType) -> NameId {
+        let Made { next_prefix, prefixes, .. } = &mut self.made[module as usize];
+        if let Some(&(_, name)) = prefixes.iter().find(|(made, _)| *made == ty) {
             return name;
         }
         let first = self.fresh.len();
         self.fresh.extend_from_slice(FRESH_PREFIX);
-        self.fresh.extend_from_slice(itoa::Buffer::new().format(self.next_prefix).as_bytes());
+        self.fresh.extend_from_slice(itoa::Buffer::new().format(*next_prefix).as_bytes());
         self.fresh.extend_from_slice(ty.element().name().as_bytes());
         self.fresh.push(b'_');
         self.texts.push(NameText::fresh(Span::between(first, self.fresh.len())));
         let name = NameId::new(self.texts.len() - 1);
-        self.prefixes.push((ty, name));
+        self.made[module as usize].prefixes.push((ty, name));
         name
     }
 
@@ -159,12 +179,12 @@ mod tests {
     fn fresh_labels_are_not_in_the_text() {
         let text = b"$L__ptxopt_3 $L__ptxopt_x $L__ptxopt_99999999999999999999";
         let mut names = Names::default();
-        assert_eq!(names.fresh_label(), NameId(0));
+        assert_eq!(names.fresh_label(0), NameId(0));
         assert_eq!(names.bytes(text, NameId(0)), b"$L__ptxopt_0");
         names.intern(text, 0, 12);
         names.intern(text, 13, 25);
         names.intern(text, 26, text.len());
-        let fresh = names.fresh_label();
+        let fresh = names.fresh_label(0);
         assert_eq!(names.bytes(text, fresh), b"$L__ptxopt_4");
     }
 
@@ -176,11 +196,43 @@ mod tests {
         names.intern(text, 10, 17);
         names.intern(text, 18, text.len());
         let of = |names: &mut Names, ty| {
-            let name = names.fresh_prefix(PackedType::new(ty, 1));
+            let name = names.fresh_prefix(0, PackedType::new(ty, 1));
             String::from_utf8(names.bytes(text, name).to_vec()).unwrap()
         };
         assert_eq!(of(&mut names, PtxType::B32), "%opt18b32_");
         assert_eq!(of(&mut names, PtxType::Pred), "%opt18pred_");
         assert_eq!(of(&mut names, PtxType::B32), "%opt18b32_");
+    }
+
+    #[test]
+    fn each_module_has_its_own_names() {
+        let (first, second) = (b"$L__ptxopt_7 shared", b"shared %opt2x");
+        let mut names = Names::default();
+        names.intern(first, 0, 12);
+        let of_first = names.intern(first, 13, 19);
+        names.start_next_module();
+        let of_second = names.intern(second, 0, 6);
+        names.intern(second, 7, 13);
+        assert_ne!(of_first, of_second);
+        assert_eq!(
+            (names.bytes(first, of_first), names.bytes(second, of_second)),
+            (&b"shared"[..], &b"shared"[..])
+        );
+        let label = |names: &mut Names, module| {
+            let label = names.fresh_label(module);
+            String::from_utf8(names.bytes(b"", label).to_vec()).unwrap()
+        };
+        let labels = [0, 1, 0, 1].map(|module| label(&mut names, module));
+        assert_eq!(labels, ["$L__ptxopt_8", "$L__ptxopt_0", "$L__ptxopt_9", "$L__ptxopt_1"]);
+        let prefix = |names: &mut Names, module| {
+            let prefix = names.fresh_prefix(module, PackedType::new(PtxType::B32, 1));
+            String::from_utf8(names.bytes(b"", prefix).to_vec()).unwrap()
+        };
+        assert_eq!(
+            [0, 1, 0].map(|module| prefix(&mut names, module)),
+            ["%opt0b32_", "%opt3b32_", "%opt0b32_"]
+        );
+        names.clear();
+        assert_eq!(label(&mut names, 0), "$L__ptxopt_0");
     }
 }

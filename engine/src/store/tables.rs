@@ -47,9 +47,9 @@ pub struct CodeTables {
     pub vreg_names: Vec<VRegName>,
     /// Code objects that the reader leaves as they came in, with its reasons.
     pub left: Vec<(CodeId, LeftReason)>,
-    /// Byte offsets in the module of the words that stand where an instruction does and are none that the opcode table
+    /// Functions, and byte offsets in their module of the words that stand where an instruction does and are none that the opcode table
     /// knows, in the order of the text. One that stands twice is here twice.
-    pub unknown_words: Vec<u32>,
+    pub unknown_words: Vec<(CodeId, u32)>,
     /// What is not one row an entity.
     pub pools: Pools,
 }

@@ -6,6 +6,8 @@
 //! shared cursor, the largest first so that no large one is left for the end, reads, optimizes, writes and
 //! reports it. Reports go back by index, so their order is that of the inputs on any number of threads.
 //!
+//! Small modules are taken several at a time: on its own, one of fifty instructions costs twice what its instructions do.
+//!
 //! # Why loops, and not a parallel iterator over the modules
 //! Optimizing a module spreads over the same threads. A thread that waits inside a module would take another
 //! whole module from a parallel iterator, then another inside that: modules pile up on its stack and in
@@ -16,7 +18,7 @@
 //! printed: what a batch says is the same on any number of threads.
 //!
 //! # Interruption
-//! A flag stops the loops between modules. A module that has begun is finished, and files are written whole
+//! A flag stops the loops between modules. A module that has begun, with the small ones beside it, is finished, and files are written whole
 //! or not at all, so the folder holds only complete outputs and the batch can be run again.
 
 mod plan;
@@ -33,15 +35,19 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use ptxopt_engine::diagnostics::Diagnostics;
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use crate::files;
-use crate::optimize::Optimizer;
+use crate::optimize::{Optimizer, Output};
 use crate::options::Options;
 use crate::report::ModuleReport;
 
 /// What the name of a dump ends in; what stands before it is the name of the module's output.
 pub const DUMP_SUFFIX: &str = ".dump";
+
+/// Bytes of modules that are taken at a time: a good part of what fills a batch of instructions.
+const GROUP_BYTES_MAX: u64 = 128 << 10;
 
 /// Why a module failed.
 enum Failure {
@@ -77,15 +83,18 @@ pub fn run(
     let messages = Messages::default();
     let optimizer = Optimizer::new(options);
     let order = plan.largest_first();
+    let group_bytes = if optimizer.takes_modules_together() { GROUP_BYTES_MAX } else { 0 };
+    let groups = plan.groups(&order, group_bytes, pool.current_num_threads());
     let cursor = AtomicUsize::new(0);
     pool.broadcast(|_| {
         while !interrupted.load(Ordering::Relaxed) {
-            let Some(&index) = order.get(cursor.fetch_add(1, Ordering::Relaxed)) else { break };
-            let job = &plan.jobs[index];
-            let (report, text) = run_job(job, &optimizer);
-            messages.add(index, text, &progress.bar);
-            slots[index].set(report).expect("the cursor gives each job once");
-            progress.advance(job);
+            let Some(&group) = groups.get(cursor.fetch_add(1, Ordering::Relaxed)) else { break };
+            let jobs: Vec<&Job> = group.iter().map(|&index| &plan.jobs[index]).collect();
+            for (&index, (report, text)) in group.iter().zip(run_jobs(&jobs, &optimizer)) {
+                messages.add(index, text, &progress.bar);
+                slots[index].set(report).expect("the cursor gives each job once");
+                progress.advance(&plan.jobs[index]);
+            }
         }
     });
     progress.bar.finish_and_clear();
@@ -165,9 +174,33 @@ fn print(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// One module, from file to file: its report, and what is to be said.
-fn run_job(job: &Job, optimizer: &Optimizer<'_>) -> (ModuleReport, String) {
-    let outcome = panic::catch_unwind(AssertUnwindSafe(|| try_job(job, optimizer)));
+/// Modules from file to file: of each its report, and what is to be said.
+fn run_jobs(jobs: &[&Job], optimizer: &Optimizer<'_>) -> Vec<(ModuleReport, String)> {
+    let each_alone = || {
+        let alone = |job: &&Job| report_on(job, || try_job(job, optimizer));
+        jobs.iter().map(alone).collect()
+    };
+    if jobs.len() == 1 {
+        return each_alone();
+    }
+    let texts: Vec<Result<Vec<u8>, Failure>> = jobs.iter().map(|job| read(job)).collect();
+    let inputs: Vec<&[u8]> = texts.iter().flatten().map(Vec::as_slice).collect();
+    let together = panic::catch_unwind(AssertUnwindSafe(|| optimizer.optimize_together(&inputs)));
+    let Ok(results) = together else { return each_alone() };
+    let mut results = results.into_iter();
+    let mut finish_next = |(job, text): (&&Job, Result<Vec<u8>, Failure>)| {
+        let read = text.map(|text| (text, results.next().expect("each text has a result")));
+        report_on(job, || read.and_then(|(text, result)| finish(job, &text, result)))
+    };
+    jobs.iter().zip(texts).map(&mut finish_next).collect()
+}
+
+/// What one module comes to: its report, and what is to be said.
+fn report_on(
+    job: &Job,
+    run: impl FnOnce() -> Result<(ModuleReport, String), Failure>,
+) -> (ModuleReport, String) {
+    let outcome = panic::catch_unwind(AssertUnwindSafe(run));
     let outcome = outcome.unwrap_or_else(|cause| {
         let text = cause.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| cause.downcast_ref::<String>().cloned());
@@ -200,13 +233,23 @@ fn describe(failure: Failure, input: &str) -> (String, String, u64) {
 
 /// A module's report, and what is to be said of it: warnings, then remarks.
 fn try_job(job: &Job, optimizer: &Optimizer<'_>) -> Result<(ModuleReport, String), Failure> {
-    let text = read(job).map_err(|error| Failure::io("read", error, 0))?;
+    let text = read(job)?;
+    let result = optimizer.optimize(&text);
+    finish(job, &text, result)
+}
+
+/// Writes what a module comes to; gives its report, and its remarks.
+fn finish(
+    job: &Job,
+    text: &[u8],
+    result: Result<Output, Diagnostics>,
+) -> Result<(ModuleReport, String), Failure> {
     let bytes_in = text.len() as u64;
-    let output = optimizer.optimize(&text).map_err(|diagnostics| {
+    let output = result.map_err(|diagnostics| {
         let name = job.input.display().to_string();
         Failure::Module {
-            rendered: diagnostics.render(&name, &text, wants_color()),
-            summary: diagnostics.summary(&name, &text),
+            rendered: diagnostics.render(&name, text, wants_color()),
+            summary: diagnostics.summary(&name, text),
             bytes_in,
         }
     })?;
@@ -230,13 +273,16 @@ fn try_job(job: &Job, optimizer: &Optimizer<'_>) -> Result<(ModuleReport, String
 
 /// Reads a module. Its size is known from the plan, so nobody is asked for it again; that is a guess only, since
 /// the file may have changed, or be a pipe.
-fn read(job: &Job) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    // One more byte, so that the end is found without growing.
-    text.try_reserve(job.size as usize + 1)?;
-    // A file asks the system for its size and place, what is taken from it does not.
-    File::open(&job.input)?.take(u64::MAX).read_to_end(&mut text)?;
-    Ok(text)
+fn read(job: &Job) -> Result<Vec<u8>, Failure> {
+    let try_read = || -> io::Result<Vec<u8>> {
+        let mut text = Vec::new();
+        // One more byte, so that the end is found without growing.
+        text.try_reserve(job.size as usize + 1)?;
+        // A file asks the system for its size and place, what is taken from it does not.
+        File::open(&job.input)?.take(u64::MAX).read_to_end(&mut text)?;
+        Ok(text)
+    };
+    try_read().map_err(|error| Failure::io("read", error, 0))
 }
 
 /// Whether diagnostics are coloured: on a terminal, unless the user asked for no colours anywhere.

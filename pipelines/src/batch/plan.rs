@@ -45,6 +45,25 @@ impl Plan {
         order.sort_by_key(|&index| std::cmp::Reverse(self.jobs[index].size));
         order
     }
+
+    /// Cuts `order` into groups of jobs that are taken together: of `bytes_max` bytes, and less where `threads` threads would
+    /// find too few of them. A large one is a group, and so is one of unknown size: it may be a pipe that waits.
+    pub fn groups<'o>(&self, order: &'o [usize], bytes_max: u64, threads: usize) -> Vec<&'o [usize]> {
+        /// Groups that each thread finds at least, so that none waits long for the last one.
+        const GROUPS_A_THREAD: u64 = 8;
+        let size = |index: usize| self.jobs[index].size;
+        let is_small = |index: usize| (1..bytes_max / 2).contains(&size(index));
+        let small: u64 = order.iter().copied().filter(|&index| is_small(index)).map(size).sum();
+        let full = bytes_max.min(small / (threads.max(1) as u64 * GROUPS_A_THREAD));
+        let mut bytes = 0;
+        let belongs = |before: &usize, index: &usize| {
+            bytes += size(*before);
+            let belongs = is_small(*before) && is_small(*index) && bytes + size(*index) <= full;
+            bytes *= u64::from(belongs);
+            belongs
+        };
+        order.chunk_by(belongs).collect()
+    }
 }
 
 /// Why a batch does not start.
@@ -318,6 +337,28 @@ mod tests {
                 .map(|job| format!("{} > {}", relative(&job.input), relative(&job.output)))
                 .collect()
         }
+    }
+
+    #[test]
+    fn small_jobs_are_taken_together() {
+        let job = |size| Job { input: PathBuf::new(), output: PathBuf::new(), size };
+        let sizes = [900, 400, 30, 30, 30, 20, 10, 0, 0];
+        let plan = Plan { jobs: sizes.map(job).to_vec(), ..Plan::default() };
+        let order = plan.largest_first();
+        let lengths = |bytes_max, threads| -> Vec<usize> {
+            plan.groups(&order, bytes_max, threads).iter().map(|group| group.len()).collect()
+        };
+        // Of 120 bytes in small ones, each of eight groups may have 15.
+        assert_eq!(lengths(400, 1), [1; 9]);
+        assert_eq!(lengths(0, 1), [1; 9], "nothing is gained together");
+        let many = Plan { jobs: vec![job(10); 100], ..Plan::default() };
+        let order = many.largest_first();
+        let lengths = |bytes_max, threads| -> Vec<usize> {
+            many.groups(&order, bytes_max, threads).iter().map(|group| group.len()).collect()
+        };
+        assert_eq!(lengths(40, 1), [4; 25]);
+        assert_eq!(lengths(1000, 1)[..8], [12; 8]);
+        assert_eq!(lengths(1000, 4)[..33], [3; 33]);
     }
 
     #[test]

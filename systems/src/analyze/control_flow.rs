@@ -50,7 +50,7 @@ pub fn run(
     mut log: ResMut<StepLog>,
 ) {
     let (states, facts, spans, _) = codes.columns();
-    let (heads, edges, orders, _) = blocks.columns();
+    let (heads, edges, orders, _) = blocks.columns_for_facts();
     let (inst_heads, _, inst_links, _) = insts.columns();
     for (code, span) in spans.iter().enumerate() {
         if states[code].flags.contains(CodeFlags::LEFT) {

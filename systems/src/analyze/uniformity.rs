@@ -85,8 +85,8 @@ fn note(
     mut log: ResMut<StepLog>,
 ) {
     let (states, facts, spans, _) = codes.columns();
-    let (inst_heads, ..) = insts.columns();
-    let (vreg_heads, _) = vregs.columns();
+    let (inst_heads, ..) = insts.columns_for_facts();
+    let (vreg_heads, _) = vregs.columns_for_facts();
     for (code, span) in spans.iter().enumerate() {
         let state = &states[code];
         let is_fresh = !state.flags.contains(CodeFlags::LEFT)

@@ -21,7 +21,7 @@ use ptxopt_engine::store::columns::Code;
 use ptxopt_engine::store::view::FunctionView;
 
 /// The verifier of asynchronous registers.
-pub const CHECK: Check = Check { name: "async_registers", from: Verify::Off, install: |slot| slot.add(run) };
+pub const CHECK: Check = Check { name: "async_registers", from: Verify::Fast, install: |slot| slot.add(run) };
 
 /// Verifies every function of the batch.
 pub fn run(code: Code, forms: Res<FormTable>, passed: Res<Passed>, mut violations: ResMut<Violations>) {

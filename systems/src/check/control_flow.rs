@@ -30,7 +30,7 @@ use ptxopt_engine::store::columns::{Code, CodeObjects};
 use ptxopt_engine::store::view::FunctionView;
 
 /// The verifier of control-flow facts.
-pub const CHECK: Check = Check { name: "control_flow", from: Verify::Off, install: |slot| slot.add(run) };
+pub const CHECK: Check = Check { name: "control_flow", from: Verify::Fast, install: |slot| slot.add(run) };
 
 /// Verifies every function of the batch for which the fact holds.
 pub fn run(code: Code, codes: CodeObjects, mut scratch: Local<Scratch>, mut violations: ResMut<Violations>) {

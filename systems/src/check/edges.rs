@@ -21,7 +21,7 @@ use ptxopt_engine::store::columns::Code;
 use ptxopt_engine::store::view::FunctionView;
 
 /// The verifier of edges.
-pub const CHECK: Check = Check { name: "edges", from: Verify::Off, install: |slot| slot.add(run) };
+pub const CHECK: Check = Check { name: "edges", from: Verify::Fast, install: |slot| slot.add(run) };
 
 /// Verifies every function of the batch.
 pub fn run(code: Code, mut scratch: Local<Scratch>, mut violations: ResMut<Violations>) {

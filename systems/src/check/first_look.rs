@@ -213,6 +213,36 @@ impl FirstLook {
         true
     }
 
+    /// As [`FirstLook::passes`], of the instructions that were written since the function was read and, where the graph has
+    /// changed, of those that leave blocks. The others have lost nothing that they name.
+    pub fn passes_written(&mut self, function: &FunctionView<'_>, forms: &FormTable) -> bool {
+        let ends_blocks = function.state.flags.contains(CodeFlags::TERMINATORS_LAST);
+        let has_graph_as_read = function.state.has_graph_as_read();
+        let (heads, pool) = (function.heads, &function.pools.operands);
+        for block in function.block_ids() {
+            let mut is_left = false;
+            for inst in function.all_rows_of(block) {
+                let head = &heads[inst.index()];
+                if !head.is_live() {
+                    continue;
+                }
+                if is_left {
+                    return false;
+                }
+                let is_control = head.marks.contains(Marks::CONTROL);
+                is_left = ends_blocks && is_control;
+                if head.marks.contains(Marks::AS_READ) && (has_graph_as_read || !is_control) {
+                    continue;
+                }
+                let operands = function.operands[inst.index()].get(head.operand_count, pool);
+                if !self.passes_inst(function, head, operands) && !passes_closer_look(function, forms, inst) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
     /// Whether an instruction has the signature of its form, and what its operands name is there.
     #[inline]
     fn passes_inst(&mut self, function: &FunctionView<'_>, head: &InstHead, operands: &[Operand]) -> bool {

@@ -23,7 +23,7 @@ use ptxopt_components::operand::Operand;
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets, STRIP_BITS, Strip};
 use ptxopt_engine::forms::FormTable;
-use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::facts::{CodeFacts, Fact};
 use ptxopt_engine::run::log::Violations;
 use ptxopt_engine::run::phase::{Check, Verify};
 use ptxopt_engine::store::columns::{Code, CodeObjects};
@@ -32,7 +32,7 @@ use ptxopt_engine::store::view::FunctionView;
 /// The verifier of live sets.
 pub const CHECK: Check = Check {
     name: "liveness",
-    from: Verify::Off,
+    from: Verify::Fast,
     install: |slot| {
         slot.init_resource::<LiveSets>();
         slot.add(run);
@@ -50,14 +50,26 @@ pub fn run(
 ) {
     let (_, facts, ..) = codes.columns();
     each_function(&code, CHECK.name, &mut violations, |function| {
-        if !facts[function.code.index()].holds(Fact::Liveness, &function.state) {
-            return Ok(());
-        }
-        match sets.functions.get(function.code.index()) {
-            Some(set) => verify(function, &forms, set, &mut scratch),
-            None => Err("it has no live sets".to_owned()),
-        }
+        let facts = &facts[function.code.index()];
+        verify_where_held(function, facts, &forms, &sets, &mut scratch)
     });
+}
+
+/// Verifies one function, if the fact holds for it.
+pub(super) fn verify_where_held(
+    function: &FunctionView<'_>,
+    facts: &CodeFacts,
+    forms: &FormTable,
+    sets: &LiveSets,
+    scratch: &mut Scratch,
+) -> Verdict {
+    if !facts.holds(Fact::Liveness, &function.state) {
+        return Ok(());
+    }
+    match sets.functions.get(function.code.index()) {
+        Some(set) => verify(function, forms, set, scratch),
+        None => Err("it has no live sets".to_owned()),
+    }
 }
 
 /// What a block does to a live set.

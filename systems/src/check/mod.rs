@@ -9,11 +9,11 @@
 //! two runs on a busy two-core machine: `rows` 20, `forms` 26, `edges` 6, `tables` 2, `control_flow` 2,
 //! `async_registers` 2, `liveness` 34; `control_flow_full` 30, `liveness_full` 200. The functions were as read, where
 //! `terminators` has nothing to look at. `operand_types` and `uniformity` were not measured alone. Those that compare with the
-//! function as read (`in_flight`, `call_sequences`, `anchors`) cost nothing where no copy of it is kept. So those from
-//! `Verify::Off` on run at the end of every pipeline, and the others when they are asked for.
+//! function as read (`in_flight`, `call_sequences`, `anchors`) cost nothing where no copy of it is kept.
 //!
 //! That is what they take where they look. In a shard [`first_look`] looks in place of most of them, and they only where it
-//! sees something; `docs/PERFORMANCE.md` says what that leaves.
+//! sees something. They run when they are asked for. At the end of every other pipeline [`inspection`] looks at what has
+//! changed since the functions were read; `docs/PERFORMANCE.md` says what that takes.
 //!
 //! # Order
 //! A verifier trusts what those before it in [`ALL`] have established, and skips a function in which one of them has
@@ -30,6 +30,7 @@ pub mod edges;
 pub mod first_look;
 pub mod forms;
 pub mod in_flight;
+pub mod inspection;
 pub mod liveness;
 pub mod liveness_full;
 pub mod operand_types;
@@ -76,6 +77,7 @@ pub const ALL: &[Check] = &[
     ssa::CHECK,
     dead_code::CHECK,
     def_use::CHECK,
+    inspection::CHECK,
 ];
 
 /// What a verifier says of a function: the first thing that is wrong, with its block and its row.

@@ -37,7 +37,7 @@ use ptxopt_engine::store::view::{CodeView, FunctionView};
 /// The verifier of rows.
 pub const CHECK: Check = Check {
     name: "rows",
-    from: Verify::Off,
+    from: Verify::Fast,
     install: |slot| {
         slot.init_resource::<Passed>();
         slot.add(run);
@@ -153,7 +153,7 @@ pub(super) fn verify_all_operands(function: &FunctionView<'_>) -> Verdict {
     Ok(())
 }
 
-fn verify_blocks(function: &FunctionView<'_>) -> Verdict {
+pub(super) fn verify_blocks(function: &FunctionView<'_>) -> Verdict {
     let entry = BlockId(0);
     let Some(first) = function.blocks.first() else { return Err("no block".to_owned()) };
     if first.flags.contains(BlockFlags::DEAD) {
@@ -307,7 +307,7 @@ pub(super) fn verify_target(function: &FunctionView<'_>, block: BlockId) -> Verd
     Ok(())
 }
 
-fn verify_anchors(function: &FunctionView<'_>) -> Verdict {
+pub(super) fn verify_anchors(function: &FunctionView<'_>) -> Verdict {
     let mut anchors = function.anchors.iter().enumerate().peekable();
     for (block, head) in function.block_ids().zip(function.blocks) {
         if anchors.peek().is_none_or(|(_, anchor)| anchor.block != block) {
@@ -331,7 +331,7 @@ fn verify_anchors(function: &FunctionView<'_>) -> Verdict {
     }
 }
 
-fn verify_names(function: &FunctionView<'_>, seen: &mut SeenNames) -> Verdict {
+pub(super) fn verify_names(function: &FunctionView<'_>, seen: &mut SeenNames) -> Verdict {
     seen.start_function(function.pools.names.len());
     for (block, label) in function.block_ids().zip(function.labels) {
         if let Some(name) = label.name.get()

@@ -182,7 +182,6 @@ mod tests {
     use super::*;
     use crate::check::testing::{Built, labelled};
     use ptxopt_components::operand::Operand;
-    use ptxopt_components::types::PtxType;
     use ptxopt_engine::edit::{Change, PlainEditor};
 
     const LEFT: BlockId = BlockId(1);

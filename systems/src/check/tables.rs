@@ -28,7 +28,7 @@ use ptxopt_engine::store::columns::Code;
 use ptxopt_engine::store::view::FunctionView;
 
 /// The verifier of tables.
-pub const CHECK: Check = Check { name: "tables", from: Verify::Off, install: |slot| slot.add(run) };
+pub const CHECK: Check = Check { name: "tables", from: Verify::Fast, install: |slot| slot.add(run) };
 
 /// Verifies every function of the batch.
 pub fn run(code: Code, forms: Res<FormTable>, passed: Res<Passed>, mut violations: ResMut<Violations>) {
@@ -44,7 +44,7 @@ pub fn verify(function: &FunctionView<'_>, forms: &FormTable) -> Verdict {
     verify_users(function, forms)
 }
 
-fn verify_lists(function: &FunctionView<'_>) -> Verdict {
+pub(super) fn verify_lists(function: &FunctionView<'_>) -> Verdict {
     for (at, table) in function.tables.iter().enumerate() {
         if !is_in_pool(function, table) {
             return Err(format!(

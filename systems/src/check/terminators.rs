@@ -18,7 +18,7 @@ use ptxopt_engine::store::columns::Code;
 use ptxopt_engine::store::view::FunctionView;
 
 /// The verifier of terminators.
-pub const CHECK: Check = Check { name: "terminators", from: Verify::Off, install: |slot| slot.add(run) };
+pub const CHECK: Check = Check { name: "terminators", from: Verify::Fast, install: |slot| slot.add(run) };
 
 /// Verifies every function of the batch.
 pub fn run(code: Code, passed: Res<Passed>, mut violations: ResMut<Violations>) {

@@ -115,7 +115,7 @@ fn nothing_is_wrong_with_what_the_reader_makes() {
     assert!(tallies.all.iter().all(|(_, tally)| tally.found.is_empty()));
 }
 
-const PLAN_LIMITS: Limits = Limits { time_ms: 60_000, memory: u64::MAX, growth_percent: 400 };
+pub(crate) const PLAN_LIMITS: Limits = Limits { time_ms: 60_000, memory: u64::MAX, growth_percent: 400 };
 
 /// Runs `phases` over a module with every verifier behind each.
 pub(crate) fn run(text: &[u8], phases: &[&'static Phase]) -> BatchOutput {

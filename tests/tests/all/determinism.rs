@@ -1,6 +1,6 @@
 //! The same bytes in, the same bytes out: on one thread and on four, alone and among others, and again.
 
-use ptxopt::{OptLevel, Options};
+use ptxopt::{Diagnostics, OptLevel, Optimizer, Options, Output};
 use ptxopt_tests::modules::{ModuleFile, corpus, expect_none, forms, wild};
 use ptxopt_tests::say::say;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
@@ -24,7 +24,12 @@ fn modules() -> Vec<ModuleFile> {
 }
 
 fn optimized(text: &[u8], options: &Options) -> Vec<u8> {
-    ptxopt::optimize(text, options).map_or_else(|error| error.to_string().into_bytes(), |output| output.text)
+    text_of(ptxopt::optimize(text, options))
+}
+
+/// The output, or what is wrong with the input.
+fn text_of(result: Result<Output, Diagnostics>) -> Vec<u8> {
+    result.map_or_else(|error| error.to_string().into_bytes(), |output| output.text)
 }
 
 #[test]
@@ -43,7 +48,16 @@ fn threads_company_and_repetition_change_nothing() {
         // The other way round, so that each shard has seen other modules before.
         let again: Vec<Vec<u8>> =
             texts.iter().rev().map(|text| four.install(|| optimized(text, &options))).collect();
+        // Small modules in batches of several.
+        let inputs: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
+        let shared: Vec<Vec<u8>> = one.install(|| {
+            let results = Optimizer::new(&options).optimize_together(&inputs);
+            results.into_iter().map(text_of).collect()
+        });
         for (index, module) in modules.iter().enumerate() {
+            if alone[index] != shared[index] {
+                failures.push(format!("{} at -{level}: in one batch with others", module.name));
+            }
             if alone[index] != together[index] {
                 failures.push(format!("{} at -{level}: four threads", module.name));
             }

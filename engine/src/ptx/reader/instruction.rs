@@ -7,7 +7,7 @@ use crate::forms::{MnemonicId, Operands};
 use crate::ptx::cursor::Cursor;
 use crate::store::left::LeftReason;
 use ptxopt_components::form::{FormFlags, Role};
-use ptxopt_components::ids::{BlockId, FormId, Id};
+use ptxopt_components::ids::{BlockId, CodeId, FormId, Id};
 use ptxopt_components::instruction::{InstHead, InstOperands, InstPlace, Marks, OpcodeWord};
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, OperandKind};
@@ -34,7 +34,7 @@ impl Reader<'_, '_> {
         };
         let how = self.forms.operands(id);
         if how == Operands::Unknown {
-            self.out.unknown_words.push(mnemonic as u32);
+            self.out.unknown_words.push((CodeId::new(self.out.code_spans.len()), mnemonic as u32));
         }
         let read = self.operands(how);
         let wants_verbatim = std::mem::take(&mut self.wants_verbatim) || how == Operands::Unknown;
@@ -113,9 +113,9 @@ impl Reader<'_, '_> {
                 }
             }
         }
-        let mut marks = Marks::empty();
+        let mut marks = Marks::AS_READ;
         if form.effects != Effects::PURE {
-            marks = marks_of(form.effects);
+            marks |= marks_of(form.effects);
             if form.effects.intersects(Effects::ASYNC | Effects::UNKNOWN) {
                 self.pin_registers(form_id);
             }

@@ -22,7 +22,7 @@ mod variable;
 
 use super::cursor::{Cursor, at_the_missing_mark};
 use super::declaration::RegisterDeclarator;
-use super::scan::{FunctionText, Module};
+use super::scan::{FunctionText, Module, Part};
 use crate::diagnostics::{Diagnostic, Problem, shown_name};
 use crate::forms::FormTable;
 use crate::graph::build::connect;
@@ -69,6 +69,8 @@ struct First {
 /// Reads functions of one module into the tables of a batch.
 pub struct Reader<'t, 'a> {
     module: &'a Module<'t>,
+    /// Its number in the batch.
+    module_number: u32,
     forms: &'a mut FormTable,
     out: &'a mut CodeTables,
     cursor: Cursor<'t>,
@@ -101,8 +103,38 @@ pub fn read(
     scratch: &mut ReaderScratch,
     out: &mut CodeTables,
 ) -> Result<(), Diagnostic> {
+    read_parts(&[Part { module, functions }], forms, scratch, out)
+}
+
+/// Reads functions of several modules into `out`, which is cleared first. Each comes to be what it would be alone, but that
+/// its ids are others.
+///
+/// # Errors
+/// The first thing in their text that no assembler would take.
+pub fn read_parts(
+    parts: &[Part<'_>],
+    forms: &mut FormTable,
+    scratch: &mut ReaderScratch,
+    out: &mut CodeTables,
+) -> Result<(), Diagnostic> {
     out.clear();
     scratch.scopes.start_batch();
+    for (number, part) in parts.iter().enumerate() {
+        if number > 0 {
+            out.pools.names.start_next_module();
+        }
+        read_part(part, number as u32, forms, scratch, out)?;
+    }
+    Ok(())
+}
+
+fn read_part(
+    &Part { module, functions }: &Part<'_>,
+    module_number: u32,
+    forms: &mut FormTable,
+    scratch: &mut ReaderScratch,
+    out: &mut CodeTables,
+) -> Result<(), Diagnostic> {
     let ReaderScratch { scopes, labels, operands, shape, nesting, block_of_label_count, is_table_named } =
         scratch;
     nesting.clear();
@@ -110,6 +142,7 @@ pub fn read(
     let first = First::default();
     let mut reader = Reader {
         module,
+        module_number,
         forms,
         out,
         cursor,
@@ -268,9 +301,9 @@ impl Reader<'_, '_> {
         let live_insts = spans.insts.count;
         out.code_states.push(CodeState {
             flags,
-            inst_epoch: 1,
-            cfg_epoch: 1,
-            row_epoch: 1,
+            inst_epoch: CodeState::FIRST_EPOCH,
+            cfg_epoch: CodeState::FIRST_EPOCH,
+            row_epoch: CodeState::FIRST_EPOCH,
             live_insts,
             progress: 0,
         });
@@ -281,6 +314,7 @@ impl Reader<'_, '_> {
             insts_in,
             blocks_in,
             vregs_in: spans.vregs.count,
+            module: self.module_number,
         });
     }
 
