@@ -15,7 +15,8 @@
 //! An address in its own space is the generic one without its window, so a conversion that is left out shows; global
 //! addresses are generic ones, as on every device. Each allocation has a gap behind it, so an access past its end shows.
 
-use crate::module::{LoadError, Outline};
+use crate::load_error::LoadError;
+use crate::outline::Outline;
 use crate::source::declarations::{Piece, PieceValue, Variable};
 use crate::source::expressions::Address;
 use ahash::AHashMap;

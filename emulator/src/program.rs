@@ -7,6 +7,15 @@ use crate::source::headers::Header;
 use crate::tensor::{MatrixMove, WarpEvaluator, WmmaFragment};
 use ptxopt_components::types::StateSpace;
 
+/// Sources of an evaluator.
+pub const SOURCES_MAX: usize = 64;
+
+/// Bytes of the widest access.
+pub const ACCESS_MAX: usize = 32;
+
+/// The barrier of the cluster, behind the sixteen that programs can name.
+pub const CLUSTER_BARRIER: u64 = 1 << 32;
+
 /// The code of a module.
 #[derive(Default)]
 pub struct Program {

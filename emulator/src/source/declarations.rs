@@ -2,7 +2,7 @@
 
 use super::expressions::{Address, Value, expression, integer};
 use super::tokens::{Token, Tokens};
-use crate::module::LoadError;
+use crate::load_error::LoadError;
 use ptxopt_components::types::{PtxType, StateSpace};
 
 /// A declared variable.

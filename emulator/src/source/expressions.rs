@@ -1,7 +1,7 @@
 //! Constant expressions of initialisers and dimensions (PTX ISA 9.0, sections 4.5 and 5.4.4).
 
 use super::tokens::{Token, Tokens};
-use crate::module::LoadError;
+use crate::load_error::LoadError;
 
 /// The value of an expression.
 #[derive(Clone, Debug, PartialEq)]

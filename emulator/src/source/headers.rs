@@ -3,7 +3,7 @@
 use super::declarations::bytes_of;
 use super::expressions::integer;
 use super::tokens::{Token, Tokens};
-use crate::module::LoadError;
+use crate::load_error::LoadError;
 use ptxopt_components::types::{PtxType, StateSpace};
 
 /// A formal parameter or result.

@@ -1,6 +1,6 @@
 //! Words, numbers, strings and punctuation of module-level text.
 
-use super::super::module::LoadError;
+use crate::load_error::LoadError;
 use ptxopt_engine::diagnostics::shown_name;
 use std::fmt;
 
