@@ -1,4 +1,4 @@
-//! Liveness: the two roads against each other and against a plain solver, the search behind dead code, pressure; and
+//! Liveness: the two roads against each other and against a plain solver, the search for dead code, pressure; and
 //! uniformity, which asks for live sets.
 //!
 //! One function of growing size with a block for every five instructions, and the real modules, function by function.

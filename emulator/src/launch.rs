@@ -61,7 +61,7 @@ pub struct Options {
     pub uninterpreted: bool,
 }
 
-/// What a run left behind. After a stop, memory is as it was at that moment.
+/// What comes out of a run. After a stop, memory is as it was at that moment.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Outcome {
     /// The bytes of the buffers, in the order of the arguments and of what these hold.

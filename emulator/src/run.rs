@@ -212,10 +212,10 @@ impl<'m> Machine<'m> {
         Ok(())
     }
 
-    /// Makes a buffer at `next` or behind it, and moves `next` on.
+    /// Makes a buffer at `next` or after it, and moves `next` on.
     fn make_buffer(&mut self, bytes: &[u8], next: &mut u64) -> Result<u64, Stop> {
         let address = next.next_multiple_of(ALLOCATION_ALIGN);
-        *next = self.world.module.layout.map.behind(address, bytes.len() as u64);
+        *next = self.world.module.layout.map.after(address, bytes.len() as u64);
         self.world.charge(bytes.len() as u64)?;
         self.world.global.insert(address, bytes.to_vec());
         self.buffers.push(address);
@@ -343,7 +343,7 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// What the run left behind.
+    /// What comes out of the run.
     #[must_use]
     pub fn outcome(self, stop: Option<Stop>) -> Outcome {
         let World { module, global, log, steps, reports, reports_dropped, .. } = self.world;

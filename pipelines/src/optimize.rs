@@ -370,8 +370,8 @@ fn name_of(module: &Module<'_>, function: &FunctionText) -> String {
 
 /// Byte offset of each line.
 fn line_starts(text: &[u8]) -> Vec<usize> {
-    let behind_breaks = text.iter().enumerate().filter(|&(_, &byte)| byte == b'\n').map(|(at, _)| at + 1);
-    std::iter::once(0).chain(behind_breaks).collect()
+    let after_breaks = text.iter().enumerate().filter(|&(_, &byte)| byte == b'\n').map(|(at, _)| at + 1);
+    std::iter::once(0).chain(after_breaks).collect()
 }
 
 /// The words at these offsets, each once a function. Two that differ after the first dot are one word.

@@ -64,7 +64,7 @@ pub enum Pause {
 /// What follows an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
-    /// The operation behind it.
+    /// The operation after it.
     On,
     /// The group has gone elsewhere, perhaps in parts: choose again.
     Choose,
@@ -250,7 +250,7 @@ impl<'r, 'm> Exec<'r, 'm> {
         }
     }
 
-    /// Splits the group: lanes outside `mask` go on behind the operation. Whether there are any.
+    /// Splits the group: lanes outside `mask` go on after the operation. Whether there are any.
     fn split_off_unguarded(&mut self, mask: u32) -> bool {
         let rest = self.group.mask & !mask;
         if rest != 0 {

@@ -81,7 +81,7 @@ fn extent(tokens: &mut Tokens<'_>) -> Result<[u32; 3], LoadError> {
     Ok(extent)
 }
 
-/// The formals behind an opening parenthesis, up to and with the closing one.
+/// The formals after an opening parenthesis, up to and with the closing one.
 fn formals(tokens: &mut Tokens<'_>) -> Result<Vec<Formal>, LoadError> {
     let mut found = Vec::new();
     let mut formal = blank();

@@ -102,7 +102,7 @@ impl<'t> Tokens<'t> {
         }
     }
 
-    /// Moves behind the end of the line.
+    /// Moves past the end of the line.
     pub fn skip_line(&mut self) {
         let rest = &self.text[self.at.min(self.end)..self.end];
         self.at += rest.iter().position(|&byte| byte == b'\n').map_or(rest.len(), |at| at + 1);

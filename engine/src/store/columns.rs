@@ -34,7 +34,7 @@ pub struct LiveRows {
 pub struct PoolsResource(pub Pools);
 
 /// Declares a reading and a writing parameter for one archetype: struct names, the field of [`LiveRows`], and the
-/// columns, those that never change after loading behind the semicolon. Expands to two `SystemParam`s.
+/// columns; those after the semicolon never change once they are loaded. Expands to two `SystemParam`s.
 macro_rules! columns {
     ($(#[$doc:meta])* $read:ident, $write:ident, $live:ident, $($column:ident: $ty:ty),+ ; $($kept:ident: $kept_ty:ty),*) => {
         $(#[$doc])*

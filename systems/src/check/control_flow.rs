@@ -72,7 +72,7 @@ pub fn verify(function: &FunctionView<'_>, scratch: &mut Scratch) -> Verdict {
             verify_unreachable(function, block)?;
         }
     }
-    // Climbing ends only when every dominator has a smaller rank, so this comes behind.
+    // Climbing ends only when every dominator has a smaller rank, so this comes after.
     prepare_climbs(function, block_of_rank, climbs);
     for block in function.block_ids().filter(|&block| is_reachable(function, block)) {
         verify_idom_equation(function, climbs, block)?;

@@ -353,7 +353,7 @@ impl<'a> Rewriter<'_, 'a> {
         Ok(has_changed)
     }
 
-    /// Deletes branches to the block behind them.
+    /// Deletes branches to the block after them.
     fn fall_through(&mut self) -> Result<bool, OutOfFuel> {
         let mut has_changed = false;
         for block in self.block_ids() {
@@ -362,7 +362,7 @@ impl<'a> Rewriter<'_, 'a> {
             if self.model.of(block).is_dead || !self.model.falls_to(block, target, self.settings.hops_max) {
                 continue;
             }
-            self.change(block, "branch to the block behind it")?.delete_branch(inst);
+            self.change(block, "branch to the block after it")?.delete_branch(inst);
             self.model.pred_count[target.index()] -= 1;
             if matches!(end, End::Jumps { .. }) {
                 let next = self.model.next(block).expect("it falls to the target");
@@ -474,7 +474,7 @@ impl Model {
         }
     }
 
-    /// The guarded branch of `block`, the jump behind it around which it leads, and where that jumps.
+    /// The guarded branch of `block`, the jump after it around which it leads, and where that jumps.
     fn jump_around(&self, block: BlockId) -> Option<(InstId, InstId, BlockId)> {
         let End::Branches { inst, target } = self.ends[block.index()] else { return None };
         let between = self.next(block)?;

@@ -172,7 +172,7 @@ struct Naive {
     live_out: Vec<Vec<bool>>,
     /// By instruction: registers that live before it, by class.
     before: Vec<[u32; CLASSES.len()]>,
-    /// By instruction: registers that it reads and whose value nothing reads behind it.
+    /// By instruction: registers that it reads and whose value nothing reads after it.
     last_uses: Vec<usize>,
     is_needed: Vec<bool>,
     results_read: std::collections::HashSet<(InstId, VRegId)>,

@@ -21,7 +21,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Lists the changes between the live-in sets of each block and the next one; nothing is live behind the last.
+    /// Lists the changes between the live-in sets of each block and the next one; nothing is live after the last.
     pub fn collect(&mut self, set: &LiveSet) {
         let Self { starts, vregs, pairs, changed } = self;
         pairs.clear();
@@ -62,7 +62,7 @@ impl Changes {
 
     /// The registers that are live into `block` or into the next one, and not into both.
     #[must_use]
-    pub fn behind(&self, block: BlockId) -> &[VRegId] {
+    pub fn after(&self, block: BlockId) -> &[VRegId] {
         &self.vregs[self.starts[block.index()] as usize..self.starts[block.index() + 1] as usize]
     }
 }

@@ -93,7 +93,7 @@ fn compare_changes(function: &FunctionView<'_>, set: &LiveSet) {
         let is_in_next = |vreg| next.index() < function.blocks.len() && set.is_live_in(next, vreg);
         let differs = |vreg: &VRegId| set.is_live_in(block, *vreg) != is_in_next(*vreg);
         let wanted: Vec<VRegId> = function.vreg_ids().filter(differs).collect();
-        assert_eq!(sorted(changes.behind(block).iter().copied()), wanted, "{:?} after {block:?}", set.road());
+        assert_eq!(sorted(changes.after(block).iter().copied()), wanted, "{:?} after {block:?}", set.road());
     }
 }
 
@@ -114,7 +114,7 @@ fn whole_groups_of_blocks_are_live() {
     }
 }
 
-/// One register through two groups, of which the first has an unreachable block and an entry from behind.
+/// One register through two groups, of which the first has an unreachable block and an entry from a later block.
 #[test]
 fn a_group_that_is_entered_in_the_middle_is_live_at_its_entries() {
     let mut body = String::from("mov.u32 %r1, 7; @%p1 bra B70; bra B1;\n");

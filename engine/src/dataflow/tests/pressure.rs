@@ -43,10 +43,10 @@ fn compare(built: &Built) {
         let mut live: Vec<bool> = function.vreg_ids().map(is_out).collect();
         for inst in function.insts_of(block).rev() {
             let (operands, head) = (function.operands_of(inst), &function.heads[inst.index()]);
-            let mut behind = live.clone();
+            let mut after = live.clone();
             for operand in operands.iter().filter(|operand| operand.is_definition()) {
                 let vreg = operand.vreg().expect("the tests write registers only");
-                behind[vreg.index()] = true;
+                after[vreg.index()] = true;
                 let ends = !head.opcode.is_guarded() && !operand.is_use() && operand.selector().is_none();
                 live[vreg.index()] &= !ends;
             }
@@ -56,11 +56,11 @@ fn compare(built: &Built) {
             last_uses.sort_unstable();
             last_uses.dedup();
             used().for_each(|vreg| live[vreg.index()] = true);
-            // A register has lived across an instruction that it was live behind, or written by for nobody.
-            behind.iter().zip(&mut lengths).for_each(|(&is_behind, length)| *length += u32::from(is_behind));
+            // A register has lived across an instruction that it was live after, or written by for nobody.
+            after.iter().zip(&mut lengths).for_each(|(&is_live, length)| *length += u32::from(is_live));
             for pressure in &pressures {
                 assert_eq!(pressure.before[inst.index()], counts(&function, &live), "before {inst:?}");
-                assert_eq!(pressure.behind[inst.index()], counts(&function, &behind), "behind {inst:?}");
+                assert_eq!(pressure.after[inst.index()], counts(&function, &after), "after {inst:?}");
                 let positions: Vec<usize> = pressure.last_uses_of(inst).collect();
                 let mut found: Vec<VRegId> =
                     positions.iter().filter_map(|&position| operands[position].vreg()).collect();
@@ -82,7 +82,7 @@ fn compare(built: &Built) {
 /// The peaks are the most that any place has, and the first place that has it.
 fn compare_peaks(function: &FunctionView<'_>, pressure: &Pressure) {
     for (class, peak) in pressure.peaks.iter().enumerate() {
-        let at = |inst: usize| [pressure.before[inst][class], pressure.behind[inst][class]];
+        let at = |inst: usize| [pressure.before[inst][class], pressure.after[inst][class]];
         let key = |count: &Count| (count.slots, count.registers);
         let most = (0..function.heads.len()).flat_map(at).max_by_key(key).unwrap_or_default();
         let first =

@@ -225,12 +225,12 @@ impl Private {
     }
 }
 
-/// Which results of an instruction diverge: the first, and those behind it.
+/// Which results of an instruction diverge: the first, and those after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Results {
     /// The first operand.
     pub first: bool,
-    /// Those behind it.
+    /// Those after it.
     pub others: bool,
 }
 

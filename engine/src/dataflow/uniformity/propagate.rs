@@ -265,7 +265,7 @@ impl Solver<'_> {
         }
     }
 
-    /// Temporal divergence: what a loop defines and is read behind it is as old as the round in which a thread left.
+    /// Temporal divergence: what a loop defines and is read after it is as old as the round in which a thread left.
     fn leave_loop(&mut self, id: LoopId) {
         let (nest, set) = (self.nest, self.set);
         for (_, target) in nest.exits(id) {
