@@ -100,7 +100,7 @@ impl<'a> Optimizer<'a> {
 /// What is wrong with the text.
 ///
 /// # Panics
-/// When the plan is no pipeline, see [`Plan::check`].
+/// When the plan is invalid, see [`Plan::check`].
 pub fn optimize_with_plan(input: &[u8], plan: &Plan) -> Result<Output, Diagnostics> {
     plan.check(ORDER).unwrap_or_else(|error| panic!("{error}"));
     run(&Module::scan(input)?, plan, None)

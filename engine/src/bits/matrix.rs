@@ -55,7 +55,7 @@ impl BitMatrix {
         }
     }
 
-    /// The bytes that a matrix of this shape takes, for a caller that has to choose another road when it is
+    /// The bytes that a matrix of this shape takes, for a caller that has to choose another representation when it is
     /// too large. `None`: more than the address space.
     pub const fn byte_count_for(row_count: usize, bit_count: usize) -> Option<usize> {
         let Some(word_count) = row_count.checked_mul(Self::stride_for(bit_count)) else { return None };

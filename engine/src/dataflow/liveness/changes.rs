@@ -4,7 +4,7 @@
 //! the few that change instead of listing every set anew, which is quadratic where registers live long.
 
 use super::walks::counts_to_ends;
-use super::{LiveSet, Road};
+use super::{LiveSet, Representation};
 use crate::bits;
 use ptxopt_components::ids::{BlockId, Id, VRegId};
 
@@ -25,8 +25,8 @@ impl Changes {
     pub fn collect(&mut self, set: &LiveSet) {
         let Self { starts, vregs, pairs, changed } = self;
         pairs.clear();
-        match set.road {
-            Road::Dense => {
+        match set.representation {
+            Representation::Dense => {
                 let rows = &set.live_in.rows;
                 changed.resize(rows.stride(), 0);
                 for block in 0..set.block_count {
@@ -37,7 +37,7 @@ impl Changes {
                     pairs.extend(bits::ones(changed).map(|bit| (block as u32, set.vreg_of[bit])));
                 }
             }
-            Road::Walks => {
+            Representation::Walks => {
                 for run in set.live_in.ranges.runs() {
                     let vreg = set.vreg_of[run.bit as usize];
                     pairs.extend(run.first.checked_sub(1).map(|before| (before, vreg)));

@@ -1,4 +1,4 @@
-//! The road of walks: for each register, backward from the blocks that read it first to those that define it.
+//! The representation by walks: for each register, backward from the blocks that read it first to those that define it.
 //!
 //! The work is the number of blocks where registers live, and not blocks x registers. Where a register lives is kept
 //! as runs of consecutive blocks: code is laid out so that most registers live in few runs, however long these are.

@@ -2,7 +2,7 @@
 
 use super::liveness::live_in;
 use super::{Built, Style, random};
-use crate::dataflow::liveness::{LivenessScratch, Road, solve_on};
+use crate::dataflow::liveness::{LivenessScratch, Representation, solve_on};
 use crate::dataflow::pressure::{CLASSES, Count, Counts, LiveRegisters, Pressure, measure};
 use crate::store::view::FunctionView;
 use ptxopt_components::ids::{Id, InstId, VRegId};
@@ -33,9 +33,11 @@ fn compare(built: &Built) {
     let into: Vec<Vec<bool>> = function.vreg_ids().map(|vreg| live_in(&function, vreg)).collect();
     let mut lengths = vec![0; function.vregs.len()];
     let mut pressures = [Pressure::default(), Pressure::default()];
-    for (road, pressure) in [Road::Dense, Road::Walks].into_iter().zip(&mut pressures) {
+    for (representation, pressure) in
+        [Representation::Dense, Representation::Walks].into_iter().zip(&mut pressures)
+    {
         let mut set = Default::default();
-        solve_on(road, &function, &built.forms, &mut LivenessScratch::default(), &mut set);
+        solve_on(representation, &function, &built.forms, &mut LivenessScratch::default(), &mut set);
         measure(&function, &built.forms, &set, &mut LiveRegisters::default(), pressure);
     }
     for block in function.block_ids().filter(|block| function.orders[block.index()].is_reachable()) {

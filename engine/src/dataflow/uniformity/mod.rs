@@ -57,8 +57,8 @@
 //! the order of the code. No meeting may be under a divergent guard.
 //!
 //! # Irreducible regions
-//! Have no rounds. In a function with one, every register that lives across blocks is divergent, and so are the branches
-//! and results of the region.
+//! Irreducible regions have no rounds. In a function with one, every register that lives across blocks is divergent, and so
+//! are the branches and results of the region.
 //!
 //! # Tried and dropped
 //! Marking all that lies between a divergent branch and its post-dominator, as control dependence does: every value

@@ -40,7 +40,7 @@ pub enum Kind {
     ReadsParameter,
     /// Everyone who takes part gets the same.
     Votes(Members),
-    /// Everyone gets the name of the same thread; one gets "it is you".
+    /// Every lane gets the name of the same thread; the predicate is true in that lane only.
     Elects,
     /// Everyone gets a value of somebody.
     Shuffles {

@@ -61,7 +61,7 @@ pub(crate) struct Solver<'a> {
 }
 
 /// Works out the verdicts of a function whose control-flow facts, loops and live sets hold, and whose blocks end at
-/// control flow. Its irreducible regions are taken for the worst.
+/// control flow. Its irreducible regions are assumed divergent.
 pub fn solve(
     function: &FunctionView<'_>,
     forms: &FormTable,
