@@ -1,9 +1,9 @@
-//! Liveness: the two roads against each other and against a plain solver, the search behind dead code, pressure; and
-//! uniformity, which asks for live sets.
+//! Liveness: the two representations against each other and against a naive solver, the search for dead code, pressure;
+//! and uniformity, which asks for live sets.
 //!
 //! One function of growing size with a block for every five instructions, and the real modules, function by function.
-//! Times are CPU time of the thread, the least of some rounds, in nanoseconds an instruction. The plain solver is what
-//! one writes first: a set of booleans a block, rounds over all blocks until nothing changes; it stops at 10,000
+//! Times are CPU time of the thread, the least of some rounds, in nanoseconds an instruction. The naive solver
+//! has a set of booleans a block, rounds over all blocks until nothing changes; it stops at 10,000
 //! instructions, where it is quadratic.
 //!
 //! ```text
@@ -15,7 +15,7 @@ use ptxopt::{OptLevel, Options, optimize_with_plan, standard};
 use ptxopt_bench::clock::{on_one_thread, thread_time};
 use ptxopt_bench::{kernels, modules};
 use ptxopt_components::ids::{Id, VRegId};
-use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, Road, kills, solve, solve_on};
+use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, Representation, kills, solve, solve_on};
 use ptxopt_engine::dataflow::pressure::{LiveRegisters, Pressure, measure};
 use ptxopt_engine::dataflow::uniformity::{self, Uniformity};
 use ptxopt_engine::forms::FormTable;
@@ -79,8 +79,8 @@ fn measure_all(code: Code, forms: Res<FormTable>, nests: Res<LoopNests>, mut scr
             (0..rounds).map(once).fold(f64::INFINITY, f64::min)
         };
         let mut ns = [f64::NAN; COLUMNS.len()];
-        ns[0] = time(&mut || solve_on(Road::Dense, &function, &forms, solver, set));
-        ns[1] = time(&mut || solve_on(Road::Walks, &function, &forms, solver, set));
+        ns[0] = time(&mut || solve_on(Representation::Dense, &function, &forms, solver, set));
+        ns[1] = time(&mut || solve_on(Representation::Walks, &function, &forms, solver, set));
         ns[2] = time(&mut || solve(&function, &forms, solver, set));
         if insts <= PLAIN_INSTS_MAX {
             ns[3] = time(&mut || drop(black_box(plain(&function))));

@@ -47,7 +47,7 @@ pub struct Decl {
     pub directives: Span,
     /// The name it is written with: another one where flattening scopes would make two meet.
     pub name: NameId,
-    /// Bytes behind the name: dimensions and initialiser.
+    /// Bytes after the name: dimensions and initialiser.
     pub rest: Span,
     /// The space that it lies in; generic where the directives name none.
     pub space: StateSpace,

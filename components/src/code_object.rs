@@ -49,7 +49,7 @@ bitflags! {
         const RPO_VIOLATION = 1 << 6;
         /// Is an `.entry`.
         const ENTRY = 1 << 7;
-        /// Is left as it came in: phases skip it, the writer copies its text.
+        /// Is passed through unchanged: phases skip it, the writer copies its text.
         const LEFT = 1 << 8;
         /// Every control-flow instruction ends its block (phase 6 has run).
         const TERMINATORS_LAST = 1 << 9;

@@ -194,7 +194,7 @@ impl Operand {
         Self { word: self.word, modifiers: kind << KIND_SHIFT | kept | payload }
     }
 
-    /// With a byte offset behind it, if the offset fits 28 bits; otherwise it belongs into the literal pool and
+    /// With a byte offset after it, if the offset fits 28 bits; otherwise it belongs into the literal pool and
     /// [`Operand::with_wide_offset`].
     #[inline]
     #[must_use]
@@ -350,7 +350,7 @@ impl Operand {
         (self.tag() == TAG_REF && self.sub() == SUB_TABLE).then_some(TableId(self.word & ID_MASK))
     }
 
-    /// Whether an offset or a selector stands behind.
+    /// Whether an offset or a selector follows.
     #[inline]
     #[must_use]
     pub const fn has_payload(self) -> bool {

@@ -1,9 +1,6 @@
 //! A launch, what limits it, and what comes out of it.
 
 use crate::checks::{Checks, Report};
-use crate::module::Module;
-use crate::observer::Observer;
-use crate::run::Machine;
 use crate::stop::Stop;
 use crate::uninterpreted::LogEntry;
 
@@ -64,7 +61,7 @@ pub struct Options {
     pub uninterpreted: bool,
 }
 
-/// What a run left behind. After a stop, memory is as it was at that moment.
+/// What comes out of a run. After a stop, memory is as it was at that moment.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Outcome {
     /// The bytes of the buffers, in the order of the arguments and of what these hold.
@@ -81,34 +78,4 @@ pub struct Outcome {
     pub reports: Vec<Report>,
     /// Reports beyond the limit.
     pub reports_dropped: u64,
-}
-
-/// Runs a kernel.
-///
-/// A run depends on its arguments alone: CTAs start in the order of their ids, warps and lanes take turns in order,
-/// and switch only where memory or synchronisation makes their order visible.
-#[must_use]
-pub fn run(module: &Module, launch: &Launch, options: &Options) -> Outcome {
-    run_machine(Machine::new(module, launch, options, None))
-}
-
-/// Runs a kernel while `observer` looks on.
-#[must_use]
-pub fn run_observed(
-    module: &Module,
-    launch: &Launch,
-    options: &Options,
-    observer: &mut dyn Observer,
-) -> Outcome {
-    run_machine(Machine::new(module, launch, options, Some(observer)))
-}
-
-fn run_machine(machine: Result<Machine<'_>, Stop>) -> Outcome {
-    match machine {
-        Ok(mut machine) => {
-            let stop = machine.run();
-            machine.outcome(stop)
-        }
-        Err(stop) => Outcome { stop: Some(stop), ..Outcome::default() },
-    }
 }

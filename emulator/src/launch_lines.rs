@@ -6,7 +6,7 @@
 //!
 //! `grid` and `block` are `x`, `x,y` or `x,y,z`; `shared N` before `args` asks for N bytes of dynamic shared memory.
 //! An argument is a scalar `TYPE:VALUE`, the address of a buffer `TYPE[COUNT]=FILL`, or bytes passed by value
-//! `value[BYTES]=FILL`, of which `@OFFSET=ARGUMENT` behind it replaces some: a scalar, or the address of a buffer, as in
+//! `value[BYTES]=FILL`, of which `@OFFSET=ARGUMENT` after it replaces some: a scalar, or the address of a buffer, as in
 //! `value[24]=zero@0=f32[300]=signed@8=u64:300`. Fills are `zero`, `index`, `step:K`, `list:A,B,...` (then zeros), `bits` (random bits),
 //! `below:N` (a random integer under N), `unit` and `signed` (a random real in [0, 1) or [-1, 1)).
 

@@ -13,9 +13,10 @@
 //! ```
 //!
 //! An address in its own space is the generic one without its window, so a conversion that is left out shows; global
-//! addresses are generic ones, as on every device. Each allocation has a gap behind it, so an access past its end shows.
+//! addresses are generic ones, as on every device. Each allocation has a gap after it, so an access past its end shows.
 
-use crate::module::{LoadError, Outline};
+use crate::load_error::LoadError;
+use crate::outline::Outline;
 use crate::source::declarations::{Piece, PieceValue, Variable};
 use crate::source::expressions::Address;
 use ahash::AHashMap;
@@ -49,7 +50,7 @@ pub struct GlobalMap {
     pub heap: u64,
     /// Buffers of the launch.
     pub buffers: u64,
-    /// Bytes that nothing owns behind an allocation.
+    /// Bytes that nothing owns after an allocation.
     pub gap: u64,
 }
 
@@ -69,9 +70,9 @@ impl GlobalMap {
         }
     }
 
-    /// Where the allocation behind one of `size` bytes at `address` starts.
+    /// Where the allocation after one of `size` bytes at `address` starts.
     #[must_use]
-    pub fn behind(&self, address: u64, size: u64) -> u64 {
+    pub fn after(&self, address: u64, size: u64) -> u64 {
         (address + size + self.gap).next_multiple_of(ALLOCATION_ALIGN)
     }
 }
@@ -88,7 +89,7 @@ pub enum Symbol {
         /// Bytes of an element, by which an index scales.
         element: u64,
     },
-    /// Bytes behind the start of the frame's local memory.
+    /// Bytes from the start of the frame's local memory.
     Frame {
         /// The declared space: local, or param of a call.
         space: StateSpace,
@@ -179,7 +180,7 @@ impl Layout {
         let address = match space {
             StateSpace::Global => {
                 let address = self.next_global.next_multiple_of(variable.align.max(ALLOCATION_ALIGN));
-                self.next_global = self.map.behind(address, size);
+                self.next_global = self.map.after(address, size);
                 self.placed.push(Placed { variable, address });
                 address
             }
@@ -249,7 +250,7 @@ pub fn space_address(symbol: Symbol) -> u64 {
         Symbol::Variable { address, .. } => address,
         Symbol::Frame { offset, .. } => offset,
         Symbol::Function(number) => FUNCTION_WINDOW + u64::from(number) * FUNCTION_STRIDE,
-        // Behind the functions with bodies, where nothing can be called by accident.
+        // After the functions with bodies, where nothing can be called by accident.
         Symbol::External(number) => WINDOWS_END - FUNCTION_STRIDE * (1 + u64::from(number)),
     }
 }

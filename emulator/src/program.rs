@@ -7,6 +7,15 @@ use crate::source::headers::Header;
 use crate::tensor::{MatrixMove, WarpEvaluator, WmmaFragment};
 use ptxopt_components::types::StateSpace;
 
+/// Sources of an evaluator.
+pub const SOURCES_MAX: usize = 64;
+
+/// Bytes of the widest access.
+pub const ACCESS_MAX: usize = 32;
+
+/// The barrier of the cluster, after the sixteen that programs can name.
+pub const CLUSTER_BARRIER: u64 = 1 << 32;
+
 /// The code of a module.
 #[derive(Default)]
 pub struct Program {
@@ -146,7 +155,7 @@ pub struct Op {
 pub struct Address {
     /// The register or symbol.
     pub base: Source,
-    /// Bytes behind it.
+    /// Bytes after it.
     pub offset: i64,
     /// The space that it is in.
     pub space: StateSpace,

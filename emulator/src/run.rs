@@ -1,95 +1,57 @@
 //! A run: memory made, CTAs started and taken in turns, the outcome collected.
 
-use crate::exec::special::{Special, table};
 use crate::exec::{BARRIERS, Barrier, Cta, Exec, Pause};
 use crate::lanes::{Lanes, WARP_SIZE};
 use crate::launch::{Argument, Launch, Options, Outcome};
-use crate::layout::{ALLOCATION_ALIGN, SPACE_FIRST};
+use crate::layout::ALLOCATION_ALIGN;
 use crate::memory::races::Races;
 use crate::memory::written::Written;
-use crate::memory::{Allocations, Heap, Local, put_value};
+use crate::memory::{Local, put_value};
 use crate::module::Module;
 use crate::observer::Observer;
 use crate::program::FormalPlace;
-use crate::stop::{Place, Stop, Thread};
-use crate::uninterpreted::LogEntry;
+use crate::stop::{Place, Stop};
 use crate::warp::calls::CallTree;
 use crate::warp::{Group, Wait, Warp};
-use ahash::AHashMap;
+use crate::world::World;
 use ptxopt_components::types::StateSpace;
 use std::collections::VecDeque;
+
+/// Runs a kernel.
+///
+/// A run depends on its arguments alone: CTAs start in the order of their ids, warps and lanes take turns in order,
+/// and switch only where memory or synchronisation makes their order visible.
+#[must_use]
+pub fn run(module: &Module, launch: &Launch, options: &Options) -> Outcome {
+    run_machine(Machine::new(module, launch, options, None))
+}
+
+/// Runs a kernel while `observer` looks on.
+#[must_use]
+pub fn run_observed(
+    module: &Module,
+    launch: &Launch,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Outcome {
+    run_machine(Machine::new(module, launch, options, Some(observer)))
+}
+
+fn run_machine(machine: Result<Machine<'_>, Stop>) -> Outcome {
+    match machine {
+        Ok(mut machine) => {
+            let stop = machine.run();
+            machine.outcome(stop)
+        }
+        Err(stop) => Outcome { stop: Some(stop), ..Outcome::default() },
+    }
+}
 
 /// Turns of all its warps after which a CTA lets another one start: it may wait for that one.
 const ROUNDS_PER_CTA: u32 = 64;
 
 /// Results that an operation may have.
 const RESULTS_MAX: usize = 64;
-
-/// What all CTAs of a run share.
-pub struct World<'m> {
-    /// The module.
-    pub module: &'m Module,
-    /// How it runs.
-    pub options: Options,
-    /// Extent of the grid.
-    pub grid: [u32; 3],
-    /// Extent of a CTA.
-    pub block: [u32; 3],
-    /// Dynamic shared memory of a CTA.
-    pub shared_bytes: u64,
-    /// Global memory.
-    pub global: Allocations,
-    /// What `malloc` gives out.
-    pub heap: Heap,
-    /// Constants, from address 0 of their space.
-    pub constants: Vec<u8>,
-    /// Parameters of the kernel, from address 0 of their space.
-    pub params: Vec<u8>,
-    /// Thread-instructions so far.
-    pub steps: u64,
-    /// The log.
-    pub log: Vec<LogEntry>,
-    /// Reports.
-    pub reports: Vec<crate::checks::Report>,
-    /// Reports beyond the limit.
-    pub reports_dropped: u64,
-    /// How often a thread asked for a hash.
-    pub occurrences: AHashMap<(Thread, u64), u64>,
-    /// What special registers say, by row.
-    pub specials: Vec<Special>,
-    /// Who looks on.
-    pub observer: Option<&'m mut dyn Observer>,
-    charged: u64,
-}
-
-impl World<'_> {
-    /// Counts memory that the run is about to take.
-    ///
-    /// # Errors
-    /// When that is more than the limit.
-    pub fn charge(&mut self, bytes: u64) -> Result<(), Stop> {
-        self.charged = self.charged.saturating_add(bytes);
-        if self.charged > self.options.limits.memory_bytes { Err(Stop::MemoryLimit) } else { Ok(()) }
-    }
-
-    /// Counts memory that the run gives back.
-    pub fn release(&mut self, bytes: u64) {
-        self.charged = self.charged.saturating_sub(bytes);
-    }
-
-    /// Threads of a CTA.
-    #[must_use]
-    pub fn threads_of_cta(&self) -> u32 {
-        self.block.iter().product()
-    }
-
-    /// Thread number `number` of CTA `ctaid`.
-    #[must_use]
-    pub fn thread(&self, ctaid: [u32; 3], number: u32) -> Thread {
-        let [x, y, _] = self.block;
-        Thread { ctaid, tid: [number % x, number / x % y, number / x / y] }
-    }
-}
 
 /// A CTA with its warps.
 struct Running {
@@ -138,26 +100,7 @@ impl<'m> Machine<'m> {
             .iter()
             .position(|function| function.is_entry && function.header.name == launch.entry)
             .ok_or_else(|| bad(format!("no entry `{}`", launch.entry)))?;
-        let layout = &module.layout;
-        let world = World {
-            module,
-            options: *options,
-            grid: launch.grid,
-            block: launch.block,
-            shared_bytes: launch.shared_bytes,
-            global: Allocations::default(),
-            heap: Heap::new(layout.map),
-            constants: vec![0; layout.const_end as usize],
-            params: vec![0; SPACE_FIRST as usize],
-            steps: 0,
-            log: Vec::new(),
-            reports: Vec::new(),
-            reports_dropped: 0,
-            occurrences: AHashMap::new(),
-            specials: table(),
-            observer,
-            charged: 0,
-        };
+        let world = World::new(module, launch, options, observer);
         let mut machine = Self { world, function: function as u32, buffers: Vec::new() };
         machine.check_shape(launch)?;
         machine.make_variables()?;
@@ -269,10 +212,10 @@ impl<'m> Machine<'m> {
         Ok(())
     }
 
-    /// Makes a buffer at `next` or behind it, and moves `next` on.
+    /// Makes a buffer at `next` or after it, and moves `next` on.
     fn make_buffer(&mut self, bytes: &[u8], next: &mut u64) -> Result<u64, Stop> {
         let address = next.next_multiple_of(ALLOCATION_ALIGN);
-        *next = self.world.module.layout.map.behind(address, bytes.len() as u64);
+        *next = self.world.module.layout.map.after(address, bytes.len() as u64);
         self.world.charge(bytes.len() as u64)?;
         self.world.global.insert(address, bytes.to_vec());
         self.buffers.push(address);
@@ -400,7 +343,7 @@ impl<'m> Machine<'m> {
         }
     }
 
-    /// What the run left behind.
+    /// What comes out of the run.
     #[must_use]
     pub fn outcome(self, stop: Option<Stop>) -> Outcome {
         let World { module, global, log, steps, reports, reports_dropped, .. } = self.world;

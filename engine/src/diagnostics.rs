@@ -27,7 +27,7 @@ pub enum Problem {
     UndefinedLabel(String),
     /// A second declaration of a name in one scope.
     DuplicateName(String),
-    /// Letters behind `.reg` that are no type.
+    /// Letters after `.reg` that are no type.
     UnknownType(String),
     /// A number that does not fit its place or is none.
     MalformedNumber(NumberFault),

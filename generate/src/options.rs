@@ -50,7 +50,7 @@ features! {
     Redundant,
     /// Sums and products in more than one order, with and without contraction.
     FloatChains,
-    /// A load again, behind a store that hits or misses it; a load of what was just stored.
+    /// A load again, after a store that hits or misses it; a load of what was just stored.
     Reloads,
     /// Swaps and rotations.
     Copies,

@@ -147,11 +147,11 @@ pub enum Shape {
     Top,
     /// Tests and counts before the body: nothing but the jump back comes after it.
     Early,
-    /// Tests behind the body.
+    /// Tests after the body.
     Bottom,
-    /// Tests behind the body and counts down.
+    /// Tests after the body and counts down.
     Down,
-    /// Tests behind so many statements of the body.
+    /// Tests after so many statements of the body.
     Middle(u8),
 }
 
@@ -248,7 +248,7 @@ pub struct MemoryOp {
     pub kind: &'static str,
     /// `.ca`, `.volatile`, ... or nothing; left out where it does not apply.
     pub qualifier: &'static str,
-    /// Bytes behind the address; brought into range and aligned by the printer.
+    /// Bytes after the address; brought into range and aligned by the printer.
     pub offset: u32,
     /// What is loaded; one for each component.
     pub defs: Vec<Def>,
@@ -433,7 +433,7 @@ pub enum Statement {
     Goto(Goto),
     /// A scope whose registers shadow outer ones and start with a value of their own.
     Scope(Vec<(Reg, u64)>, Vec<Statement>),
-    /// Code behind a branch around it.
+    /// Code after a branch around it.
     Unreachable(Vec<Statement>),
     /// A branch to the next block, as often, with empty blocks between.
     Next(Cond, u8),
@@ -445,7 +445,7 @@ pub enum Statement {
     Call(Call),
     /// Return from a function.
     Return(Cond),
-    /// The end of some threads, behind all barriers.
+    /// The end of some threads, after all barriers.
     Exit(Cond, Vec<Reg>),
     /// Asynchronous copies, each a group of its own, what is done meanwhile, and their waits.
     Copies(Vec<AsyncCopy>, Vec<Statement>),
@@ -529,7 +529,7 @@ pub struct Style {
 pub struct Program {
     /// The seed that it came from; fills the buffers.
     pub seed: u64,
-    /// Number behind `sm_`.
+    /// Number after `sm_`.
     pub arch: u32,
     /// Spelling.
     pub style: Style,
@@ -541,7 +541,7 @@ pub struct Program {
     pub scalars: Vec<u32>,
     /// The kernel.
     pub body: Body,
-    /// Its end: behind all barriers, so threads may leave.
+    /// Its end: after all barriers, so threads may leave.
     pub tail: Vec<Statement>,
     /// Registers that reach the output.
     pub outputs: Vec<Reg>,

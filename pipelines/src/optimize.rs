@@ -187,7 +187,7 @@ fn run_together(modules: &[(usize, &Module<'_>)], Pipeline { plan, key }: &Pipel
 /// What is wrong with the text.
 ///
 /// # Panics
-/// When the plan is no pipeline, see [`Plan::check`].
+/// When the plan is invalid, see [`Plan::check`].
 pub fn optimize_with_plan(input: &[u8], plan: &Plan) -> Result<Output, Diagnostics> {
     plan.check(ORDER).unwrap_or_else(|error| panic!("{error}"));
     run(&Module::scan(input)?, plan, None)
@@ -457,8 +457,8 @@ fn name_of(module: &Module<'_>, function: &FunctionText) -> String {
 
 /// Byte offset of each line.
 fn line_starts(text: &[u8]) -> Vec<usize> {
-    let behind_breaks = text.iter().enumerate().filter(|&(_, &byte)| byte == b'\n').map(|(at, _)| at + 1);
-    std::iter::once(0).chain(behind_breaks).collect()
+    let after_breaks = text.iter().enumerate().filter(|&(_, &byte)| byte == b'\n').map(|(at, _)| at + 1);
+    std::iter::once(0).chain(after_breaks).collect()
 }
 
 /// The words at these offsets, each once a function. Two that differ after the first dot are one word.

@@ -134,9 +134,9 @@ pub struct Options {
     pub disabled_phases: Selection,
     /// Dump the code after these phases. Never changes the output.
     pub dump_after: Selection,
-    /// Dump the flow graph in DOT behind these phases. Never changes the output.
+    /// Dump the flow graph in DOT after these phases. Never changes the output.
     pub dump_cfg_after: Selection,
-    /// Dump reverse postorder and back edges behind these phases. Never changes the output.
+    /// Dump reverse postorder and back edges after these phases. Never changes the output.
     pub dump_rpo_after: Selection,
     /// Knobs, dumps and bisection touch only functions with this code fingerprint.
     pub fingerprint_filter: Option<u64>,

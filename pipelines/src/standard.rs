@@ -54,7 +54,7 @@ pub const ORDER: &[Edge] = &[
     },
 ];
 
-/// The step that dumps the graph behind a phase, whether or not that runs, if it was asked for. Flags 20 and 24 of the
+/// The step that dumps the graph after a phase, whether or not that runs, if it was asked for. Flags 20 and 24 of the
 /// options stand for phase 3.
 fn graph_dump(row: &PhaseRow, options: &Options) -> Option<Step> {
     let is_flagged = |flag| row.number == PhaseNumber(3) && options.knobs.is_on(flag);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn graph_dumps_stand_behind_their_phases() {
+    fn graph_dumps_stand_after_their_phases() {
         let mut options = Options::default();
         for knob in ["DumpCFG=OriBranchOpt+3", "OptionFlag24", "DumpRPO=GvnCse"] {
             options.set_knob(knob).unwrap();
@@ -158,12 +158,12 @@ mod tests {
         let steps: Vec<u16> = plan.steps.iter().map(|step| step.number).collect();
         let observers: Vec<u16> = steps.iter().copied().filter(|&number| number >= Step::OBSERVERS).collect();
         assert_eq!(observers, [1003, 1015, 1049]);
-        let behind = steps.iter().position(|&number| number == 1015).unwrap();
-        assert_eq!(steps[behind - 1], 15);
+        let dump = steps.iter().position(|&number| number == 1015).unwrap();
+        assert_eq!(steps[dump - 1], 15);
     }
 
     #[test]
-    fn a_dump_behind_a_phase_that_does_not_run_shows_its_place() {
+    fn a_dump_after_a_phase_that_does_not_run_shows_its_place() {
         let mut options = Options { level: OptLevel::O0, ..Options::default() };
         options.set_knob("DUMPIR=3+GvnCse").unwrap();
         let plan = plan(&options, false);

@@ -1,6 +1,6 @@
 //! Broken and half-broken modules, made from good ones.
 //!
-//! A mutant starts as a module of corpus or forms, cut into tokens, each with the blanks behind it. A few changes to
+//! A mutant starts as a module of corpus or forms, cut into tokens, each with the blanks after it. A few changes to
 //! the tokens, then perhaps some to the bytes, give text that often still has a meaning and sometimes one that nobody
 //! had in mind. Some mutants are nothing but words of the language, or random bytes.
 
@@ -37,10 +37,10 @@ const WORDS: &[&str] = &[
     "1?2:3", "1?2", "(.s64)1", "(.u64)-1", "1&&2", "\u{0}", "\r\n", "\t", "\u{b}", "é", "\u{feff}",
 ];
 
-/// A module to start from, cut into tokens with the blanks behind them.
+/// A module to start from, cut into tokens with the blanks after them.
 struct Seed {
     pieces: Vec<Vec<u8>>,
-    /// Where statements start: behind semicolons and braces.
+    /// Where statements start: after semicolons and braces.
     starts: Vec<usize>,
 }
 
@@ -193,7 +193,7 @@ fn kind(piece: &[u8]) -> u8 {
     }
 }
 
-/// The token of a piece, without the blanks behind it.
+/// The token of a piece, without the blanks after it.
 fn word_of(piece: &[u8]) -> &[u8] {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'%');
     let length = piece.iter().take_while(|byte| is_word(byte)).count();
@@ -204,7 +204,7 @@ fn bytes(size_max: usize, dice: Dice<'_>) -> Vec<u8> {
     (0..dice(size_max)).map(|_| dice(256) as u8).collect()
 }
 
-/// Words of the language behind a good start.
+/// Words of the language after a good start.
 fn soup(dice: Dice<'_>) -> Vec<u8> {
     let heads = [
         "",

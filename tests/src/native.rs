@@ -211,10 +211,9 @@ impl Kernel {
         let mut rest = &result.stdout[..];
         let mut buffers = Vec::new();
         for size in sizes {
-            let (buffer, behind) =
-                rest.split_at_checked(size).ok_or("the native program wrote too little")?;
+            let (buffer, after) = rest.split_at_checked(size).ok_or("the native program wrote too little")?;
             buffers.push(buffer.to_vec());
-            rest = behind;
+            rest = after;
         }
         Ok(Some(buffers))
     }

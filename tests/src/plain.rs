@@ -55,7 +55,7 @@ pub fn tokens(text: &[u8]) -> Vec<Token> {
 /// A statement of a body.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Statement {
-    /// An instruction: its mnemonic without blanks, behind an `@` if it is guarded.
+    /// An instruction: its mnemonic without blanks, after an `@` if it is guarded.
     Instruction(String),
     /// A `.loc`, its words separated by blanks.
     Loc(String),
@@ -70,7 +70,7 @@ pub enum Statement {
 /// A function with a body.
 #[derive(Clone, Debug)]
 pub struct Body {
-    /// From its opening brace to behind its closing one.
+    /// From its opening brace to after its closing one.
     pub range: Range<usize>,
     /// What stands in it, scopes flattened.
     pub statements: Vec<Statement>,
@@ -163,7 +163,7 @@ struct Walk<'a, 't> {
 }
 
 impl<'t> Walk<'_, 't> {
-    /// The token `ahead` further on; empty behind the end.
+    /// The token `ahead` further on; empty past the end.
     fn word(&self, ahead: usize) -> &'t [u8] {
         self.tokens.get(self.at + ahead).map_or(&[], |token| &self.text[token.first..token.end])
     }
@@ -182,7 +182,7 @@ impl<'t> Walk<'_, 't> {
         }
     }
 
-    /// From an opening brace to behind its closing one.
+    /// From an opening brace to after its closing one.
     fn skip_braces(&mut self) {
         let mut depth = 0usize;
         loop {
@@ -195,7 +195,7 @@ impl<'t> Walk<'_, 't> {
         }
     }
 
-    /// To behind the semicolon that ends the statement here.
+    /// To after the semicolon that ends the statement here.
     fn skip_statement(&mut self) {
         while self.at < self.tokens.len() && self.word(0) != b";" {
             if self.word(0) == b"{" { self.skip_braces() } else { self.at += 1 }

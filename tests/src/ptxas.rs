@@ -168,7 +168,7 @@ impl Ptxas {
 /// Flags that a module wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flags {
-    /// What stands behind `sm_`.
+    /// What follows `sm_`.
     pub arch: String,
     /// Others.
     pub others: Vec<String>,

@@ -285,7 +285,7 @@ def layer_norm_backward(grad, x, weight, mean, rstd, grad_x, grad_w, locks, coun
     c1 = tl.sum(hat * wd, axis=0) / cols
     c2 = tl.sum(wd, axis=0) / cols
     tl.store(grad_x + row * stride + c, (wd - (hat * c1 + c2)) * s, mask=inside)
-    # Many rows add into one of GROUP buffers, each behind a spin lock.
+    # Many rows add into one of GROUP buffers, each under a spin lock.
     lock = locks + row % GROUP
     count = counts + row % GROUP
     part = (d * hat).to(tl.float32)

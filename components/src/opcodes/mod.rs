@@ -1,8 +1,8 @@
 //! The opcode table: every root instruction of PTX ISA 1.0 to 9.0.
 //!
 //! [`Opcodes::find`] gives the row that a mnemonic means: the row with the most required parts among those whose
-//! root is the mnemonic's, whose leading qualifiers lead the mnemonic, and whose starred runs of qualifiers stand
-//! behind, each whole and in order.
+//! root is the mnemonic's, whose leading qualifiers lead the mnemonic, and whose starred runs of qualifiers
+//! follow, each whole and in order.
 
 mod row;
 mod rows;
@@ -21,7 +21,7 @@ pub struct Opcodes {
 struct Candidate {
     /// Qualifiers that follow the root, in order.
     leading: Vec<&'static str>,
-    /// Runs of qualifiers that stand behind: each whole, one after the other, anything between.
+    /// Runs of qualifiers that follow: each whole, one after the other, anything between.
     runs: Vec<Vec<&'static str>>,
     row: &'static Row,
 }

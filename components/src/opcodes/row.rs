@@ -97,7 +97,7 @@ pub enum InFlight {
     UntilLoadWait,
     /// Its vector is read until `tcgen05.wait::st`.
     UntilStoreWait,
-    /// Orders register accesses before it with the groups behind it (`wgmma.fence`).
+    /// Orders register accesses before it with the groups after it (`wgmma.fence`).
     Fence,
     /// Makes a group of what was issued and is in none yet.
     Commit,

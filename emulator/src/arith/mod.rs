@@ -14,8 +14,8 @@ use crate::lanes::Lanes;
 /// operand of a video instruction is its last source.
 /// Width: results are zero-extended, but for `cvt`, whose destination register may be wider than its type: there the
 /// sign fills the cell, and the caller cuts it to the register's width.
-/// Carry: an instruction that reads the carry flag gets it as one more source behind the others, one that writes it
-/// has one more result behind the others. Lanes that are not active hold arbitrary values and their results are
+/// Carry: an instruction that reads the carry flag gets it as one more source after the others, one that writes it
+/// has one more result after the others. Lanes that are not active hold arbitrary values and their results are
 /// ignored: evaluators never panic on them.
 pub type Evaluator = Box<dyn Fn(&[&Lanes], &mut [Lanes]) + Send + Sync>;
 
@@ -35,7 +35,7 @@ pub struct Request<'a> {
     pub results: usize,
     /// Sources in the text, braces flattened, the carry flag left out.
     pub sources: usize,
-    /// The selector or lane mask behind each operand without its dot (`b0`, `h1`, `h10`, `b3210`): one for each
+    /// The selector or lane mask after each operand without its dot (`b0`, `h1`, `h10`, `b3210`): one for each
     /// result, then one for each source (a merge operand is a source). Empty where no operand has one.
     pub selectors: &'a [Option<&'a str>],
     /// Whether a minus sign (`vmad`) or a `!` (predicates) stands before the source: one for each source. Empty

@@ -2,8 +2,7 @@
 
 use super::{Decoder, Instruction, NotModelled};
 use crate::arith::{Request, evaluator};
-use crate::exec::SOURCES_MAX;
-use crate::program::{Evaluate, Kind, Source, Target, Uninterpreted};
+use crate::program::{Evaluate, Kind, SOURCES_MAX, Source, Target, Uninterpreted};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::types::PtxType;
 use xxhash_rust::xxh3::xxh3_64;

@@ -2,10 +2,7 @@
 
 use super::copies::named_space;
 use super::{Decoder, Instruction, NotModelled};
-use crate::program::{BarrierMode, BarrierOp, Kind, MBarrierAction, MBarrierOp, Target};
-
-/// The barrier of the cluster, behind the sixteen that programs can name.
-pub const CLUSTER_BARRIER: u64 = 1 << 32;
+use crate::program::{BarrierMode, BarrierOp, CLUSTER_BARRIER, Kind, MBarrierAction, MBarrierOp, Target};
 
 impl Decoder<'_> {
     /// `bar`, `barrier`.

@@ -1,7 +1,7 @@
 //! Frames: the register slots and the local memory of a function, and what its own names mean.
 
 use crate::layout::{DYNAMIC, Layout, SPACE_FIRST, Symbol};
-use crate::module::LoadError;
+use crate::load_error::LoadError;
 use crate::program::{FormalPlace, Target};
 use crate::source::declarations::variables;
 use crate::source::headers::{Formal, Header};

@@ -2,8 +2,7 @@
 
 use super::copies::named_space;
 use super::{Decoder, Instruction, NotModelled};
-use crate::exec::SOURCES_MAX;
-use crate::program::{Kind, MatrixAction, MatrixOp, Source, Target};
+use crate::program::{Kind, MatrixAction, MatrixOp, SOURCES_MAX, Source, Target};
 use crate::tensor;
 
 impl Decoder<'_> {

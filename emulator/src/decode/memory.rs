@@ -3,8 +3,7 @@
 use super::copies::{is_signed, named_space};
 use super::{Decoder, Instruction, NotModelled};
 use crate::atomics::Update;
-use crate::exec::ACCESS_MAX;
-use crate::program::{Atomic, Kind, Load, Source, Store, Target};
+use crate::program::{ACCESS_MAX, Atomic, Kind, Load, Source, Store, Target};
 use ptxopt_components::types::{PtxType, StateSpace};
 
 /// Qualifiers that order an access against those of other threads.

@@ -132,7 +132,7 @@ impl Decoder<'_> {
         &self.scanned.text[span.range()]
     }
 
-    /// A symbol operand, or `array[3]`, with the bytes behind it.
+    /// A symbol operand, or `array[3]`, with the bytes after it.
     fn symbol_operand(&self, operand: Operand) -> Result<(Symbol, i64), NotModelled> {
         match operand.kind() {
             OperandKind::Symbol(name) => {
@@ -155,7 +155,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// The bytes behind a register or symbol.
+    /// The bytes after a register or symbol.
     fn offset(&self, operand: Operand) -> i64 {
         match operand.wide_offset() {
             Some(literal) => self.view.pools.literals[literal.index()].bits as i64,

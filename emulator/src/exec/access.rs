@@ -5,12 +5,9 @@ use crate::checks::Finding;
 use crate::lanes::Lanes;
 use crate::layout::{SPACE_FIRST, resolve};
 use crate::memory::races::Manner;
-use crate::program::Address;
+use crate::program::{ACCESS_MAX, Address};
 use crate::stop::{Access, Place, Stop};
 use ptxopt_components::types::StateSpace;
-
-/// Bytes of the widest access.
-pub const ACCESS_MAX: usize = 32;
 
 /// A plain read.
 pub const READ: Manner = Manner { is_write: false, is_atomic: false };

@@ -64,7 +64,7 @@ impl Exec<'_, '_> {
 
     fn finish_one(&mut self, copy: PendingCopy) -> Result<(), Stop> {
         let lane = usize::from(copy.lane);
-        let mut bytes = [0; super::access::ACCESS_MAX];
+        let mut bytes = [0; crate::program::ACCESS_MAX];
         let from = self.access(StateSpace::Global, copy.from, copy.bytes, lane)?;
         if copy.source_bytes > 0 {
             let from = crate::stop::Access { bytes: copy.source_bytes, ..from };

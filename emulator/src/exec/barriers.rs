@@ -2,9 +2,8 @@
 
 use super::{Exec, Next};
 use crate::checks::Finding;
-use crate::decode::barriers::CLUSTER_BARRIER;
 use crate::lanes::WARP_SIZE;
-use crate::program::{BarrierMode, BarrierOp, Kind};
+use crate::program::{BarrierMode, BarrierOp, CLUSTER_BARRIER, Kind};
 use crate::stop::Stop;
 use crate::warp::{Group, PartialArrival, Wait, lanes_of};
 

@@ -1,10 +1,10 @@
 //! Matrices of a warp: all of its threads take part.
 
-use super::access::{ACCESS_MAX, READ, WRITE};
+use super::access::{READ, WRITE};
 use super::{Exec, Next};
 use crate::lanes::{Lanes, WARP_SIZE};
 use crate::memory::{put_value, value_of};
-use crate::program::{Address, MatrixAction, MatrixOp, Source};
+use crate::program::{ACCESS_MAX, Address, MatrixAction, MatrixOp, Source};
 use crate::stop::{Access, Stop};
 use crate::tensor::{MatrixMove, WmmaFragment};
 use crate::warp::{Wait, lanes_of};

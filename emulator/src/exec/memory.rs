@@ -79,7 +79,7 @@ impl Exec<'_, '_> {
         let cell = usize::from(store.cell_bytes);
         for lane in lanes_of(mask) {
             let access = self.access(store.address.space, addresses[lane], store.bytes, lane)?;
-            let mut bytes = [0; super::access::ACCESS_MAX];
+            let mut bytes = [0; crate::program::ACCESS_MAX];
             for (bytes, value) in bytes[..store.bytes as usize].chunks_exact_mut(cell).zip(values) {
                 put_value(bytes, value[lane]);
             }

@@ -10,24 +10,22 @@ mod mbarriers;
 mod memory;
 mod quick;
 mod reports;
-pub mod special;
+mod special;
 mod system_calls;
 mod together;
 mod uninterpreted;
 mod values;
 
-pub use access::ACCESS_MAX;
 pub use barriers::{BARRIERS, Barrier};
-pub use values::SOURCES_MAX;
 
 use crate::lanes::Lanes;
 use crate::memory::races::Races;
 use crate::memory::written::Written;
 use crate::observer::Step;
 use crate::program::{Kind, Program};
-use crate::run::World;
 use crate::stop::Stop;
 use crate::warp::{Group, Wait, Warp};
+use crate::world::World;
 
 /// Events after which a warp lets others run: what other threads may wait for, and no optimizer removes.
 const EVENTS_PER_TURN: u32 = 32;
@@ -66,7 +64,7 @@ pub enum Pause {
 /// What follows an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
-    /// The operation behind it.
+    /// The operation after it.
     On,
     /// The group has gone elsewhere, perhaps in parts: choose again.
     Choose,
@@ -252,7 +250,7 @@ impl<'r, 'm> Exec<'r, 'm> {
         }
     }
 
-    /// Splits the group: lanes outside `mask` go on behind the operation. Whether there are any.
+    /// Splits the group: lanes outside `mask` go on after the operation. Whether there are any.
     fn split_off_unguarded(&mut self, mask: u32) -> bool {
         let rest = self.group.mask & !mask;
         if rest != 0 {

@@ -7,8 +7,8 @@ use super::{Cta, Exec};
 use crate::lanes::Lanes;
 use crate::layout::{LOCAL_WINDOW, SPACE_FIRST, resolve};
 use crate::program::{Load, Store};
-use crate::run::World;
 use crate::warp::lanes_of;
+use crate::world::World;
 use ptxopt_components::types::StateSpace;
 
 /// A piece of memory, and the address of its first byte as the lanes spell it.

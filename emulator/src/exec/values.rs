@@ -3,13 +3,11 @@
 use super::Exec;
 use crate::lanes::{Lanes, WARP_SIZE};
 use crate::layout::{resolve, window};
-use crate::program::{Evaluate, Source, Target};
+use crate::program::{Evaluate, SOURCES_MAX, Source, Target};
 use crate::stop::Stop;
 use crate::warp::lanes_of;
 use ptxopt_components::types::StateSpace;
 
-/// Sources of an evaluator.
-pub const SOURCES_MAX: usize = 64;
 /// Sources that most evaluators stay within.
 const SOURCES_FEW: usize = 4;
 

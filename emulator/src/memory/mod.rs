@@ -81,7 +81,7 @@ impl Heap {
     /// Addresses for `size` bytes.
     pub fn reserve(&mut self, size: u64) -> u64 {
         let address = self.next.next_multiple_of(ALLOCATION_ALIGN);
-        self.next = self.map.behind(address, size.max(1));
+        self.next = self.map.after(address, size.max(1));
         address
     }
 }

@@ -2,7 +2,7 @@
 
 use super::expressions::{Address, Value, expression, integer};
 use super::tokens::{Token, Tokens};
-use crate::module::LoadError;
+use crate::load_error::LoadError;
 use ptxopt_components::types::{PtxType, StateSpace};
 
 /// A declared variable.
@@ -67,7 +67,7 @@ pub fn bytes_of(ty: PtxType) -> u64 {
 /// Elements that one declaration may ask for; beyond is an error and not an allocation.
 const SIZE_MAX: u64 = 1 << 40;
 
-/// The variables of one declaration: `tokens` stand at its first directive and end up behind the semicolon.
+/// The variables of one declaration: `tokens` stand at its first directive and end up after the semicolon.
 ///
 /// # Errors
 /// What is no declaration of variables.
@@ -215,7 +215,7 @@ struct Initialiser<'v> {
 }
 
 impl Initialiser<'_> {
-    /// Reads the initialiser behind `=`; gives the number of elements of the outermost dimension.
+    /// Reads the initialiser after `=`; gives the number of elements of the outermost dimension.
     fn read(&mut self, tokens: &mut Tokens<'_>) -> Result<u64, LoadError> {
         let mut extents = self.variable.dimensions.clone();
         if self.variable.lanes > 1 {
@@ -236,7 +236,7 @@ impl Initialiser<'_> {
         Ok(end.div_ceil((inner * scalar).max(1)))
     }
 
-    /// One brace level, or one value; `at` is its first byte. Gives the byte behind what it wrote.
+    /// One brace level, or one value; `at` is its first byte. Gives the byte after what it wrote.
     fn level(&mut self, tokens: &mut Tokens<'_>, extents: &[u64], at: u64) -> Result<u64, LoadError> {
         if tokens.peek()? != Token::Mark(b'{') {
             return self.scalar(tokens, at);

@@ -1,7 +1,7 @@
 //! Constant expressions of initialisers and dimensions (PTX ISA 9.0, sections 4.5 and 5.4.4).
 
 use super::tokens::{Token, Tokens};
-use crate::module::LoadError;
+use crate::load_error::LoadError;
 
 /// The value of an expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +21,7 @@ pub enum Value {
 pub struct Address {
     /// The variable or function.
     pub name: String,
-    /// Bytes behind it.
+    /// Bytes after it.
     pub addend: i64,
     /// Whether its generic address is meant and not that in its own space.
     pub is_generic: bool,
@@ -245,13 +245,13 @@ pub fn integer(tokens: &mut Tokens<'_>) -> Result<u64, LoadError> {
     }
 }
 
-/// Symbol and strength of the operator here, and where the text behind it starts.
+/// Symbol and strength of the operator here, and where the text after it starts.
 fn operator(tokens: &Tokens<'_>) -> Result<Option<(&'static str, u32, usize)>, LoadError> {
-    let mut behind = tokens.clone();
-    let Token::Mark(first) = behind.next()? else { return Ok(None) };
-    let mut further = behind.clone();
+    let mut after = tokens.clone();
+    let Token::Mark(first) = after.next()? else { return Ok(None) };
+    let mut further = after.clone();
     let second = match further.next()? {
-        Token::Mark(byte) if further.first == behind.position() => byte,
+        Token::Mark(byte) if further.first == after.position() => byte,
         _ => 0,
     };
     let (symbol, strength) = match (first, second) {
@@ -275,7 +275,7 @@ fn operator(tokens: &Tokens<'_>) -> Result<Option<(&'static str, u32, usize)>, L
         (b'%', _) => ("%", 10),
         _ => return Ok(None),
     };
-    let end = if symbol.len() == 2 { further.position() } else { behind.position() };
+    let end = if symbol.len() == 2 { further.position() } else { after.position() };
     Ok(Some((symbol, strength, end)))
 }
 

@@ -3,7 +3,7 @@
 use super::declarations::bytes_of;
 use super::expressions::integer;
 use super::tokens::{Token, Tokens};
-use crate::module::LoadError;
+use crate::load_error::LoadError;
 use ptxopt_components::types::{PtxType, StateSpace};
 
 /// A formal parameter or result.
@@ -81,7 +81,7 @@ fn extent(tokens: &mut Tokens<'_>) -> Result<[u32; 3], LoadError> {
     Ok(extent)
 }
 
-/// The formals behind an opening parenthesis, up to and with the closing one.
+/// The formals after an opening parenthesis, up to and with the closing one.
 fn formals(tokens: &mut Tokens<'_>) -> Result<Vec<Formal>, LoadError> {
     let mut found = Vec::new();
     let mut formal = blank();

@@ -1,6 +1,6 @@
 //! Words, numbers, strings and punctuation of module-level text.
 
-use super::super::module::LoadError;
+use crate::load_error::LoadError;
 use ptxopt_engine::diagnostics::shown_name;
 use std::fmt;
 
@@ -102,7 +102,7 @@ impl<'t> Tokens<'t> {
         }
     }
 
-    /// Moves behind the end of the line.
+    /// Moves past the end of the line.
     pub fn skip_line(&mut self) {
         let rest = &self.text[self.at.min(self.end)..self.end];
         self.at += rest.iter().position(|&byte| byte == b'\n').map_or(rest.len(), |at| at + 1);

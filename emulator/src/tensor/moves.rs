@@ -1,10 +1,10 @@
 //! `ldmatrix`, `stmatrix` and `movmatrix`: matrices between shared memory and fragments, and transposed.
 //!
 //! Every row of a matrix in memory has an address of its own, which a lane gives: lane `8 * j + r` row `r` of matrix `j`
-//! of eight rows, lane `16 * j + r` of one of 16 rows. The pieces of a [`MatrixMove`] say for each lane which bits
-//! behind which lane's address are which bits of its registers.
+//! of eight rows, lane `16 * j + r` of one of 16 rows. The pieces of a [`MatrixMove`] say for each lane which bits,
+//! counted from which lane's address, are which bits of its registers.
 //!
-//! Elements of four bits (`b4x16_p64`) and six bits (`b6x16_p32`) lie packed behind the address and become bytes: six
+//! Elements of four bits (`b4x16_p64`) and six bits (`b6x16_p32`) lie packed from the address on and become bytes: six
 //! bits at the bottom, four in the middle, where `mma` expects them.
 //!
 //! `stmatrix` of `.m16n8` is not known: its fragment layout stands in a figure alone.
@@ -17,7 +17,7 @@ use crate::arith::float::qualifiers::Qualifiers;
 pub struct MatrixPiece {
     /// The lane whose address is meant.
     pub address_lane: usize,
-    /// The first bit behind the address; bit `8 * n` is the lowest of byte `n`.
+    /// The first bit, counted from the address; bit `8 * n` is the lowest of byte `n`.
     pub offset: usize,
     /// How many bits. Of pieces narrower than a byte, some lie across a byte's end.
     pub bits: u32,

@@ -1,6 +1,6 @@
 //! Block scaling: each block of A and B along the depth has a factor.
 //!
-//! Behind C stand the register with the factors of A, the number of the first byte and of the thread pair that hold
+//! After C stand the register with the factors of A, the number of the first byte and of the thread pair that hold
 //! them, and the same for B. The factors of row `r` of A lie in lane `4 * (r % 8) + 2 * pair + r / 8`, those of column
 //! `c` of B in lane `4 * c + thread`, one byte a block from the first byte on. The selectors are the same in all lanes
 //! and are read from the first.
@@ -19,7 +19,7 @@ pub struct Scales {
 }
 
 impl Scales {
-    /// Sources of an instruction with block scales, behind C.
+    /// Sources of an instruction with block scales, after C.
     pub const SOURCES: usize = 6;
 
     /// The factors of `kind` for a product of `shape`, from the qualifier `.scale_vec` if there is one.

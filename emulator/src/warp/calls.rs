@@ -9,7 +9,7 @@ use std::collections::HashMap;
 pub struct CallSite {
     /// The call around the caller.
     pub parent: u32,
-    /// The operation behind the call.
+    /// The operation after the call.
     pub return_pc: u32,
     /// The caller.
     pub function: u32,

@@ -70,7 +70,7 @@ pub struct PendingCopy {
     pub from: u64,
     /// Bytes written.
     pub bytes: u32,
-    /// Bytes read; zeros behind them.
+    /// Bytes read; zeros after them.
     pub source_bytes: u32,
     /// Byte offset of the instruction in the text.
     pub offset: u32,

@@ -3,7 +3,7 @@
 use super::{Group, Wait, Warp};
 
 /// Events that a group may have in front of others before one of them gets its turn: a lane that waits for
-/// a lock which a lane behind it holds would wait for ever.
+/// a lock which a lane that has come less far holds would wait for ever.
 pub const PATIENCE: u32 = 256;
 
 impl Warp {

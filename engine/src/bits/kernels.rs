@@ -15,7 +15,7 @@
 //! # How the loops are built
 //! Each instruction set brings a vocabulary of functions on one vector; `bulk_operations` writes the loops
 //! over it. A loop takes [`UNROLL`] vectors a round, then single vectors, then words. The changed flag is a
-//! vector of `old ^ new` collected on the side and tested once behind the loop, so nothing in the loop waits
+//! vector of `old ^ new` collected on the side and tested once after the loop, so nothing in the loop waits
 //! for it. AVX-512 merges `gens | (input & !kills)` in one ternary operation and collects the flag in
 //! another.
 //!
@@ -290,7 +290,7 @@ macro_rules! updates {
 #[cfg(target_arch = "x86_64")]
 macro_rules! bulk_operations {
     ($features:tt) => {
-        /// `dst = operation(dst, a, b, c)` vector by vector, and `on_word` for the words behind the last
+        /// `dst = operation(dst, a, b, c)` vector by vector, and `on_word` for the words after the last
         /// whole vector; whether `dst` changed. An operation of fewer sources names one of them again: the
         /// compiler drops loads that nobody uses, and the collecting of an answer that nobody takes.
         #[inline]
@@ -391,7 +391,7 @@ macro_rules! bulk_operations {
     };
 }
 
-/// The twin in plain words, behind the same signatures.
+/// The twin in plain words, with the same signatures.
 mod scalar {
     use super::super::scalar::update;
     pub(super) use super::super::scalar::{first_common, intersects, is_subset_of, popcount};

@@ -22,7 +22,7 @@ struct Line([u64; LINE_WORDS]);
 /// shape needs more than any before.
 #[derive(Clone, Default)]
 pub struct BitMatrix {
-    /// At least `row_count * stride` words. What is behind them is whatever an earlier shape left there.
+    /// At least `row_count * stride` words. What comes after them is whatever an earlier shape left there.
     lines: Vec<Line>,
     row_count: usize,
     bit_count: usize,
@@ -55,7 +55,7 @@ impl BitMatrix {
         }
     }
 
-    /// The bytes that a matrix of this shape takes, for a caller that has to choose another road when it is
+    /// The bytes that a matrix of this shape takes, for a caller that has to choose another representation when it is
     /// too large. `None`: more than the address space.
     pub const fn byte_count_for(row_count: usize, bit_count: usize) -> Option<usize> {
         let Some(word_count) = row_count.checked_mul(Self::stride_for(bit_count)) else { return None };
@@ -106,7 +106,7 @@ impl BitMatrix {
         let words: &mut [u64] = bytemuck::cast_slice_mut(&mut self.lines);
         words[used..row_count * new_stride].fill(0);
         if new_stride != old_stride {
-            // From the last row on: no row moves down, so each lands behind all those that have yet to move.
+            // From the last row on: no row moves down, so each lands after all those that have yet to move.
             for row in (0..self.row_count).rev() {
                 let (from, to) = (row * old_stride, row * new_stride);
                 words.copy_within(from..from + old_stride, to);

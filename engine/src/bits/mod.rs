@@ -4,7 +4,7 @@
 //! width in one slab; the functions of this module work on rows from anywhere.
 //!
 //! # Rows of different lengths
-//! A shorter row stands for the same set with zero words behind it. The destination never grows: what a
+//! A shorter row stands for the same set with zero words after it. The destination never grows: what a
 //! longer source has past its end is dropped. So `or(dst, long)` drops bits, `and(dst, short)` clears the
 //! rest of `dst`, and `is_subset_of(long, short)` asks whether the rest of `long` is empty.
 //!

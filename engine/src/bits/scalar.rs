@@ -1,5 +1,5 @@
 //! The operations in plain words: the twin that each vector kernel is compared with, the kernel of machines
-//! without vectors, what the vector kernels do with the words behind the last whole vector, and what every
+//! without vectors, what the vector kernels do with the words after the last whole vector, and what every
 //! kernel does with rows of different lengths.
 
 /// What an operation does to one word: to that of the destination and those of up to three sources. One of
@@ -49,7 +49,7 @@ pub(super) mod word {
 }
 
 /// `dst[i] = operation(dst[i], a[i], b[i], c[i])` for each word; whether one changed. A source that is
-/// shorter than `dst` reads as zero behind its end.
+/// shorter than `dst` reads as zero past its end.
 #[cold]
 pub(super) fn update_extended(
     dst: &mut [u64],

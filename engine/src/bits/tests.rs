@@ -5,7 +5,7 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// Long enough for two rounds of the widest kernel, single vectors and words behind them.
+/// Long enough for two rounds of the widest kernel, single vectors and words after them.
 const WORD_COUNT_MAX: usize = 85;
 
 /// Words that make tests fail: sparse, full, empty and random ones side by side.
@@ -211,7 +211,7 @@ proptest! {
     }
 
     /// One bit anywhere in the row is enough for the answer "changed", wherever a vector, a round or the
-    /// words behind them begin.
+    /// words after them begin.
     #[test]
     fn one_bit_is_a_change(word_count in 1..=WORD_COUNT_MAX, seed in any::<prop::sample::Index>()) {
         let bit = seed.index(word_count * WORD_BITS);
@@ -237,7 +237,7 @@ proptest! {
         }
     }
 
-    /// Rows of different lengths: a shorter one is zero behind its end, and the destination does not grow.
+    /// Rows of different lengths: a shorter one is zero past its end, and the destination does not grow.
     #[test]
     fn unequal_lengths_extend_with_zero([dst, a, b, c] in unequal_rows()) {
         for kernel in Kernel::available() {
@@ -419,7 +419,7 @@ fn a_smaller_shape_reuses_the_slab() {
     matrix.reset(160, 64);
     assert_eq!(matrix.row(0).as_ptr(), slab);
     assert!(matrix.rows().all(|row| row == [0]));
-    // The slab behind the 160 rows still has what row 9 was; a larger shape may not show it.
+    // The slab after the 160 rows still has what row 9 was; a larger shape may not show it.
     matrix.grow(10, 1_000);
     assert!(matrix.rows().flatten().all(|&word| word == 0));
 }

@@ -49,11 +49,11 @@ pub struct Peak {
 pub struct Pressure {
     /// By instruction: what lives before it.
     pub before: Vec<Counts>,
-    /// By instruction: what lives behind it, and what it writes for nobody.
-    pub behind: Vec<Counts>,
+    /// By instruction: what lives after it, and what it writes for nobody.
+    pub after: Vec<Counts>,
     /// By class.
     pub peaks: [Peak; CLASSES.len()],
-    /// Instruction and position of each use behind which its register is dead, sorted. Of two uses of one register by
+    /// Instruction and position of each use after which its register is dead, sorted. Of two uses of one register by
     /// one instruction, the first.
     last_uses: Vec<(InstId, u32)>,
     /// By register: number of instructions that it lives across, or is written by.
@@ -63,7 +63,7 @@ pub struct Pressure {
 }
 
 impl Pressure {
-    /// Whether the register of an operand is dead behind the instruction.
+    /// Whether the register of an operand is dead after the instruction.
     #[must_use]
     pub fn is_last_use(&self, inst: InstId, position: usize) -> bool {
         self.last_uses.binary_search(&(inst, position as u32)).is_ok()
@@ -115,7 +115,7 @@ fn count(counts: &mut Counts, vreg: &VRegHead) {
 }
 
 impl LiveRegisters {
-    /// Goes behind the last block, where nothing is live.
+    /// Goes after the last block, where nothing is live.
     fn start(&mut self, function: &FunctionView<'_>, set: &LiveSet) {
         self.live_from.clear();
         self.live_from.resize(function.vregs.len(), NOT_LIVE);
@@ -158,8 +158,8 @@ pub fn measure(
     live: &mut LiveRegisters,
     pressure: &mut Pressure,
 ) {
-    let Pressure { before, behind, peaks, last_uses, lengths, weights } = pressure;
-    for counts in [before, behind] {
+    let Pressure { before, after, peaks, last_uses, lengths, weights } = pressure;
+    for counts in [before, after] {
         counts.clear();
         counts.resize(function.heads.len(), Counts::default());
     }
@@ -172,7 +172,7 @@ pub fn measure(
     live.start(function, set);
     let outside = Outside::of(function);
     for block in function.block_ids().rev() {
-        go_behind(function, set, &outside, live, pressure, block);
+        go_after(function, set, &outside, live, pressure, block);
         measure_block(function, forms, &outside, live, pressure, block);
         if !function.orders[block.index()].is_reachable() {
             leave_unreachable(function, &outside, live, pressure, block);
@@ -221,9 +221,9 @@ impl Outside {
 
 /// Goes from the start of the next block, with what is live into it, to the end of `block`.
 ///
-/// A register that `block` does not name lives through it or not at all. So what is live behind `block` and what is live
+/// A register that `block` does not name lives through it or not at all. So what is live after `block` and what is live
 /// into the next one differ in registers that it names, or whose life changes from one block to the other.
-fn go_behind(
+fn go_after(
     function: &FunctionView<'_>,
     set: &LiveSet,
     outside: &Outside,
@@ -241,8 +241,8 @@ fn go_behind(
             pressure.lengths[vreg.index()] += live.remove(function, vreg, end);
         }
     };
-    for at in 0..live.changes.behind(block).len() {
-        let vreg = live.changes.behind(block)[at];
+    for at in 0..live.changes.after(block).len() {
+        let vreg = live.changes.after(block)[at];
         go(live, vreg);
     }
     outside.or_named_in(function, block).for_each(|vreg| go(live, vreg));
@@ -273,19 +273,19 @@ fn measure_block(
     let depth = function.orders[block.index()].depth.min(DEPTH_MAX);
     for inst in function.insts_of(block).rev() {
         let (head, operands) = (&function.heads[inst.index()], function.operands_of(inst));
-        let mut behind = live.counts;
+        let mut after = live.counts;
         let is_guarded = head.opcode.is_guarded();
         for operand in operands.iter().filter(|operand| operand.is_definition()) {
             let Some(vreg) = operand.vreg() else { continue };
             if !live.is_live(vreg) {
                 // Written for nobody: it takes its slots for an instant.
-                count(&mut behind, &function.vregs[vreg.index()]);
+                count(&mut after, &function.vregs[vreg.index()]);
                 pressure.lengths[vreg.index()] += 1;
             } else if kills(operand, is_guarded) {
                 pressure.lengths[vreg.index()] += live.remove(function, vreg, inst.0);
             }
         }
-        pressure.behind[inst.index()] = behind;
+        pressure.after[inst.index()] = after;
         for (position, operand) in operands.iter().enumerate() {
             let Some(vreg) = operand.vreg() else { continue };
             pressure.weights[vreg.index()] += 10_u64.pow(depth);
@@ -303,7 +303,7 @@ fn measure_block(
 impl Pressure {
     fn find_peaks(&mut self, function: &FunctionView<'_>) {
         for (inst, _) in function.heads.iter().enumerate().filter(|(_, head)| head.is_live()) {
-            for counts in [&self.before[inst], &self.behind[inst]] {
+            for counts in [&self.before[inst], &self.after[inst]] {
                 for (peak, count) in self.peaks.iter_mut().zip(counts) {
                     if (count.slots, count.registers) > (peak.count.slots, peak.count.registers) {
                         *peak = Peak { count: *count, inst: Some(InstId::new(inst)) };

@@ -9,7 +9,7 @@
 //! R at most 5 in 7 slots, line 14
 //! P at most 1 in 1 slots, line 12
 //! bix0 depth 0
-//!   line 9: R 2 (3) P 0 (0) before, R 3 (4) P 0 (0) behind, add.s32, last %r4
+//!   line 9: R 2 (3) P 0 (0) before, R 3 (4) P 0 (0) after, add.s32, last %r4
 //! spill cost of %r1: 3.5 (14 accesses by weight, over 4 instructions)
 //! ```
 //! Registers stand in the order of their first use in the function. Slots, in brackets, have 32 bits. Of a set of more than
@@ -58,8 +58,8 @@ impl Lines {
     /// The lines of `text`.
     #[must_use]
     pub fn of(text: &[u8]) -> Self {
-        let behind_breaks = memchr::memchr_iter(b'\n', text).map(|at| at + 1);
-        Self { starts: std::iter::once(0).chain(behind_breaks).collect() }
+        let after_breaks = memchr::memchr_iter(b'\n', text).map(|at| at + 1);
+        Self { starts: std::iter::once(0).chain(after_breaks).collect() }
     }
 
     /// The line of an instruction, counted from 1.
@@ -188,9 +188,9 @@ pub fn pressure(
             say(out, format_args!("  line {}:", lines.line(function, inst)));
             write_counts(&pressure.before[inst.index()], out);
             out.push_str(" before,");
-            write_counts(&pressure.behind[inst.index()], out);
+            write_counts(&pressure.after[inst.index()], out);
             let mnemonic = String::from_utf8_lossy(forms.mnemonic_text(function.heads[inst.index()].form));
-            say(out, format_args!(" behind, {mnemonic}"));
+            say(out, format_args!(" after, {mnemonic}"));
             for (number, position) in pressure.last_uses_of(inst).enumerate() {
                 if let Some(vreg) = function.operands_of(inst)[position].vreg() {
                     let word = if number == 0 { ", last" } else { "" };

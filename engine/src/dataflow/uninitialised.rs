@@ -111,7 +111,7 @@ impl Accesses {
                     self.reads[number].push((block, inst));
                 }
             }
-            // Guards are read before anything is written: the predicate changes behind the instruction.
+            // Guards are read before anything is written: the predicate changes after the instruction.
             for operand in operands.iter().filter(|operand| operand.is_definition()) {
                 if let Some(number) = self.candidate(operand) {
                     self.write(number, guard, block);

@@ -79,8 +79,8 @@ pub(super) fn fit(signature: &str, shape: &[u8], form: &Form) -> Option<Vec<Slot
     for (position, item) in items.iter().enumerate() {
         loop {
             let slot = expected.get(next)?;
-            let required_behind = expected[next + 1..].iter().filter(|slot| !slot.optional).count();
-            let needed_elsewhere = items.len() - position <= required_behind;
+            let required_after = expected[next + 1..].iter().filter(|slot| !slot.optional).count();
+            let needed_elsewhere = items.len() - position <= required_after;
             let (wanted, item_is) = (slot.parts[0], item.parts[0]);
             let kind_differs = if wanted.starts_with('@') {
                 !item_is.bracketed && !item_is.indexed

@@ -9,7 +9,7 @@ use crate::diagnostics::{Diagnostic, Problem};
 /// here and there only braces matter.
 pub struct BodyEnds<'t> {
     text: &'t [u8],
-    /// The first quote at or behind the last place asked for; the text's length where there is none.
+    /// The first quote at or after the last place asked for; the text's length where there is none.
     quote: usize,
     /// As `quote`, for a slash.
     slash: usize,
@@ -29,7 +29,7 @@ impl<'t> BodyEnds<'t> {
         memchr::memchr(byte, &self.text[from..]).map_or(self.text.len(), |at| from + at)
     }
 
-    /// One past the brace that closes the one at `open`, which lies behind every end found before.
+    /// One past the brace that closes the one at `open`, which lies after every end found before.
     ///
     /// # Errors
     /// A brace, string or comment that does not close.

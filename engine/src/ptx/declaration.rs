@@ -1,4 +1,4 @@
-//! What declarations share: types, families `name<count>`, and the registers behind `.reg`.
+//! What declarations share: types, families `name<count>`, and the registers after `.reg`.
 
 use super::cursor::Cursor;
 use crate::diagnostics::{Diagnostic, NumberFault, Problem, shown_name};
@@ -34,8 +34,8 @@ impl Cursor<'_> {
     pub(super) fn register_type(&mut self) -> Result<PackedType, Diagnostic> {
         self.skip_blank()?;
         let mut lanes = 1;
-        if let [b'.', b'v', digit @ (b'2' | b'4'), behind, ..] = self.text[self.pos..]
-            && !Self::continues_name(behind)
+        if let [b'.', b'v', digit @ (b'2' | b'4'), after, ..] = self.text[self.pos..]
+            && !Self::continues_name(after)
         {
             lanes = digit - b'0';
             self.pos += 3;
@@ -44,7 +44,7 @@ impl Cursor<'_> {
         Ok(PackedType::new(self.ptx_type()?, lanes))
     }
 
-    /// The count of `name<count>` behind a name, which stands for `name0`, `name1`, ...
+    /// The count of `name<count>` after a name, which stands for `name0`, `name1`, ...
     pub(super) fn family_count(&mut self) -> Result<Option<u32>, Diagnostic> {
         self.skip_blank()?;
         if !self.eat(b'<') {
@@ -60,7 +60,7 @@ impl Cursor<'_> {
         Ok(Some(count))
     }
 
-    /// The declarations behind `.reg`, up to and with the semicolon: calls `each` for one after the other.
+    /// The declarations after `.reg`, up to and with the semicolon: calls `each` for one after the other.
     pub(super) fn registers(
         &mut self,
         mut each: impl FnMut(RegisterDeclarator) -> Result<(), Diagnostic>,
@@ -91,7 +91,7 @@ pub struct ModuleRegisters<'t> {
 }
 
 impl<'t> ModuleRegisters<'t> {
-    /// Adds what stands behind a `.reg` at `first`.
+    /// Adds what follows a `.reg` at `first`.
     pub(super) fn declare(&mut self, text: &'t [u8], first: usize) -> Result<(), Diagnostic> {
         Cursor::new(text, first).registers(|RegisterDeclarator { first, end, count, ty }| {
             let name = &text[first..end];

@@ -17,7 +17,7 @@ pub(super) fn digits_of(name: &[u8]) -> usize {
 /// Where the number starts in which the name at `text[first..end]` ends, and the number. One walk from the end, for what
 /// every operand is asked.
 #[inline]
-pub(super) fn number_behind(text: &[u8], first: usize, end: usize) -> (usize, Option<u32>) {
+pub(super) fn number_after(text: &[u8], first: usize, end: usize) -> (usize, Option<u32>) {
     let (mut split, mut number, mut place) = (end, 0u32, 1u32);
     while split > first {
         let digit = text[split - 1].wrapping_sub(b'0');
@@ -82,7 +82,7 @@ mod tests {
             let digits = digits_of(name.as_bytes());
             let text = format!("12{name}34");
             let expected = (2 + digits, number_of(&name.as_bytes()[digits..]));
-            assert_eq!(number_behind(text.as_bytes(), 2, 2 + name.len()), expected, "{name}");
+            assert_eq!(number_after(text.as_bytes(), 2, 2 + name.len()), expected, "{name}");
         }
     }
 

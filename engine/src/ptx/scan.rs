@@ -172,7 +172,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// The word behind the dot here.
+    /// The word after the dot here.
     fn directive(&mut self) -> &'t [u8] {
         self.cursor.pos += 1;
         let first = self.cursor.name();
@@ -242,13 +242,13 @@ impl<'t> Scanner<'t> {
             return Err(self.cursor.unexpected("a file name"));
         }
         self.cursor.skip_string()?;
-        let mut behind = self.cursor;
-        behind.skip_blank()?;
-        while behind.eat(b',') {
-            behind.skip_blank()?;
-            behind.name();
-            self.cursor = behind;
-            behind.skip_blank()?;
+        let mut ahead = self.cursor;
+        ahead.skip_blank()?;
+        while ahead.eat(b',') {
+            ahead.skip_blank()?;
+            ahead.name();
+            self.cursor = ahead;
+            ahead.skip_blank()?;
         }
         Ok(())
     }
@@ -273,7 +273,7 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    /// Moves past one word, number, string or punctuation byte and the blanks behind it; remembers words.
+    /// Moves past one word, number, string or punctuation byte and the blanks after it; remembers words.
     fn word(&mut self) -> Result<(), Diagnostic> {
         match self.cursor.peek() {
             b'"' => self.cursor.skip_string()?,
@@ -360,7 +360,7 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    /// A prototype or function, from behind `.entry` or `.func`.
+    /// A prototype or function, from after `.entry` or `.func`.
     fn function(&mut self, first: usize, is_entry: bool) -> Result<(), Diagnostic> {
         let mut name = Span::default();
         loop {

@@ -208,7 +208,7 @@ impl Settings {
     }
 }
 
-/// What one function may cost before it is left as it came in.
+/// What one function may cost before it is passed through unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
     /// Wall time of its phases in milliseconds.
@@ -219,7 +219,7 @@ pub struct Limits {
     pub growth_percent: u64,
 }
 
-/// Why a plan is no pipeline.
+/// Why a plan is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanError {
     /// Two steps share a number.
@@ -262,7 +262,7 @@ impl Plan {
     /// Checks the plan against itself and against `order`. Edges whose steps do not both run say nothing.
     ///
     /// # Errors
-    /// The first thing that makes it no pipeline.
+    /// The first thing that makes it invalid.
     pub fn check(&self, order: &[Edge]) -> Result<(), PlanError> {
         for (at, step) in self.steps.iter().enumerate() {
             if self.steps[..at].iter().any(|earlier| earlier.number == step.number) {

@@ -64,7 +64,7 @@ impl InUse {
 pub struct PoolsResource(pub Pools);
 
 /// Declares a reading and a writing parameter for one archetype: struct names, the field of [`LiveRows`], and the
-/// columns, those that never change after loading behind the semicolon. `code` or `facts` says whether writing is noted.
+/// columns, those that never change after loading after the semicolon. `code` or `facts` says whether writing is noted.
 /// Expands to two `SystemParam`s.
 macro_rules! columns {
     (@code $note:expr) => { $note };

@@ -97,7 +97,7 @@ impl Grower<'_> {
             .collect()
     }
 
-    /// An access once more: as it was, or through another kind of address, moved, narrowed, or behind a store.
+    /// An access once more: as it was, or through another kind of address, moved, narrowed, or after a store.
     pub fn access_again(&mut self, context: &Context, into: &mut Vec<Statement>) {
         let mut access = self.random.pick(&self.recent_accesses.clone()).clone();
         if self.random.chance(40) && is_writable(access.space) {

@@ -199,7 +199,7 @@ impl Grower<'_> {
         into.push(Statement::Trap(cond, outputs));
     }
 
-    /// The end of some threads: of the kernel behind its barriers, or a return from a function.
+    /// The end of some threads: of the kernel after its barriers, or a return from a function.
     pub fn end(&mut self, context: &Context, into: &mut Vec<Statement>) {
         let cond = if self.random.chance(5) { Cond::Always } else { self.any_cond() };
         if context.function.is_some() {

@@ -5,7 +5,7 @@ use crate::tree::{Class, Def, Operand};
 
 /// A shape of `mma.sync`.
 struct Shape {
-    /// What stands behind `mma.sync.aligned.`.
+    /// What follows `mma.sync.aligned.`.
     name: &'static str,
     /// First architecture that has it.
     arch_min: u32,

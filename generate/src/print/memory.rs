@@ -151,7 +151,7 @@ impl Writer<'_> {
         let name = if op.is_store { "st" } else { "ld" };
         let is_global = place.space == "global" && !is_generic;
         let is_strong = matches!(place.space, "global" | "shared");
-        let (before, behind) = match op.qualifier {
+        let (before, after) = match op.qualifier {
             "volatile" if is_strong => (".volatile".to_owned(), ""),
             "relaxed.gpu" | "relaxed.cta" if is_strong && self.program.arch >= 70 => {
                 (format!(".{}", op.qualifier), "")
@@ -165,7 +165,7 @@ impl Writer<'_> {
             "cs" if is_global => (String::new(), ".cs"),
             _ => (String::new(), ""),
         };
-        format!("{name}{before}{space}{behind}{vector}.{}", op.kind)
+        format!("{name}{before}{space}{after}{vector}.{}", op.kind)
     }
 
     /// The values of a store. Floats go out with their NaNs made one, since the bytes may be read as anything.
@@ -226,7 +226,7 @@ impl Writer<'_> {
         self.line(format!("{guard}atom.global.{operation} {def}, {at}, {};", operands.join(", ")));
     }
 
-    /// The totals of shared counters, behind a barrier, in registers that are folded into the output.
+    /// The totals of shared counters, after a barrier, in registers that are folded into the output.
     pub fn totals(&mut self) -> Vec<(String, Class)> {
         let base = self.base("totals");
         self.line("bar.sync 0;");

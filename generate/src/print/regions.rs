@@ -275,7 +275,7 @@ impl Writer<'_> {
         both
     }
 
-    /// Code behind a branch around it.
+    /// Code after a branch around it.
     pub fn unreachable(&mut self, body: &[Statement]) {
         let end = self.fresh_label();
         self.jump(None, true, &end);

@@ -71,7 +71,7 @@ impl Shrinker<'_> {
         has_helped
     }
 
-    /// Applies a change to ranges of things: all of them, halves, ..., single ones, from behind.
+    /// Applies a change to ranges of things: all of them, halves, ..., single ones, from the end.
     fn in_chunks(
         &mut self,
         count: impl Fn(&mut Program) -> usize,

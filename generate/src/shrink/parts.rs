@@ -97,7 +97,7 @@ fn replace<T: PartialEq>(place: &mut T, simpler: T) -> bool {
     is_new
 }
 
-/// Takes out one from behind.
+/// Takes out one, from the end.
 fn without<T>(list: &mut Vec<T>, way: usize) -> bool {
     let at = list.len().checked_sub(way + 1);
     at.map(|at| list.remove(at)).is_some()

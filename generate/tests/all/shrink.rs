@@ -73,7 +73,7 @@ fn each_kind_of_statement_shrinks_to_a_few_lines() {
 }
 
 /// Whether a register is loaded from twice, with a barrier and a store between.
-fn loads_again_behind_a_barrier(text: &str) -> bool {
+fn loads_again_after_a_barrier(text: &str) -> bool {
     let lines: Vec<&str> = text.lines().collect();
     let address = |line: &str| {
         line.trim_start().strip_prefix("ld.shared.u32 ")?.split_once(", ").map(|(_, at)| at.to_owned())
@@ -92,7 +92,7 @@ fn loads_again_behind_a_barrier(text: &str) -> bool {
 
 #[test]
 fn an_exchange_of_two_rounds_shrinks_to_its_loads() {
-    for kernel in shrunk(4, loads_again_behind_a_barrier) {
+    for kernel in shrunk(4, loads_again_after_a_barrier) {
         assert!(lines(&kernel) < 34, "{}", kernel.text());
     }
 }

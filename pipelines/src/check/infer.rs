@@ -4,7 +4,7 @@
 //! Eight bytes of the parameters are an address where they say so (`.ptr`), where the code puts them into an address, see
 //! [`super::uses`], or where running shows it: numbers that no buffer has as its address stand in all places that are in
 //! doubt, and an access next to one of these gives its place away. Everything else is a number. Buffers start small and
-//! grow where the kernel reaches behind their end; numbers start at what fits such buffers. What is found is a launch
+//! grow where the kernel reaches past their end; numbers start at what fits such buffers. What is found is a launch
 //! line, so it can be written down.
 
 use super::uses::{self, Place, Uses};

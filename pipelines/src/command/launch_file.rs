@@ -77,7 +77,7 @@ pub struct BytesFile {
     bytes_hex: String,
 }
 
-/// What a run left behind.
+/// What comes out of a run.
 #[derive(Debug, Serialize)]
 pub struct OutcomeFile {
     /// The buffers, in the order of the arguments.

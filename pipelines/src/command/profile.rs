@@ -93,7 +93,7 @@ fn file_of(symbol: &Symbol) -> Option<&str> {
     CRATES.iter().find_map(|folder| path.find(folder)).map(|at| &path[at..])
 }
 
-/// Line tables name functions without their module: puts the file behind the name. Leaves out what is around the
+/// Line tables name functions without their module: puts the file after the name. Leaves out what is around the
 /// first function of the library.
 fn name_by_file(frames: &mut Frames) {
     let is_inside = |frame: &Vec<Symbol>| {

@@ -88,7 +88,7 @@ impl Place {
     }
 }
 
-/// What a run left behind.
+/// What comes out of a run.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     status: Option<i32>,

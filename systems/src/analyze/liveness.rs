@@ -7,7 +7,7 @@
 //! Gives         liveness
 //! Leaves        the smallest sets that solve the equation of [`liveness`](ptxopt_engine::dataflow::liveness)
 //! Breaks        nothing
-//! Cost          a pass over the instructions, and that of the road taken; a comparison where nothing changed
+//! Cost          a pass over the instructions, and that of the representation chosen; a comparison where nothing changed
 //! Paper         Hecht and Ullman 1975
 //! Checked by    check/liveness.rs, check/liveness_full.rs
 

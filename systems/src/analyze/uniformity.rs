@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_divergent_arm_of_a_uniform_branch_leaves_the_join_behind_it_alone() {
+    fn a_divergent_arm_of_a_uniform_branch_leaves_the_join_after_it_alone() {
         // The divergent diamond in the arm joins at M; at J all threads come from the same side.
         expect(
             "mov.u32 %r3, 1; @%p2 bra J; A: mov.u32 %r3, 2; @%p1 bra M; B: st.global.u32 [g], 1; M: bra J; \
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn what_leaves_a_loop_in_different_rounds_is_of_different_age() {
-        // Both loops end by %r1; %r3 is read behind the first, %r4 nowhere behind the second, nor is %r5 changed there.
+        // Both loops end by %r1; %r3 is read after the first, %r4 nowhere after the second, nor is %r5 changed there.
         expect(
             "mov.u32 %r3, 0; mov.u32 %r5, 3; L: add.u32 %r3, %r3, 1; setp.lt.u32 %p3, %r3, %r1; @%p3 bra L; \
              X: st.global.u32 [g], %r3; mov.u32 %r4, 0; M: add.u32 %r4, %r4, %r5; setp.lt.u32 %p4, %r4, %r1; \
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_cut_short_hides_the_test_behind_it() {
+    fn a_round_cut_short_hides_the_test_after_it() {
         // "continue" in front of a uniform test: the threads that skip it stay longer, though all of them pass it some day.
         expect(
             "mov.u32 %r3, 0; H: add.u32 %r3, %r3, 1; and.b32 %r4, %r3, %r1; setp.eq.u32 %p3, %r4, 0; @%p3 bra L; \
@@ -252,14 +252,14 @@ mod tests {
     }
 
     #[test]
-    fn loads_behind_a_join_wait_for_a_barrier() {
+    fn loads_after_a_join_wait_for_a_barrier() {
         expect(
             "ld.global.u32 %r3, [g]; @%p1 bra J; A: ld.global.u32 %r4, [g]; J: ld.global.u32 %r5, [g]; bar.sync 0; \
              ld.global.u32 %r6, [g]; ret;",
             &[3, 4, 6],
             &[5],
         );
-        // A barrier where only some threads go: they may meet others at the one behind.
+        // A barrier where only some threads go: they may meet others at the one after.
         expect("@%p1 bra J; A: barrier.sync 0; J: barrier.sync 0; ld.global.u32 %r6, [g]; ret;", &[], &[6]);
         expect("@%p1 bra J; A: mov.u32 %r3, 1; J: bar.warp.sync -1; ld.global.u32 %r6, [g]; ret;", &[6], &[]);
         expect("@%p1 bra J; A: mov.u32 %r3, 1; J: bar.warp.sync 15; ld.global.u32 %r6, [g]; ret;", &[], &[6]);
@@ -274,10 +274,10 @@ mod tests {
             shfl.sync.idx.b32 %r13, %r1, 0, 15, -1; ";
         let divergent = [5, 6, 9, 11, 12, 13];
         expect(&format!("{votes} ret;"), &[3, 4, 7, 8, 10], &divergent);
-        // Behind a join all threads meet in order, since no meeting lies in the arm.
+        // After a join all threads meet in order, since no meeting lies in the arm.
         let arm = "@%p1 bra J; A: mov.u32 %r20, 1; J: ";
         expect(&format!("{arm}{votes} ret;"), &[3, 4, 7, 8, 10], &divergent);
-        // With one in the arm its threads may meet those behind it.
+        // With one in the arm its threads may meet those after it.
         let arm = "@%p1 bra J; A: bar.warp.sync -1; J: ";
         expect(&format!("{arm}{votes} ret;"), &[], &[3, 4, 7, 8, 10]);
         expect(
@@ -346,7 +346,7 @@ mod tests {
         assert!(!may(0, 1) && !may(1, 2) && !may(1, 4));
         let executed: Vec<bool> = (0..5).map(|block| verdicts.is_executed_by_all(BlockId(block))).collect();
         assert_eq!(executed, [true, false, true, true, true]);
-        // The same with an early return: behind it fewer threads are alive.
+        // The same with an early return: after it fewer threads are alive.
         let built = kernel("@%p1 bra E; A: mov.u32 %r4, 1; bra K; K: mov.u32 %r5, 1; E: ret;");
         let (nest, _, verdicts) = verdicts_of(&built);
         let function = built.function();

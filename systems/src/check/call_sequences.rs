@@ -8,7 +8,7 @@
 //! - Of a call that is there, every store to its arguments is there: in its block, before it, with the same variable,
 //!   offset and width, under a guard only if it had one. What it stores may have become another register or a literal.
 //! - A store to an argument whose call is gone is gone.
-//! - A load of a result stands in the block of a call that gives it, behind it. A load may be gone: nothing read it.
+//! - A load of a result stands in the block of a call that gives it, after it. A load may be gone: nothing read it.
 //!
 //! # Only what is new
 //! A call or load that came in otherwise stays otherwise. Calls are matched by their place in the text, so nothing is
@@ -190,7 +190,7 @@ mod tests {
     use ptxopt_components::code_object::CodeFlags;
     use ptxopt_components::instruction::Marks;
 
-    /// Rows: two stores, call, load, use; behind a label a store that no call takes.
+    /// Rows: two stores, call, load, use; after a label a store that no call takes.
     fn built() -> Built {
         let head = ".version 8.6\n.target sm_90\n.address_size 64\n.global .u32 g;\n.func (.param .b32 out) f(.param .b64 a, .param .b32 b);";
         let body = ".reg .b32 %r<9>; .reg .b64 %d<3>; .reg .pred %p<2>; \
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_behind_no_call_is_seen_and_may_be_gone() {
+    fn a_load_after_no_call_is_seen_and_may_be_gone() {
         reports("", |built| delete(built, 3));
         reports("bix0 i2: it is not with the call", |built| swap(built, 2, 3));
     }

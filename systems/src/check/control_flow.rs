@@ -72,7 +72,7 @@ pub fn verify(function: &FunctionView<'_>, scratch: &mut Scratch) -> Verdict {
             verify_unreachable(function, block)?;
         }
     }
-    // Climbing ends only when every dominator has a smaller rank, so this comes behind.
+    // Climbing ends only when every dominator has a smaller rank, so this comes after.
     prepare_climbs(function, block_of_rank, climbs);
     for block in function.block_ids().filter(|&block| is_reachable(function, block)) {
         verify_idom_equation(function, climbs, block)?;
@@ -121,7 +121,7 @@ fn verify_reachability(function: &FunctionView<'_>, block: BlockId) -> Verdict {
         return wrong_in(block, format_args!("no predecessor has a rank below its own, {rpo}"));
     }
     if function.blocks[block.index()].flags.contains(BlockFlags::HAS_PRED) == is_entry {
-        return wrong_in(block, "HAS_PRED says the contrary of its predecessors");
+        return wrong_in(block, "HAS_PRED disagrees with its predecessor list");
     }
     Ok(())
 }
@@ -211,10 +211,10 @@ fn verify_loop(function: &FunctionView<'_>, climbs: &[Climb], block: BlockId) ->
         }
     }
     if flags.contains(BlockFlags::LOOP_HEADER) != latch.is_some() {
-        return wrong_in(block, "LOOP_HEADER says the contrary of the edges that enter it");
+        return wrong_in(block, "LOOP_HEADER disagrees with the edges that enter it");
     }
     if flags.contains(BlockFlags::IRREDUCIBLE) != is_irreducible {
-        return wrong_in(block, "IRREDUCIBLE says the contrary of the edges that enter it");
+        return wrong_in(block, "IRREDUCIBLE disagrees with the edges that enter it");
     }
     if order.latch_rpo != latch.unwrap_or(BlockOrder::NONE) {
         return wrong_in(
@@ -317,11 +317,11 @@ mod tests {
         let toggles = |block: usize, flags: BlockFlags| {
             move |built: &mut Built| built.tables.block_heads[block].flags ^= flags
         };
-        reports("bix1: LOOP_HEADER says the contrary", toggles(1, BlockFlags::LOOP_HEADER));
-        reports("bix2: LOOP_HEADER says the contrary", toggles(2, BlockFlags::LOOP_HEADER));
-        reports("bix1: IRREDUCIBLE says the contrary", toggles(1, BlockFlags::IRREDUCIBLE));
-        reports("bix2: HAS_PRED says the contrary", toggles(2, BlockFlags::HAS_PRED));
-        reports("bix0: HAS_PRED says the contrary", toggles(0, BlockFlags::HAS_PRED));
+        reports("bix1: LOOP_HEADER disagrees with", toggles(1, BlockFlags::LOOP_HEADER));
+        reports("bix2: LOOP_HEADER disagrees with", toggles(2, BlockFlags::LOOP_HEADER));
+        reports("bix1: IRREDUCIBLE disagrees with", toggles(1, BlockFlags::IRREDUCIBLE));
+        reports("bix2: HAS_PRED disagrees with", toggles(2, BlockFlags::HAS_PRED));
+        reports("bix0: HAS_PRED disagrees with", toggles(0, BlockFlags::HAS_PRED));
         reports("bix2: IN_LOOP, depth and header", toggles(2, BlockFlags::IN_LOOP));
         reports("bix2: IN_LOOP, depth and header", |built| built.tables.block_orders[2].depth = 0);
         reports("bix1: the rank of its last latch is Some(2), not 3", |built| {
@@ -339,6 +339,6 @@ mod tests {
         let target =
             built.tables.block_heads.iter().position(|head| head.flags.contains(BlockFlags::IRREDUCIBLE));
         built.tables.block_heads[target.unwrap()].flags -= BlockFlags::IRREDUCIBLE;
-        assert!(verdict(&built).unwrap_err().contains("IRREDUCIBLE says the contrary"));
+        assert!(verdict(&built).unwrap_err().contains("IRREDUCIBLE disagrees with"));
     }
 }

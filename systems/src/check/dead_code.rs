@@ -2,9 +2,9 @@
 //!
 //! Full. Live sets and a walk with a running set through each block, and marks by register.
 //!
-//! No block is unreachable. Every reachable instruction without an effect has a result that may be read behind it, and
+//! No block is unreachable. Every reachable instruction without an effect has a result that may be read after it, and
 //! a result in a register that, by way of any definition, feeds something with an effect. The phase looks for more than
-//! the two together and by another road.
+//! the two together and in another way.
 
 use super::{Verdict, each_function, wrong_at, wrong_in};
 use bevy_ecs::prelude::*;

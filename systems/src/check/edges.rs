@@ -7,7 +7,7 @@
 //!   multiplicity, the fall-through last.
 //! - The predecessor lists are the exact inverse of the successor lists, parallel edges included. Their order means
 //!   nothing.
-//! - A dead block has no edges. Without instructions it would fall through to the block behind it otherwise, and be a
+//! - A dead block has no edges. Without instructions it would fall through to the block after it otherwise, and be a
 //!   predecessor there until the sweep.
 
 use super::{Verdict, each_function, wrong_in};

@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guard_is_a_predicate_behind_the_slots() {
+    fn a_guard_is_a_predicate_after_the_slots() {
         let set_guarded = |built: &mut Built, inst: usize, guarded: bool| {
             let head = &mut built.tables.inst_heads[inst];
             head.opcode = OpcodeWord::new(head.opcode.masked() as u16, guarded);

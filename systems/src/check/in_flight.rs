@@ -118,7 +118,7 @@ impl State {
     /// What is wrong with a `wgmma.mma_async` that uses the register.
     fn touch_of_group(self, is_accumulator: bool) -> Option<&'static str> {
         if self.is_unfenced {
-            Some("is used by a group without a fence behind its last access")
+            Some("is used by a group without a fence after its last access")
         } else if is_accumulator {
             Self { written: 0, ..self }.touch(true)
         } else {
@@ -392,8 +392,8 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_stands_behind_the_last_access() {
-        let unfenced = "is used by a group without a fence behind its last access";
+    fn a_fence_stands_after_the_last_access() {
+        let unfenced = "is used by a group without a fence after its last access";
         assert_eq!(found(&format!("{FENCE} mov.f32 %f1, 0f00000000; MMA; {COMMIT}")), [unfenced]);
         assert_eq!(found(&format!("{FENCE} mov.b32 %r2, 1; MMA; {COMMIT}")), [unfenced]);
     }

@@ -216,7 +216,7 @@ mod tests {
         );
         let mut set = solved(&built);
         assert_eq!(verify(&built.function(), &built.forms, &set), Ok(()));
-        // %p1 is read in the loop; %r1 behind it. Now let the endless loop A hold %p1 too.
+        // %p1 is read in the loop; %r1 after it. Now let the endless loop A hold %p1 too.
         set.damage(true, BlockId(2), built.vreg("%p", 1), true);
         set.damage(false, BlockId(2), built.vreg("%p", 1), true);
         let equation =

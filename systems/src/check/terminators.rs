@@ -73,7 +73,7 @@ mod tests {
         let mut built = built(".reg .pred %p<2>; .reg .b32 %r<2>; L: @%p1 bra L; mov.u32 %r1, 1; ret;");
         let found = verify(&built.function()).unwrap_err();
         assert_eq!(found, "bix1 i0: control leaves the block before i1, which is live");
-        // What is deleted behind it does not count, and neither does anything before the phase that splits.
+        // What is deleted after it does not count, and neither does anything before the phase that splits.
         built.tables.inst_heads[1].marks |= Marks::TOMBSTONE;
         built.tables.inst_heads[2].marks |= Marks::TOMBSTONE;
         assert_eq!(verify(&built.function()), Ok(()));

@@ -117,7 +117,7 @@ fn nothing_is_wrong_with_what_the_reader_makes() {
 
 pub(crate) const PLAN_LIMITS: Limits = Limits { time_ms: 60_000, memory: u64::MAX, growth_percent: 400 };
 
-/// Runs `phases` over a module with every verifier behind each.
+/// Runs `phases` over a module with every verifier after each.
 pub(crate) fn run(text: &[u8], phases: &[&'static Phase]) -> BatchOutput {
     let step = |(number, phase): (usize, &&'static Phase)| Step {
         number: number as u16,
@@ -143,7 +143,7 @@ pub(crate) fn run(text: &[u8], phases: &[&'static Phase]) -> BatchOutput {
 }
 
 #[test]
-fn the_phases_leave_nothing_wrong_behind() {
+fn the_phases_leave_nothing_wrong() {
     let phases: &[&Phase] = &[
         &analyze::control_flow::PHASE,
         &split_at_control_flow::PHASE,

@@ -331,7 +331,7 @@ impl<'a> Again<'a> {
     fn join(&mut self, graph: &[Nodes], from: usize) {
         let found = reach(graph, from, 0);
         for node in (0..graph.len()).filter(|&node| found >> node & 1 != 0 && node != from) {
-            // What is reached behind the node itself, as a latch from its header, brings nobody there first.
+            // What is reached after the node itself, as a latch from its header, brings nobody there first.
             let rest = reach(graph, from, 1 << node) | 1 << from;
             let edges =
                 (0..graph.len()).filter(|&pred| rest >> pred & 1 != 0 && graph[pred] >> node & 1 != 0);
@@ -353,7 +353,7 @@ impl<'a> Again<'a> {
     }
 
     /// Whether a node is the end of the round of a loop with one latch. Threads that come to the latch in different rounds of
-    /// loops inside bring the same definitions, but for those of the loops inside, which are divergent behind them anyway.
+    /// loops inside bring the same definitions, but for those of the loops inside, which are divergent after them anyway.
     fn has_one_latch(&self, node: usize) -> bool {
         let id = node.checked_sub(self.function.blocks.len()).map(LoopId::new);
         id.is_some_and(|id| self.nest.latches(id).len() == 1)
@@ -428,7 +428,7 @@ impl<'a> Again<'a> {
 }
 
 /// What each block starts with: the block that defined the register last, or where definitions merged. Merges are found one
-/// by one, the foremost first, and all else is worked out again behind each: a label that is not settled merges nothing.
+/// by one, the foremost first, and all else is worked out again after each: a label that is not settled merges nothing.
 fn last_definitions(function: &FunctionView<'_>, blocks: &[BlockId], is_defined: &[bool]) -> Vec<usize> {
     const UNKNOWN: usize = usize::MAX;
     let mut merges = vec![false; function.blocks.len()];
@@ -456,7 +456,7 @@ fn last_definitions(function: &FunctionView<'_>, blocks: &[BlockId], is_defined:
     }
 }
 
-/// What is behind `from`, by ways that do not pass a node of `without`.
+/// What comes after `from`, by ways that do not pass a node of `without`.
 fn reach(graph: &[Nodes], from: usize, without: Nodes) -> Nodes {
     let mut found: Nodes = 0;
     let mut waiting = graph[from] & !without;
@@ -471,7 +471,7 @@ fn reach(graph: &[Nodes], from: usize, without: Nodes) -> Nodes {
     found
 }
 
-/// What is behind `from` and in front of every node that all ways to the end pass.
+/// What comes after `from` and in front of every node that all ways to the end pass.
 fn before_all_meet(graph: &[Nodes], from: usize) -> Nodes {
     let found = reach(graph, from, 0);
     let holds_end = |nodes: Nodes| (0..graph.len()).any(|at| nodes >> at & 1 != 0 && graph[at] == 0);

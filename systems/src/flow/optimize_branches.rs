@@ -262,7 +262,7 @@ struct Rewriter<'r, 'a> {
 
 impl<'a> Rewriter<'_, 'a> {
     fn run(&mut self) -> Outcome {
-        self.bury_unreachable()?;
+        self.delete_unreachable()?;
         for _ in 0..self.settings.rounds_max {
             let has_threaded = self.thread()?;
             let has_inverted = self.invert()?;
@@ -301,12 +301,12 @@ impl<'a> Rewriter<'_, 'a> {
             self.model.retarget(block, destination);
             has_changed = true;
         }
-        self.bury()?;
+        self.delete_abandoned()?;
         Ok(has_changed)
     }
 
     /// Deletes the blocks that nothing reaches: their edges would keep others from being merged.
-    fn bury_unreachable(&mut self) -> Outcome {
+    fn delete_unreachable(&mut self) -> Outcome {
         let is_unreachable = |block: &BlockId| {
             !self.model.of(*block).is_dead && !self.model.orders[block.index()].is_reachable()
         };
@@ -315,13 +315,13 @@ impl<'a> Rewriter<'_, 'a> {
             return Ok(());
         }
         self.delete_blocks(&dead, "unreachable block")?;
-        self.model.forget(&dead);
+        self.model.mark_unreachable(&dead);
         Ok(())
     }
 
     /// Deletes the blocks that threading has left without a predecessor, and those that only they led to.
-    fn bury(&mut self) -> Outcome {
-        let dead = self.model.bury();
+    fn delete_abandoned(&mut self) -> Outcome {
+        let dead = self.model.mark_abandoned();
         if dead.is_empty() {
             return Ok(());
         }
@@ -353,7 +353,7 @@ impl<'a> Rewriter<'_, 'a> {
         Ok(has_changed)
     }
 
-    /// Deletes branches to the block behind them.
+    /// Deletes branches to the block after them.
     fn fall_through(&mut self) -> Result<bool, OutOfFuel> {
         let mut has_changed = false;
         for block in self.block_ids() {
@@ -362,7 +362,7 @@ impl<'a> Rewriter<'_, 'a> {
             if self.model.of(block).is_dead || !self.model.falls_to(block, target, self.settings.hops_max) {
                 continue;
             }
-            self.change(block, "branch to the block behind it")?.delete_branch(inst);
+            self.change(block, "branch to the block after it")?.delete_branch(inst);
             self.model.pred_count[target.index()] -= 1;
             if matches!(end, End::Jumps { .. }) {
                 let next = self.model.next(block).expect("it falls to the target");
@@ -399,7 +399,7 @@ impl Model {
         let before = std::mem::replace(slot, target);
         self.traits[block.index()].is_uniform = false;
         self.pred_count[target.index()] += 1;
-        self.lose(before);
+        self.drop_edge(before);
     }
 
     /// Whether the end of `block` leads to `target` without a branch: nothing but empty blocks stands between.
@@ -422,17 +422,17 @@ impl Model {
     }
 
     /// Takes unreachable blocks out, with their edges.
-    fn forget(&mut self, blocks: &[BlockId]) {
+    fn mark_unreachable(&mut self, blocks: &[BlockId]) {
         for &block in blocks {
             self.traits[block.index()].is_dead = true;
-            self.lose_edges_of(block);
+            self.drop_edges_of(block);
         }
         self.doomed.clear();
         self.link();
     }
 
     /// Takes an edge to `block` away.
-    fn lose(&mut self, block: BlockId) {
+    fn drop_edge(&mut self, block: BlockId) {
         self.pred_count[block.index()] -= 1;
         if self.pred_count[block.index()] == 0 {
             self.doomed.push(block);
@@ -440,7 +440,7 @@ impl Model {
     }
 
     /// Lists the blocks that have died, and marks them so.
-    fn bury(&mut self) -> Vec<BlockId> {
+    fn mark_abandoned(&mut self) -> Vec<BlockId> {
         let mut dead = Vec::new();
         while let Some(block) = self.doomed.pop() {
             if block == BlockId(0) || self.of(block).is_dead || self.pred_count[block.index()] > 0 {
@@ -448,7 +448,7 @@ impl Model {
             }
             self.traits[block.index()].is_dead = true;
             dead.push(block);
-            self.lose_edges_of(block);
+            self.drop_edges_of(block);
         }
         if !dead.is_empty() {
             self.link();
@@ -457,24 +457,24 @@ impl Model {
     }
 
     /// Takes the edges that leave `block` away. It falls to the next block of the last [`Self::link`].
-    fn lose_edges_of(&mut self, block: BlockId) {
+    fn drop_edges_of(&mut self, block: BlockId) {
         let end = self.ends[block.index()];
         if let End::Jumps { target, .. } | End::Branches { target, .. } = end {
-            self.lose(target);
+            self.drop_edge(target);
         }
         if let (End::Falls | End::Branches { .. }, Some(next)) = (end, self.next(block)) {
-            self.lose(next);
+            self.drop_edge(next);
         }
         if end == End::Other {
             let first = self.other_succs.partition_point(|&(source, _)| source < block);
             let end = self.other_succs.partition_point(|&(source, _)| source <= block);
             for at in first..end {
-                self.lose(self.other_succs[at].1);
+                self.drop_edge(self.other_succs[at].1);
             }
         }
     }
 
-    /// The guarded branch of `block`, the jump behind it around which it leads, and where that jumps.
+    /// The guarded branch of `block`, the jump after it around which it leads, and where that jumps.
     fn jump_around(&self, block: BlockId) -> Option<(InstId, InstId, BlockId)> {
         let End::Branches { inst, target } = self.ends[block.index()] else { return None };
         let between = self.next(block)?;

@@ -240,7 +240,7 @@ mod tests {
         ];
         assert_eq!(before, wanted);
         assert_eq!(
-            counts(&pressure.behind[2]),
+            counts(&pressure.after[2]),
             [(1, 2), (2, 2)],
             "the second predicate is written for nobody"
         );
@@ -305,6 +305,6 @@ mod tests {
         print::pressure(&built.function(), &built.forms, &built.text, &pressure, &mut counts);
         let lines: Vec<&str> = counts.lines().collect();
         assert_eq!(lines[..3], ["pressure of k", "R at most 1 in 1 slots, line 7", "bix0 depth 0"]);
-        assert_eq!(lines[3], "  line 7: R 0 (0) P 0 (0) before, R 1 (1) P 0 (0) behind, mov.b32");
+        assert_eq!(lines[3], "  line 7: R 0 (0) P 0 (0) before, R 1 (1) P 0 (0) after, mov.b32");
     }
 }

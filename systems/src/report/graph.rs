@@ -1,6 +1,6 @@
 //! Dump the graph: what the flow graph looks like at a point of the pipeline.
 //!
-//! Source phase  none: option flags 20 and 24, and the knobs DumpCFG and DumpRPO, put one behind a phase
+//! Source phase  none: option flags 20 and 24, and the knobs DumpCFG and DumpRPO, put one after a phase
 //!               (basic-blocks-and-cfg, "CFG Visualization", "RPO Debug Dump")
 //! Reads         Blocks, LoopNests
 //! Writes        Dumps
@@ -39,7 +39,7 @@ pub static RANKS: Phase = Phase {
     ..BASE
 };
 
-/// The graph in DOT with ranks and back edges behind it.
+/// The graph in DOT with ranks and back edges after it.
 pub static DOT_AND_RANKS: Phase = Phase {
     install: |slot| {
         slot.add(|code: Code, dumps: ResMut<Dumps>| {

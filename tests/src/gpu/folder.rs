@@ -50,7 +50,7 @@ impl Assembly {
 /// Machine code for one architecture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cubin {
-    /// What stands behind `sm_`: `90`, `90a`.
+    /// What follows `sm_`: `90`, `90a`.
     pub arch: String,
     /// The file.
     pub bytes: Vec<u8>,
@@ -253,7 +253,7 @@ fn inputs(argument: &Argument) -> impl Iterator<Item = &Vec<u8>> {
     value.into_iter().chain(buffers(argument))
 }
 
-/// What the first target of a module says: the number and the letter behind it.
+/// What the first target of a module says: the number and the letter after it.
 #[must_use]
 pub fn target(text: &[u8]) -> (u32, Option<char>) {
     let head = String::from_utf8_lossy(&text[..text.len().min(1 << 16)]);

@@ -23,7 +23,7 @@ pub enum How {
     Hung,
     /// The process that ran it ended.
     Crashed,
-    /// It wrote behind a buffer.
+    /// It wrote past a buffer.
     Stray,
     /// It ended well and must end in a trap.
     Untrapped,
@@ -74,7 +74,7 @@ pub struct Run {
 /// All that the host wrote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Results {
-    /// What stands behind `sm_`.
+    /// What follows `sm_`.
     pub arch: u32,
     /// Version of the driver: 1000 times the major number plus 10 times the minor.
     pub driver: u32,

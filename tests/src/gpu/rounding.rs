@@ -33,7 +33,7 @@ pub fn explicit(text: &[u8]) -> Vec<u8> {
             rest = &rest[skipped..];
             continue;
         }
-        let (word, behind) = rest.split_at(length);
+        let (word, others) = rest.split_at(length);
         match rounded(word) {
             Some((root, tail)) => {
                 out.extend(root);
@@ -42,7 +42,7 @@ pub fn explicit(text: &[u8]) -> Vec<u8> {
             }
             None => out.extend(word),
         }
-        rest = behind;
+        rest = others;
     }
     out
 }

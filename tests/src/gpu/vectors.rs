@@ -1,6 +1,6 @@
 //! Arithmetic vectors: every arithmetic instruction of `tests/forms` in a kernel of its own.
 //!
-//! Each register that the instruction names gets its value from a buffer before it and goes back there behind it, so
+//! Each register that the instruction names gets its value from a buffer before it and goes back there after it, so
 //! that nothing has to be known about what it reads and writes. A chain of carries stays together.
 
 use super::elements::{Bound, Kind};
@@ -207,7 +207,7 @@ fn registers(line: &str, classes: &BTreeMap<String, Option<Class>>) -> Option<Ve
     }
     let mut registers: Vec<(String, Class)> = Vec::new();
     for token in operands.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '.') {
-        // Behind a dot stands a selector.
+        // After a dot stands a selector.
         let name = token.split('.').next().unwrap_or_default();
         let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
         let Some(&class) = classes.get(name).or_else(|| classes.get(stem)) else {
@@ -384,15 +384,15 @@ impl Statements {
     /// `value`, or one near it for which the ISA defines the result.
     fn defined(&self, register: usize, value: u64, random: u64) -> u64 {
         let (_, class) = self.registers[register];
-        let behind = self.registers.len() - 1 - register;
+        let after = self.registers.len() - 1 - register;
         let top = 1u64 << (8 * class.size() - 1);
         let is_float = matches!(class, Class::Single | Class::Double);
         match self.root() {
             // Neither a division by zero nor the smallest number by -1.
-            "div" | "rem" if !is_float && behind == 0 => value & (top - 1) | 1,
+            "div" | "rem" if !is_float && after == 0 => value & (top - 1) | 1,
             // Only the low byte of a position and of a length counts.
-            "bfe" | "bfi" if behind < 2 => value & 0xFF,
-            "fns" if behind == 1 => value & 31,
+            "bfe" | "bfi" if after < 2 => value & 0xFF,
+            "fns" if after == 1 => value & 31,
             _ if self.bound() != Bound::Exact && class == Class::Single => self.moderate(random),
             _ => value,
         }
@@ -422,7 +422,7 @@ fn any_value(class: Class, register: usize, thread: usize, random: u64) -> u64 {
     };
     let count = edges.len();
     let pairs = count * count;
-    // The destination comes first in the text, the sources behind it.
+    // The destination comes first in the text, the sources after it.
     match register {
         1 if thread < pairs => edges[thread % count],
         2 if thread < pairs => edges[thread / count % count],

@@ -42,12 +42,9 @@ pub const MISTAKES: [Mistake; 11] = [
     Mistake::new("branch-crossed", "what follows a guarded branch may come before it", [6, 14], |lines| {
         each_function(lines, cross_branches)
     }),
-    Mistake::new(
-        "guarded-end",
-        "nothing runs behind the end of a thread, guarded or not",
-        [2, 10],
-        |lines| each_function(lines, cut_behind_ends),
-    ),
+    Mistake::new("guarded-end", "nothing runs past the end of a thread, guarded or not", [2, 10], |lines| {
+        each_function(lines, cut_after_ends)
+    }),
     Mistake::new("fall-through-lost", "a block that is moved needs no new branch", [2, 10], |lines| {
         each_function(lines, move_to_the_end)
     }),
@@ -100,7 +97,7 @@ fn label(line: &Line) -> &str {
     }
 }
 
-/// The instruction before a loop moves behind the header's label.
+/// The instruction before a loop moves past the header's label.
 fn preheader_in_loop(function: &[Line]) -> Mutated {
     let mut out = function.to_vec();
     for (header, _) in loops(function) {
@@ -207,7 +204,7 @@ fn swap_arms(function: &[Line]) -> Mutated {
     (out != function).then_some(out)
 }
 
-/// A table names each target once; those behind move up, and the last one fills the rest.
+/// A table names each target once; those after move up, and the last one fills the rest.
 fn table_without_duplicates(line: &Line) -> Line {
     const TABLE: &str = ".branchtargets ";
     let Line::Other(text) = line else { return line.clone() };
@@ -220,7 +217,7 @@ fn table_without_duplicates(line: &Line) -> Line {
     Line::Other(format!("{head}{TABLE}{};", kept.join(", ")))
 }
 
-/// Computations of the block behind a guarded branch move in front of it.
+/// Computations of the block after a guarded branch move in front of it.
 fn cross_branches(function: &[Line]) -> Mutated {
     let mut out = function.to_vec();
     for at in 1..function.len() {
@@ -235,7 +232,7 @@ fn cross_branches(function: &[Line]) -> Mutated {
 }
 
 /// What stands between a guarded end and the next label goes.
-fn cut_behind_ends(function: &[Line]) -> Mutated {
+fn cut_after_ends(function: &[Line]) -> Mutated {
     let mut is_cut = false;
     let mut out = Vec::with_capacity(function.len());
     for line in function {

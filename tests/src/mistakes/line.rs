@@ -74,9 +74,9 @@ impl Inst {
         let mut rest = line.strip_prefix('\t')?.strip_suffix(';')?;
         let mut guard = None;
         if let Some(guarded) = rest.strip_prefix('@') {
-            let (name, behind) = guarded.split_once(' ')?;
+            let (name, after) = guarded.split_once(' ')?;
             guard = Some(name.to_owned());
-            rest = behind;
+            rest = after;
         }
         if rest.contains(';') || !rest.starts_with(|first: char| first.is_ascii_lowercase()) {
             return None;
@@ -158,7 +158,7 @@ impl Inst {
         sources.chain(&self.guard).flat_map(|operand| registers(operand)).collect()
     }
 
-    /// The operands behind the result.
+    /// The operands after the result.
     #[must_use]
     pub fn sources(&self) -> &[String] {
         &self.operands[usize::from(self.has_result()).min(self.operands.len())..]

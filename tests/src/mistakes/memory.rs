@@ -61,7 +61,7 @@ pub const MISTAKES: [Mistake; 13] = [
     ),
     Mistake::new(
         "store-before-barrier",
-        "a store is dead when one behind a barrier covers it",
+        "a store is dead when one after a barrier covers it",
         [2, 14],
         |lines| {
             pairs(lines, |pair| {
@@ -70,7 +70,7 @@ pub const MISTAKES: [Mistake; 13] = [
             })
         },
     ),
-    Mistake::new("store-forwarded", "a stored value is still there behind another store", [4, 26], |lines| {
+    Mistake::new("store-forwarded", "a stored value is still there after another store", [4, 26], |lines| {
         pairs(lines, |pair| {
             let is_hidden = pair.between.iter().any(|inst| is_write(inst));
             let is_same = pair.first.last_part() == pair.second.last_part();

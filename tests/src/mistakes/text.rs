@@ -3,7 +3,7 @@
 use super::line::{Inst, Line};
 use std::collections::BTreeMap;
 
-/// How far the second instruction of a pair may be behind the first: blocks are unrolled loops at times.
+/// How far the second instruction of a pair may be after the first: blocks are unrolled loops at times.
 const PAIR_DISTANCE_MAX: usize = 120;
 
 /// A module with the mistake in it; nothing where the mistake has no place.

@@ -220,8 +220,8 @@ mod each_problem {
             ("1 + (.u32)1", ExpressionFault::Cast),
         ] {
             let place = expression.find("(.u32").map_or(0, |place| place + 1);
-            let (before, behind) = expression.split_at(place);
-            let text = kernel(&format!("\t.reg .u64 x; mov.u64 x, {before}\u{a6}{behind};"));
+            let (before, from) = expression.split_at(place);
+            let text = kernel(&format!("\t.reg .u64 x; mov.u64 x, {before}\u{a6}{from};"));
             refused(&text, &Problem::MalformedExpression(fault));
         }
     }
@@ -312,7 +312,7 @@ const CUT: &[&str] = &[
 
 #[test]
 fn a_truncated_module_is_accepted_or_refused_at_a_place_in_it() {
-    /// Every byte up to here is a place to cut; behind it, [`SPREAD`] places are.
+    /// Every byte up to here is a place to cut; after it, [`SPREAD`] places are.
     const DENSE: usize = 4 << 10;
     const SPREAD: usize = 200;
     let failures = in_parallel(CUT, |name| {

@@ -247,7 +247,7 @@ impl Findings {
         checked: u64,
     ) -> Option<String> {
         if diagnostic.offset > text.len() {
-            return Some(format!("place behind the end: {diagnostic:?}"));
+            return Some(format!("place past the end: {diagnostic:?}"));
         }
         let Err(diagnostics) = ptxopt::optimize(text, &self.options) else {
             return Some("facade takes what the reader refuses".to_owned());

@@ -44,7 +44,7 @@ const GOLDENS: &[Golden] = &[
     Golden { phase: "simplify_loops", before: &[6], step: 18, is_listed: true },
 ];
 
-/// Lists blocks and rows behind the last step. A phase of the tests' own, since only a system sees the tables.
+/// Lists blocks and rows after the last step. A phase of the tests' own, since only a system sees the tables.
 static LISTING: Phase =
     Phase { name: "listing", install: |slot: &mut Slot<'_>| slot.add(list), ..Phase::NOTHING };
 
@@ -228,7 +228,7 @@ fn run_plan(text: &str, plan: &Plan) -> Output {
     output
 }
 
-/// What claims are about: the output without comment lines, behind the listing where there is one.
+/// What claims are about: the output without comment lines, after the listing where there is one.
 fn shown(golden: &Golden, output: &Output) -> String {
     let listing = if golden.is_listed { String::from_utf8_lossy(&output.dumps) } else { "".into() };
     let text = String::from_utf8_lossy(&output.text);
@@ -236,7 +236,7 @@ fn shown(golden: &Golden, output: &Output) -> String {
     lines.filter(|line| !line.trim_start().starts_with("//")).map(|line| format!("{line}\n")).collect()
 }
 
-/// What stands behind `// NAME` in each line that starts so.
+/// What follows `// NAME` in each line that starts so.
 fn directive<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = &'t str> {
     text.lines().filter_map(move |line| line.strip_prefix("// ")?.strip_prefix(name)).map(str::trim)
 }

@@ -293,7 +293,7 @@ fn an_error_a_crash_and_a_hang_cost_one_run_each() {
 }
 
 #[test]
-fn a_write_behind_a_buffer_is_found() {
+fn a_write_past_a_buffer_is_found() {
     let Some(compiler) = compiler_or_skip() else { return };
     let rehearsal = Rehearsal::new(compiler, &[], &[("counted", "O2", "stray", 4)]);
     rehearsal.expect(&[("counted O2", How::Stray)]);

@@ -120,7 +120,7 @@ fn registers_of_the_module_in_many_functions() {
 }
 
 #[test]
-fn ranges_behind_single_registers() {
+fn ranges_after_single_registers() {
     grows_like_its_text(4_000, |size| {
         let singles = each(size, |text, n| writeln!(text, ".reg .b32 s{n};"));
         kernel(&(singles + &each(size, |text, n| writeln!(text, ".reg .b32 p{n}_<2>;"))))
@@ -204,8 +204,8 @@ fn loops_inside_loops() {
 fn exits_of_one_loop() {
     work_grows_like_its_text(optimize_all, 500, |size| {
         let exits = each(size, |text, n| writeln!(text, "setp.eq.u32 %p1, %r2, {n}; @%p1 bra X{n};"));
-        let behind = each(size, |text, n| writeln!(text, "X{n}: add.u32 %r2, %r2, {n};"));
-        tangle(&format!("H: add.u32 %r2, %r2, 1; {exits} bra H; {behind}"))
+        let after = each(size, |text, n| writeln!(text, "X{n}: add.u32 %r2, %r2, {n};"));
+        tangle(&format!("H: add.u32 %r2, %r2, 1; {exits} bra H; {after}"))
     });
 }
 
@@ -270,7 +270,7 @@ fn prints_of_registers_that_live_long() {
 /// One block leads to every state of a machine and back. Each state has registers that live through it, so a use that asks
 /// what reaches it by way of every state is quadratic.
 #[test]
-fn states_behind_one_block() {
+fn states_after_one_block() {
     const REGISTERS: usize = 30;
     let work = |text: &str| optimize_as(text, &Options { threads: 1, ..Options::default() });
     work_grows_like_its_text(work, 125, |size| {

@@ -11,7 +11,7 @@ use ptxopt_components::instruction::Marks;
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::vreg::VRegFlags;
-use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, Road, Side, solve_on};
+use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, Representation, Side, solve_on};
 use ptxopt_engine::dataflow::pressure::{CLASSES, LiveRegisters, Pressure, measure};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::graph::dominator_tree::DominatorTree;
@@ -65,8 +65,10 @@ struct Scratch {
 
 fn compare(function: &FunctionView<'_>, forms: &FormTable, scratch: &mut Scratch) {
     let naive = Naive::solve(function, forms, Strength::Plain);
-    for (road, set) in [Road::Dense, Road::Walks].into_iter().zip(&mut scratch.sets) {
-        solve_on(road, function, forms, &mut scratch.solver, set);
+    for (representation, set) in
+        [Representation::Dense, Representation::Walks].into_iter().zip(&mut scratch.sets)
+    {
+        solve_on(representation, function, forms, &mut scratch.solver, set);
         compare_sets(function, &naive, set);
         measure(function, forms, set, &mut scratch.live, &mut scratch.pressure);
         for (at, head) in function.heads.iter().enumerate().filter(|(_, head)| head.is_live()) {
@@ -137,20 +139,36 @@ fn compare_sets(function: &FunctionView<'_>, naive: &Naive, set: &LiveSet) {
             members.sort();
             members
         };
-        let road = set.road();
+        let representation = set.representation();
         for (side, wanted) in [(Side::In, &wanted_in), (Side::Out, &wanted_out)] {
             let mut found = Vec::new();
             set.each_run(side, |blocks, vreg| found.extend(blocks.contains(&block.0).then_some(vreg)));
-            assert_eq!(&sorted(&mut found.into_iter()), wanted, "{road:?}: runs of {side:?} {block:?}");
+            assert_eq!(
+                &sorted(&mut found.into_iter()),
+                wanted,
+                "{representation:?}: runs of {side:?} {block:?}"
+            );
         }
-        assert_eq!(sorted(&mut set.live_in_vregs(block)), wanted_in, "{road:?}: live into {block:?}");
-        assert_eq!(sorted(&mut set.live_out_vregs(block)), wanted_out, "{road:?}: live out of {block:?}");
+        assert_eq!(
+            sorted(&mut set.live_in_vregs(block)),
+            wanted_in,
+            "{representation:?}: live into {block:?}"
+        );
+        assert_eq!(
+            sorted(&mut set.live_out_vregs(block)),
+            wanted_out,
+            "{representation:?}: live out of {block:?}"
+        );
         for vreg in function.vreg_ids() {
-            assert_eq!(set.is_live_in(block, vreg), wanted_in.contains(&vreg), "{road:?} {block:?} {vreg:?}");
+            assert_eq!(
+                set.is_live_in(block, vreg),
+                wanted_in.contains(&vreg),
+                "{representation:?} {block:?} {vreg:?}"
+            );
             assert_eq!(
                 set.is_live_out(block, vreg),
                 wanted_out.contains(&vreg),
-                "{road:?} {block:?} {vreg:?}"
+                "{representation:?} {block:?} {vreg:?}"
             );
         }
     }
@@ -172,7 +190,7 @@ struct Naive {
     live_out: Vec<Vec<bool>>,
     /// By instruction: registers that live before it, by class.
     before: Vec<[u32; CLASSES.len()]>,
-    /// By instruction: registers that it reads and whose value nothing reads behind it.
+    /// By instruction: registers that it reads and whose value nothing reads after it.
     last_uses: Vec<usize>,
     is_needed: Vec<bool>,
     results_read: std::collections::HashSet<(InstId, VRegId)>,

@@ -32,10 +32,10 @@ fn check(module: &ModuleFile) -> Result<(), String> {
     let code = code.join("\n");
     let (mut rest, mut claims) = (code.as_str(), 0);
     for wanted in lines("// CHECK: ") {
-        let Some((_, behind)) = rest.split_once(wanted) else {
+        let Some((_, after)) = rest.split_once(wanted) else {
             return Err(format!("{}: no `{wanted}` here, or further down, in\n{code}", module.name));
         };
-        (rest, claims) = (behind, claims + 1);
+        (rest, claims) = (after, claims + 1);
     }
     if let Some(unwanted) = lines("// CHECK-NOT: ").find(|unwanted| code.contains(unwanted)) {
         return Err(format!("{}: `{unwanted}` in\n{code}", module.name));

@@ -160,7 +160,7 @@ impl Function {
         }
     }
 
-    /// The blocks from behind `from` to `to`: empty ones between, which no step is seen in.
+    /// The blocks from after `from` to `to`: empty ones between, which no step is seen in.
     fn way(&self, from: usize, to: usize) -> Vec<usize> {
         let mut before: HashMap<usize, usize> = HashMap::new();
         let mut waiting = VecDeque::from([from]);
@@ -463,7 +463,7 @@ fn verdicts_are_at_least_as_cautious_as_the_definitions() {
 
 #[test]
 fn the_command_prints_verdicts() {
-    // The loop counts to a parameter; the branch behind it asks who the thread is, and joins at E.
+    // The loop counts to a parameter; the branch after it asks who the thread is, and joins at E.
     let text = "\
 .version 8.0
 .target sm_80
@@ -496,10 +496,10 @@ bix3 is executed by some
     assert_eq!(printed(text), expected);
 }
 
-/// The trap has no edge of its own, but it is a way: what is behind it belongs to the arm as well. It was once taken for
+/// The trap has no edge of its own, but it is a way: what comes after it belongs to the arm as well. It was once taken for
 /// common to all, and barriers in it for meetings of all.
 #[test]
-fn a_block_behind_a_guarded_trap_in_an_arm_is_not_for_all() {
+fn a_block_after_a_guarded_trap_in_an_arm_is_not_for_all() {
     let text = "\
 .version 8.0
 .target sm_80

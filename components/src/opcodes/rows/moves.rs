@@ -10,7 +10,7 @@ pub(super) const ROWS: &[Row] = &[
     row("mov", "=t/ve .t/iave", PURE),
     row("mov.pred", "=pred .pred/i!", PURE),
     // `cvta` with a symbol takes its address first. The conversion to a space is undefined for an address
-    // outside of it, so neither direction is speculated: a load that would be legal behind it must not move
+    // outside of it, so neither direction is speculated: a load that would be legal after it must not move
     // above its guard.
     row("cvta", "=t .t/ia", Effects::PURE),
     row("cvta.to", "=t .t/i", Effects::PURE),

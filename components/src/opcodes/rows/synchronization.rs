@@ -30,7 +30,7 @@ pub(super) const ROWS: &[Row] = &[
     row("membar", "", FENCE),
     row("fence", "", FENCE),
     row("fence.proxy", "@? .b32/i?", FENCE),
-    // Dependent grids: memory of the earlier grid may be read only behind the wait.
+    // Dependent grids: memory of the earlier grid may be read only after the wait.
     row("griddepcontrol", "", BARRIER),
     // Moves registers between the warps of a CTA.
     row("setmaxnreg", ".u32/i", BARRIER),

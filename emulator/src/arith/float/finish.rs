@@ -1,4 +1,4 @@
-//! What happens to a source before an operation and to its result behind it: `.ftz`, `.sat`, `.relu`, rounding.
+//! What happens to a source before an operation and to its result after it: `.ftz`, `.sat`, `.relu`, rounding.
 
 use super::format::{Format, Rounding};
 use super::qualifiers::Qualifiers;
@@ -42,7 +42,7 @@ impl Finish {
         if self.flush { format.flush(bits) } else { bits }
     }
 
-    /// `.sat` and `.relu`. Both limits are values of every format, so clamping before rounding is the same as behind.
+    /// `.sat` and `.relu`. Both limits are values of every format, so clamping before rounding is the same as after.
     #[inline(always)]
     #[must_use]
     pub fn clamp(self, value: f64) -> f64 {

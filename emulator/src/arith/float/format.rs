@@ -19,7 +19,7 @@ pub enum Rounding {
     Down,
     /// `.rp`: towards plus infinity.
     Up,
-    /// `.rs`: away from zero if the first `width` bits behind the last place, plus `bits`, carry.
+    /// `.rs`: away from zero if the first `width` bits after the last place, plus `bits`, carry.
     Random {
         /// The random number, below `2^width`.
         bits: u32,

@@ -1,4 +1,4 @@
-//! The parts of a mnemonic: the root and the qualifiers behind it.
+//! The parts of a mnemonic: the root and the qualifiers after it.
 //!
 //! `ptxas` takes many qualifiers in more than one order (`cvt.rn.relu.bf16x2.f32`, `cvt.rn.bf16x2.relu.f32`), so they
 //! are taken out by name, and the types by the order in which they stand. What nobody took is unknown, and makes the

@@ -71,12 +71,12 @@ impl<'a> Decoder<'a> {
         self.negated.get_mut(source).is_some_and(std::mem::take)
     }
 
-    /// Takes the selector behind a result.
+    /// Takes the selector after a result.
     pub(super) fn take_result_selector(&mut self, result: usize) -> Option<&'a str> {
         self.selectors.get_mut(result).and_then(Option::take)
     }
 
-    /// Takes the selector behind a source.
+    /// Takes the selector after a source.
     pub(super) fn take_source_selector(&mut self, source: usize) -> Option<&'a str> {
         self.selectors.get_mut(self.results + source).and_then(Option::take)
     }

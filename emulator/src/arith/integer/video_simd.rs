@@ -26,7 +26,7 @@ impl Cut {
     }
 }
 
-/// Where a source's parts come from: numbers among the parts of `a` and, behind them, of `b`.
+/// Where a source's parts come from: numbers among the parts of `a` and, after them, of `b`.
 #[derive(Clone, Copy)]
 struct Source {
     cut: Cut,

@@ -3,7 +3,7 @@
 use super::{each, kernel, words};
 
 #[test]
-fn copies_are_seen_behind_their_wait() {
+fn copies_are_seen_after_their_wait() {
     let body = ".shared .align 16 .b32 s[64]; mov.u32 %r1, s; mad.lo.u32 %r2, %t, 4, %r1;
         add.u32 %r3, %t, 50; st.global.u32 [%own], %r3; st.shared.u32 [%r2], 1; st.shared.u32 [%r2+128], 2;
         cp.async.ca.shared.global [%r2], [%own], 4; cp.async.commit_group;

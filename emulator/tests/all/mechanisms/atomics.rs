@@ -33,7 +33,7 @@ fn integer_operations() {
     // 1 ^ 2 ^ ... ^ 32 = 32.
     assert_eq!(last(0, "atom.global.xor.b32 %r1, [%out], %r2;"), 32);
     assert_eq!(on_word(7, "atom.global.exch.b32 %r1, [%out], %r2;", 4), (4, vec![7, 1, 2, 3]));
-    // Counts 0, 1, 2 and wraps behind the bound.
+    // Counts 0, 1, 2 and wraps after the bound.
     assert_eq!(on_word(0, "atom.global.inc.u32 %r1, [%out], 2;", 7).1, [0, 1, 2, 0, 1, 2, 0]);
     assert_eq!(on_word(2, "atom.global.dec.u32 %r1, [%out], 2;", 7).1, [2, 1, 0, 2, 1, 0, 2]);
     assert_eq!(on_word(0, "atom.global.cas.b32 %r1, [%out], %t, %r2;", 8), (8, each(8, |t| t)));

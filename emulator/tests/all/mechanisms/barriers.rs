@@ -4,7 +4,7 @@ use super::{each, kernel, run_plain, run_with, with_checks, words};
 use ptxopt_emulator::{Checks, Finding, Stop};
 
 #[test]
-fn what_is_written_before_a_barrier_is_read_behind_it() {
+fn what_is_written_before_a_barrier_is_read_after_it() {
     // Each of 96 threads reads what the thread opposite wrote.
     let body = ".shared .align 4 .b32 s[96];
         mov.u32 %r1, s; mad.lo.u32 %r2, %t, 4, %r1; mul.lo.u32 %r3, %t, 3; st.shared.u32 [%r2], %r3;

@@ -111,7 +111,7 @@ fn local_memory_is_each_threads_own() {
 }
 
 #[test]
-fn dynamic_shared_memory_lies_behind_the_static() {
+fn dynamic_shared_memory_lies_after_the_static() {
     let functions = ".extern .shared .align 16 .b8 dynamic[];\n";
     let body = ".shared .align 4 .b32 s[3]; mov.u32 %r1, dynamic; mov.u32 %r2, %dynamic_smem_size;
         mad.lo.u32 %r3, %t, 4, %r1; st.shared.u32 [%r3], %t; st.shared.u32 [s+8], 9; bar.sync 0;

@@ -50,7 +50,7 @@ fn run_plain(functions: &str, threads: u32, words: usize) -> Outcome {
     run_with(functions, threads, words, &Options::default())
 }
 
-/// The words that `k` leaves behind; the run must not stop early.
+/// The words that `k` has written; the run must not stop early.
 fn words(functions: &str, threads: u32, count: usize) -> Vec<u32> {
     let outcome = run_plain(functions, threads, count);
     assert_eq!(outcome.stop, None);

@@ -26,7 +26,7 @@ impl Random {
     }
 }
 
-/// The launch that the words behind the module's name describe: kernel, grid, block, arguments.
+/// The launch that the words after the module's name describe: kernel, grid, block, arguments.
 pub fn launch(line: &str) -> Launch {
     let mut words = line.split_ascii_whitespace();
     let entry = words.next().expect("a kernel").to_owned();

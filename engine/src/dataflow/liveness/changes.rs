@@ -4,7 +4,7 @@
 //! the few that change instead of listing every set anew, which is quadratic where registers live long.
 
 use super::walks::counts_to_ends;
-use super::{LiveSet, Road};
+use super::{LiveSet, Representation};
 use crate::bits;
 use ptxopt_components::ids::{BlockId, Id, VRegId};
 
@@ -21,12 +21,12 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Lists the changes between the live-in sets of each block and the next one; nothing is live behind the last.
+    /// Lists the changes between the live-in sets of each block and the next one; nothing is live after the last.
     pub fn collect(&mut self, set: &LiveSet) {
         let Self { starts, vregs, pairs, changed } = self;
         pairs.clear();
-        match set.road {
-            Road::Dense => {
+        match set.representation {
+            Representation::Dense => {
                 let rows = &set.live_in.rows;
                 changed.resize(rows.stride(), 0);
                 for block in 0..set.block_count {
@@ -37,7 +37,7 @@ impl Changes {
                     pairs.extend(bits::ones(changed).map(|bit| (block as u32, set.vreg_of[bit])));
                 }
             }
-            Road::Walks => {
+            Representation::Walks => {
                 for run in set.live_in.ranges.runs() {
                     let vreg = set.vreg_of[run.bit as usize];
                     pairs.extend(run.first.checked_sub(1).map(|before| (before, vreg)));
@@ -62,7 +62,7 @@ impl Changes {
 
     /// The registers that are live into `block` or into the next one, and not into both.
     #[must_use]
-    pub fn behind(&self, block: BlockId) -> &[VRegId] {
+    pub fn after(&self, block: BlockId) -> &[VRegId] {
         &self.vregs[self.starts[block.index()] as usize..self.starts[block.index() + 1] as usize]
     }
 }

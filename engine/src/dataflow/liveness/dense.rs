@@ -1,4 +1,4 @@
-//! The dense road: rows of bits, solved by rounds over the blocks.
+//! The dense representation: rows of bits, solved by rounds over the blocks.
 //!
 //! The sets only grow, so the rounds end. Blocks are visited against reverse postorder; without a retreating edge
 //! one round is the solution, with them d + 2 rounds are, d being the most retreating edges on a path without

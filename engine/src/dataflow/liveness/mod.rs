@@ -11,7 +11,7 @@
 //! Only registers that live across a block boundary get a bit (Briggs's global names): those with a use that no
 //! unguarded definition of the same block precedes.
 //!
-//! # Two roads
+//! # Two representations
 //! Dense (`dense`): a row of bits a block, in two matrices, blocks x words, solved by rounds over the blocks. Where that
 //! would be quadratic in the size of the function, walks (`walks`): for each register a walk backward from its uses, and
 //! the blocks where it lives as runs of consecutive blocks. [`LiveSet`] answers the same questions for both.
@@ -39,7 +39,7 @@ use ptxopt_components::ids::{BlockId, Id, VRegId};
 use std::ops::Range;
 use walks::Ranges;
 
-/// Most words of one dense set of a function, blocks x words; above, walks are taken. The dense road keeps four such
+/// Most words of one dense set of a function, blocks x words; above, walks are taken. The dense representation keeps four such
 /// sets: 32 MiB.
 ///
 /// Measured on made functions whose live ranges grow with their length, in nanoseconds an instruction, dense and walks:
@@ -68,7 +68,7 @@ pub enum Side {
 
 /// How the sets of a function are kept, and how they were solved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Road {
+pub enum Representation {
     /// A row of bits a block.
     #[default]
     Dense,
@@ -79,7 +79,7 @@ pub enum Road {
 /// The live sets of one function.
 #[derive(Default)]
 pub struct LiveSet {
-    road: Road,
+    representation: Representation,
     /// By register: its bit, or `u32::MAX`.
     bit_of: Vec<u32>,
     /// By bit: its register.
@@ -115,8 +115,8 @@ impl LiveSets {
     }
 }
 
-/// Solves the liveness of a function whose control-flow facts hold and whose blocks end at control flow, on the road
-/// that its size asks for.
+/// Solves the liveness of a function whose control-flow facts hold and whose blocks end at control flow, in the
+/// representation that its size asks for.
 pub fn solve(
     function: &FunctionView<'_>,
     forms: &FormTable,
@@ -126,13 +126,13 @@ pub fn solve(
     scratch.collect(function, forms);
     number_globals(function, scratch, set);
     let words = set.block_count * BitMatrix::stride_for(set.vreg_of.len());
-    let road = if words <= DENSE_WORDS_MAX { Road::Dense } else { Road::Walks };
-    go(function, scratch, set, road);
+    let representation = if words <= DENSE_WORDS_MAX { Representation::Dense } else { Representation::Walks };
+    solve_with(function, scratch, set, representation);
 }
 
-/// Solves the liveness of a function on the given road: what compares the two.
+/// Solves the liveness of a function on the given representation: what compares the two.
 pub fn solve_on(
-    road: Road,
+    representation: Representation,
     function: &FunctionView<'_>,
     forms: &FormTable,
     scratch: &mut LivenessScratch,
@@ -140,14 +140,19 @@ pub fn solve_on(
 ) {
     scratch.collect(function, forms);
     number_globals(function, scratch, set);
-    go(function, scratch, set, road);
+    solve_with(function, scratch, set, representation);
 }
 
-fn go(function: &FunctionView<'_>, scratch: &mut LivenessScratch, set: &mut LiveSet, road: Road) {
-    set.road = road;
-    match road {
-        Road::Dense => dense::solve(function, scratch, set),
-        Road::Walks => walks::solve(function, scratch, set),
+fn solve_with(
+    function: &FunctionView<'_>,
+    scratch: &mut LivenessScratch,
+    set: &mut LiveSet,
+    representation: Representation,
+) {
+    set.representation = representation;
+    match representation {
+        Representation::Dense => dense::solve(function, scratch, set),
+        Representation::Walks => walks::solve(function, scratch, set),
     }
 }
 
@@ -166,10 +171,10 @@ fn number_globals(function: &FunctionView<'_>, scratch: &LivenessScratch, set: &
 }
 
 impl LiveSet {
-    /// The road that was taken.
+    /// The representation that was taken.
     #[must_use]
-    pub fn road(&self) -> Road {
-        self.road
+    pub fn representation(&self) -> Representation {
+        self.representation
     }
 
     /// Number of blocks that the sets are of.
@@ -195,13 +200,13 @@ impl LiveSet {
     /// Whether `vreg` may be read from the start of `block` on.
     #[must_use]
     pub fn is_live_in(&self, block: BlockId, vreg: VRegId) -> bool {
-        self.bit_of(vreg).is_some_and(|bit| self.live_in.test(self.road, block, bit))
+        self.bit_of(vreg).is_some_and(|bit| self.live_in.test(self.representation, block, bit))
     }
 
     /// Whether `vreg` may be read after the end of `block`.
     #[must_use]
     pub fn is_live_out(&self, block: BlockId, vreg: VRegId) -> bool {
-        self.bit_of(vreg).is_some_and(|bit| self.live_out.test(self.road, block, bit))
+        self.bit_of(vreg).is_some_and(|bit| self.live_out.test(self.representation, block, bit))
     }
 
     /// The registers that may be read from the start of `block` on, in no particular order.
@@ -217,13 +222,13 @@ impl LiveSet {
     /// The bits of [`Self::live_in_vregs`].
     #[must_use]
     pub fn live_in_bits(&self, block: BlockId) -> Members<'_> {
-        self.live_in.members(self.road, block)
+        self.live_in.members(self.representation, block)
     }
 
     /// The bits of [`Self::live_out_vregs`].
     #[must_use]
     pub fn live_out_bits(&self, block: BlockId) -> Members<'_> {
-        self.live_out.members(self.road, block)
+        self.live_out.members(self.representation, block)
     }
 
     /// Number of strips that hold all bits.
@@ -234,12 +239,12 @@ impl LiveSet {
 
     /// The bits of strip number `strip` of [`Self::live_in_bits`], by block.
     pub fn live_in_strip(&self, strip: usize, blocks: &mut Vec<Strip>) {
-        self.live_in.strip(self.road, strip, self.block_count, blocks);
+        self.live_in.strip(self.representation, strip, self.block_count, blocks);
     }
 
     /// The bits of strip number `strip` of [`Self::live_out_bits`], by block.
     pub fn live_out_strip(&self, strip: usize, blocks: &mut Vec<Strip>) {
-        self.live_out.strip(self.road, strip, self.block_count, blocks);
+        self.live_out.strip(self.representation, strip, self.block_count, blocks);
     }
 
     /// Calls `visit` with each run of consecutive blocks on one side of which a register lives, and the register; the runs
@@ -249,13 +254,13 @@ impl LiveSet {
             Side::In => &self.live_in,
             Side::Out => &self.live_out,
         };
-        match self.road {
-            Road::Walks => {
+        match self.representation {
+            Representation::Walks => {
                 for run in sets.ranges.runs() {
                     visit(run.first..run.last + 1, self.vreg_of[run.bit as usize]);
                 }
             }
-            Road::Dense => {
+            Representation::Dense => {
                 // By bit: where its open run started, and the block after its end; the same where none is open.
                 let mut open = vec![(0, 0); self.vreg_of.len()];
                 for block in 0..self.block_count as u32 {
@@ -285,7 +290,7 @@ impl LiveSet {
     /// # Panics
     /// When the sets are not dense or the register has no bit.
     pub fn damage(&mut self, live_in: bool, block: BlockId, vreg: VRegId, is_live: bool) {
-        assert_eq!(self.road, Road::Dense);
+        assert_eq!(self.representation, Representation::Dense);
         let bit = self.bit_of(vreg).expect("the register has a bit");
         let rows = if live_in { &mut self.live_in.rows } else { &mut self.live_out.rows };
         if is_live { rows.set(block.index(), bit) } else { rows.clear(block.index(), bit) }
@@ -293,31 +298,37 @@ impl LiveSet {
 }
 
 impl Sets {
-    fn test(&self, road: Road, block: BlockId, bit: usize) -> bool {
-        match road {
-            Road::Dense => self.rows.test(block.index(), bit),
-            Road::Walks => self.ranges.contains(bit, block),
+    fn test(&self, representation: Representation, block: BlockId, bit: usize) -> bool {
+        match representation {
+            Representation::Dense => self.rows.test(block.index(), bit),
+            Representation::Walks => self.ranges.contains(bit, block),
         }
     }
 
-    fn strip(&self, road: Road, strip: usize, block_count: usize, blocks: &mut Vec<Strip>) {
+    fn strip(
+        &self,
+        representation: Representation,
+        strip: usize,
+        block_count: usize,
+        blocks: &mut Vec<Strip>,
+    ) {
         blocks.clear();
         blocks.resize(block_count, Strip::default());
-        match road {
-            Road::Dense => {
+        match representation {
+            Representation::Dense => {
                 let words = strip * size_of::<Strip>() / size_of::<u64>()..;
                 for (block, row) in blocks.iter_mut().zip(self.rows.rows()) {
                     block.iter_mut().zip(&row[words.clone()]).for_each(|(to, from)| *to = *from);
                 }
             }
-            Road::Walks => self.ranges.strip(strip, blocks),
+            Representation::Walks => self.ranges.strip(strip, blocks),
         }
     }
 
-    fn members(&self, road: Road, block: BlockId) -> Members<'_> {
-        match road {
-            Road::Dense => Members::Dense(bits::ones(self.rows.row(block.index()))),
-            Road::Walks => Members::Walks(self.ranges.members(block)),
+    fn members(&self, representation: Representation, block: BlockId) -> Members<'_> {
+        match representation {
+            Representation::Dense => Members::Dense(bits::ones(self.rows.row(block.index()))),
+            Representation::Walks => Members::Walks(self.ranges.members(block)),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The road of walks: for each register, backward from the blocks that read it first to those that define it.
+//! The representation by walks: for each register, backward from the blocks that read it first to those that define it.
 //!
 //! The work is the number of blocks where registers live, and not blocks x registers. Where a register lives is kept
 //! as runs of consecutive blocks: code is laid out so that most registers live in few runs, however long these are.
@@ -6,7 +6,7 @@
 //! # Groups of blocks
 //! In a function of 24,000 blocks one register may live in most of them. Blocks are taken in groups of 64, one word of
 //! bits. A group is *closed* when each of its reachable blocks reaches the group's last one inside the group. What
-//! is live behind the last block, and defined nowhere in the group, then lives in the whole group: the walk sets a word and
+//! is live after the last block, and defined nowhere in the group, then lives in the whole group: the walk sets a word and
 //! goes on at the predecessors from outside.
 //!
 //! # Asking by block
@@ -166,7 +166,7 @@ impl Iterator for Members<'_> {
     }
 }
 
-/// Blocks by key, as lists one behind the other.
+/// Blocks by key, as lists one after the other.
 #[derive(Default)]
 struct Lists {
     starts: Vec<u32>,
@@ -247,7 +247,7 @@ impl Groups {
         self.reachable[block.index() / GROUP] & mask_of(block) != 0
     }
 
-    /// Whether `block` is the last of its group, and what is live behind it may live in the whole group.
+    /// Whether `block` is the last of its group, and what is live after it may live in the whole group.
     fn ends_closed(&self, block: BlockId) -> bool {
         block.index() % GROUP == GROUP - 1 && self.is_closed[block.index() / GROUP]
     }
@@ -322,7 +322,7 @@ struct Walk {
     /// Words that hold all set bits of `live_in` and `live_out`.
     touched: Range<usize>,
     waiting: Vec<BlockId>,
-    /// Blocks behind which the register is live, found for a whole group.
+    /// Blocks after which the register is live, found for a whole group.
     entries: Vec<BlockId>,
 }
 

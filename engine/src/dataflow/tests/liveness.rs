@@ -1,7 +1,7 @@
 //! Live sets: a register is live where some path leads to a read of it without a write that ends its life.
 
 use super::{Built, Style, random};
-use crate::dataflow::liveness::{Changes, LiveSet, LivenessScratch, Road, solve_on};
+use crate::dataflow::liveness::{Changes, LiveSet, LivenessScratch, Representation, solve_on};
 use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, VRegId};
 
@@ -53,9 +53,9 @@ pub(super) fn live_in(function: &FunctionView<'_>, vreg: VRegId) -> Vec<bool> {
 fn compare(built: &Built, scratch: &mut LivenessScratch, sets: &mut [LiveSet; 2]) {
     let function = built.function();
     let wanted: Vec<Vec<bool>> = function.vreg_ids().map(|vreg| live_in(&function, vreg)).collect();
-    for (road, set) in [Road::Dense, Road::Walks].into_iter().zip(sets) {
-        solve_on(road, &function, &built.forms, scratch, set);
-        assert_eq!((set.road(), set.block_count()), (road, function.blocks.len()));
+    for (representation, set) in [Representation::Dense, Representation::Walks].into_iter().zip(sets) {
+        solve_on(representation, &function, &built.forms, scratch, set);
+        assert_eq!((set.representation(), set.block_count()), (representation, function.blocks.len()));
         let reachable = |block: &BlockId| function.orders[block.index()].is_reachable();
         for block in function.block_ids().filter(reachable) {
             let into: Vec<VRegId> = sorted(set.live_in_vregs(block));
@@ -66,12 +66,24 @@ fn compare(built: &Built, scratch: &mut LivenessScratch, sets: &mut [LiveSet; 2]
             assert_eq!(
                 into,
                 function.vreg_ids().filter(is_in).collect::<Vec<_>>(),
-                "{road:?} into {block:?}"
+                "{representation:?} into {block:?}"
             );
-            assert_eq!(out_of, function.vreg_ids().filter(is_out).collect::<Vec<_>>(), "{road:?} {block:?}");
+            assert_eq!(
+                out_of,
+                function.vreg_ids().filter(is_out).collect::<Vec<_>>(),
+                "{representation:?} {block:?}"
+            );
             for vreg in function.vreg_ids() {
-                assert_eq!(set.is_live_in(block, vreg), is_in(&vreg), "{road:?} {block:?} {vreg:?}");
-                assert_eq!(set.is_live_out(block, vreg), is_out(&vreg), "{road:?} {block:?} {vreg:?}");
+                assert_eq!(
+                    set.is_live_in(block, vreg),
+                    is_in(&vreg),
+                    "{representation:?} {block:?} {vreg:?}"
+                );
+                assert_eq!(
+                    set.is_live_out(block, vreg),
+                    is_out(&vreg),
+                    "{representation:?} {block:?} {vreg:?}"
+                );
             }
         }
         compare_changes(&function, set);
@@ -93,7 +105,12 @@ fn compare_changes(function: &FunctionView<'_>, set: &LiveSet) {
         let is_in_next = |vreg| next.index() < function.blocks.len() && set.is_live_in(next, vreg);
         let differs = |vreg: &VRegId| set.is_live_in(block, *vreg) != is_in_next(*vreg);
         let wanted: Vec<VRegId> = function.vreg_ids().filter(differs).collect();
-        assert_eq!(sorted(changes.behind(block).iter().copied()), wanted, "{:?} after {block:?}", set.road());
+        assert_eq!(
+            sorted(changes.after(block).iter().copied()),
+            wanted,
+            "{:?} after {block:?}",
+            set.representation()
+        );
     }
 }
 
@@ -114,7 +131,7 @@ fn whole_groups_of_blocks_are_live() {
     }
 }
 
-/// One register through two groups, of which the first has an unreachable block and an entry from behind.
+/// One register through two groups, of which the first has an unreachable block and an entry from a later block.
 #[test]
 fn a_group_that_is_entered_in_the_middle_is_live_at_its_entries() {
     let mut body = String::from("mov.u32 %r1, 7; @%p1 bra B70; bra B1;\n");
@@ -149,7 +166,13 @@ fn a_group_with_a_way_out_is_not_live_as_a_whole() {
     let built = Built::kernel(&body);
     compare(&built, &mut LivenessScratch::default(), &mut Default::default());
     let mut set = LiveSet::default();
-    solve_on(Road::Walks, &built.function(), &built.forms, &mut LivenessScratch::default(), &mut set);
+    solve_on(
+        Representation::Walks,
+        &built.function(),
+        &built.forms,
+        &mut LivenessScratch::default(),
+        &mut set,
+    );
     let live = ["B75", "B76", "B78", "B79"].map(|name| set.is_live_in(built.block(name), built.vreg("%r1")));
     assert_eq!(live, [true, false, false, true]);
 }

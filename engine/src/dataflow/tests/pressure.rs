@@ -2,7 +2,7 @@
 
 use super::liveness::live_in;
 use super::{Built, Style, random};
-use crate::dataflow::liveness::{LivenessScratch, Road, solve_on};
+use crate::dataflow::liveness::{LivenessScratch, Representation, solve_on};
 use crate::dataflow::pressure::{CLASSES, Count, Counts, LiveRegisters, Pressure, measure};
 use crate::store::view::FunctionView;
 use ptxopt_components::ids::{Id, InstId, VRegId};
@@ -33,9 +33,11 @@ fn compare(built: &Built) {
     let into: Vec<Vec<bool>> = function.vreg_ids().map(|vreg| live_in(&function, vreg)).collect();
     let mut lengths = vec![0; function.vregs.len()];
     let mut pressures = [Pressure::default(), Pressure::default()];
-    for (road, pressure) in [Road::Dense, Road::Walks].into_iter().zip(&mut pressures) {
+    for (representation, pressure) in
+        [Representation::Dense, Representation::Walks].into_iter().zip(&mut pressures)
+    {
         let mut set = Default::default();
-        solve_on(road, &function, &built.forms, &mut LivenessScratch::default(), &mut set);
+        solve_on(representation, &function, &built.forms, &mut LivenessScratch::default(), &mut set);
         measure(&function, &built.forms, &set, &mut LiveRegisters::default(), pressure);
     }
     for block in function.block_ids().filter(|block| function.orders[block.index()].is_reachable()) {
@@ -43,10 +45,10 @@ fn compare(built: &Built) {
         let mut live: Vec<bool> = function.vreg_ids().map(is_out).collect();
         for inst in function.insts_of(block).rev() {
             let (operands, head) = (function.operands_of(inst), &function.heads[inst.index()]);
-            let mut behind = live.clone();
+            let mut after = live.clone();
             for operand in operands.iter().filter(|operand| operand.is_definition()) {
                 let vreg = operand.vreg().expect("the tests write registers only");
-                behind[vreg.index()] = true;
+                after[vreg.index()] = true;
                 let ends = !head.opcode.is_guarded() && !operand.is_use() && operand.selector().is_none();
                 live[vreg.index()] &= !ends;
             }
@@ -56,11 +58,11 @@ fn compare(built: &Built) {
             last_uses.sort_unstable();
             last_uses.dedup();
             used().for_each(|vreg| live[vreg.index()] = true);
-            // A register has lived across an instruction that it was live behind, or written by for nobody.
-            behind.iter().zip(&mut lengths).for_each(|(&is_behind, length)| *length += u32::from(is_behind));
+            // A register has lived across an instruction that it was live after, or written by for nobody.
+            after.iter().zip(&mut lengths).for_each(|(&is_live, length)| *length += u32::from(is_live));
             for pressure in &pressures {
                 assert_eq!(pressure.before[inst.index()], counts(&function, &live), "before {inst:?}");
-                assert_eq!(pressure.behind[inst.index()], counts(&function, &behind), "behind {inst:?}");
+                assert_eq!(pressure.after[inst.index()], counts(&function, &after), "after {inst:?}");
                 let positions: Vec<usize> = pressure.last_uses_of(inst).collect();
                 let mut found: Vec<VRegId> =
                     positions.iter().filter_map(|&position| operands[position].vreg()).collect();
@@ -82,7 +84,7 @@ fn compare(built: &Built) {
 /// The peaks are the most that any place has, and the first place that has it.
 fn compare_peaks(function: &FunctionView<'_>, pressure: &Pressure) {
     for (class, peak) in pressure.peaks.iter().enumerate() {
-        let at = |inst: usize| [pressure.before[inst][class], pressure.behind[inst][class]];
+        let at = |inst: usize| [pressure.before[inst][class], pressure.after[inst][class]];
         let key = |count: &Count| (count.slots, count.registers);
         let most = (0..function.heads.len()).flat_map(at).max_by_key(key).unwrap_or_default();
         let first =

@@ -66,7 +66,7 @@ fn a_divergent_guard_makes_the_result_divergent() {
 }
 
 #[test]
-fn what_joins_behind_a_divergent_branch_is_divergent() {
+fn what_joins_after_a_divergent_branch_is_divergent() {
     let arms = |predicate: &str| {
         format!(
             "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 9; ld.param.u32 %r2, [n]; setp.lt.u32 %p2, %r2, 9; \
@@ -90,10 +90,10 @@ fn a_register_that_dies_before_the_join_stays_uniform() {
 
 #[test]
 fn what_leaves_a_loop_in_different_rounds_is_divergent() {
-    let count = |bound: &str, behind: &str| {
+    let count = |bound: &str, after: &str| {
         format!(
             "mov.u32 %r1, %tid.x; ld.param.u32 %r2, [n]; mov.u32 %r3, 0; \
-             B1: add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, {bound}; @%p1 bra B1; B2: {behind}"
+             B1: add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, {bound}; @%p1 bra B1; B2: {after}"
         )
     };
     expect(&count("%r1", "st.global.u32 [g], %r3;"), &["%r2"], &["%r3", "%p1"]);

@@ -7,7 +7,7 @@
 //!    @uniform bra X;
 //! L: bra H;
 //! ```
-//! So the graph is cut: a back edge leads to the *end of the round* of its loop, a node behind all latches, and from
+//! So the graph is cut: a back edge leads to the *end of the round* of its loop, a node after all latches, and from
 //! there to wherever the loop is left. The result is a graph without cycles in which a loop counts as one pass through it.
 //! Functions with irreducible regions have no such graph.
 
@@ -17,7 +17,7 @@ use crate::graph::nest::LoopNest;
 use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, LoopId};
 
-/// A block, or the end of the round of a loop; [`Node::OUT`] is behind every way out of the function.
+/// A block, or the end of the round of a loop; [`Node::OUT`] is after every way out of the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Node(pub u32);
 
@@ -31,7 +31,7 @@ impl Node {
 pub(crate) struct ForwardTree {
     block_count: usize,
     solver: Solver,
-    /// Edges of the cut graph, by source: both ends as nodes, the virtual exit behind the last.
+    /// Edges of the cut graph, by source: both ends as nodes, the virtual exit after the last.
     edges: Vec<(u32, u32)>,
     /// By node: where its successors, and its predecessors, start.
     succ_first: Vec<u32>,

@@ -2,7 +2,7 @@
 //! different rounds, and the blocks that only some of them execute.
 //!
 //! # Joins
-//! A join of a branch is where two ways from it, with no block in common, meet. With `M` the first block behind the
+//! A join of a branch is where two ways from it, with no block in common, meet. With `M` the first block after the
 //! branch that all its ways pass in this round, a join is `M` or lies before it, and
 //! ```text
 //! - it is immediately dominated by the branch, with two edges or more (Menger: no block between separates them), or
@@ -10,7 +10,7 @@
 //! ```
 //! The second may hold a block that only one way reaches, as the `else` of `if (uniform && divergent)`: that is one
 //! verdict lost and none wrong. Marking the branch's children and frontiers costs what they hold, once a branch; a block
-//! of a frontier is looked behind again only for an `M` that lies further on, and its `M`s lie on one chain.
+//! of a frontier is followed again only for an `M` that lies further on, and its `M`s lie on one chain.
 //!
 //! # Loops
 //! A loop that `M` lies outside of is left in different rounds, so it counts as a branch of its own, from all its blocks
@@ -118,7 +118,7 @@ impl Joins {
         self.close_partial(function, nest);
     }
 
-    /// Threads leave `id` in different rounds, and all pass `bound` behind it. Whether that is news.
+    /// Threads leave `id` in different rounds, and all pass `bound` after it. Whether that is news.
     fn leave_apart(&mut self, function: &FunctionView<'_>, nest: &LoopNest, id: LoopId, bound: Node) -> bool {
         if nest.exits(id).next().is_none() || std::mem::replace(&mut self.is_left_apart[id.index()], true) {
             return false;
@@ -137,7 +137,7 @@ impl Joins {
         true
     }
 
-    /// Marks the joins of the iterated frontier of `from` up to `bound`. The split is behind the rounds of `left`.
+    /// Marks the joins of the iterated frontier of `from` up to `bound`. The split is after the rounds of `left`.
     fn walk_frontier(
         &mut self,
         function: &FunctionView<'_>,
@@ -204,7 +204,7 @@ impl Joins {
     /// Marks what branches of partly executed blocks control in turn.
     fn close_partial(&mut self, function: &FunctionView<'_>, nest: &LoopNest) {
         while let Some(block) = self.partial_waiting.pop() {
-            // A guarded end is a second way, though no edge: who goes on behind it does so by the split before, too.
+            // A guarded end is a second way, though no edge: who goes on after it does so by the split before, too.
             let leaves = leaves_function(function, block);
             self.ends_apart |= leaves;
             if leaves || function.succs(block).len() > 1 {
@@ -264,7 +264,7 @@ fn joins_edges(function: &FunctionView<'_>, nest: &LoopNest, block: BlockId) -> 
 
 /// Whether threads that go from `block` to `succ` end without doing anything that others do too.
 ///
-/// What they leave a loop with differs by round, so behind a loop the end must be bare.
+/// What they leave a loop with differs by round, so after a loop the end must be bare.
 pub(crate) fn only_ends(function: &FunctionView<'_>, nest: &LoopNest, block: BlockId, succ: BlockId) -> bool {
     if !function.succs(succ).is_empty() {
         return false;

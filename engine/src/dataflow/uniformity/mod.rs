@@ -9,7 +9,7 @@
 //! the same round of it, counted from when they entered. A register is **uniform** if any two threads of a warp that
 //! execute the same dynamic instance of an instruction that names it read, and write, the same value there. A branch is
 //! uniform if two such threads go the same way. Neither says that they execute it at the same time. What is not shown to
-//! be uniform is called divergent. (A block behind a loop has one instance, whatever the round in which its threads left.)
+//! be uniform is called divergent. (A block after a loop has one instance, whatever the round in which its threads left.)
 //!
 //! # Data dependence
 //! What an instruction computes from uniform operands is uniform, unless it is a source of divergence ([`natures`]). A
@@ -39,7 +39,7 @@
 //! @%p bra L;                // %r2 divergent
 //!     st.global.u32 [%rd1], %r1;
 //! ```
-//! A verdict is about a register everywhere, so one that lives behind the loop is divergent inside it as well.
+//! A verdict is about a register everywhere, so one that lives after the loop is divergent inside it as well.
 //!
 //! # Coming together
 //! A plain load of memory that others write tells two threads the same only if nothing can be written between. Race-free
@@ -57,8 +57,8 @@
 //! the order of the code. No meeting may be under a divergent guard.
 //!
 //! # Irreducible regions
-//! Have no rounds. In a function with one, every register that lives across blocks is divergent, and so are the branches
-//! and results of the region.
+//! Irreducible regions have no rounds. In a function with one, every register that lives across blocks is divergent, and so
+//! are the branches and results of the region.
 //!
 //! # Tried and dropped
 //! Marking all that lies between a divergent branch and its post-dominator, as control dependence does: every value

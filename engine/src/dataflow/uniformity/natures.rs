@@ -40,7 +40,7 @@ pub enum Kind {
     ReadsParameter,
     /// Everyone who takes part gets the same.
     Votes(Members),
-    /// Everyone gets the name of the same thread; one gets "it is you".
+    /// Every lane gets the name of the same thread; the predicate is true in that lane only.
     Elects,
     /// Everyone gets a value of somebody.
     Shuffles {
@@ -227,12 +227,12 @@ impl Private {
     }
 }
 
-/// Which results of an instruction diverge: the first, and those behind it.
+/// Which results of an instruction diverge: the first, and those after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Results {
     /// The first operand.
     pub first: bool,
-    /// Those behind it.
+    /// Those after it.
     pub others: bool,
 }
 

@@ -6,7 +6,7 @@ use crate::graph::iterated_frontier::IteratedFrontier;
 use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 
-/// Lists by key, one behind the other.
+/// Lists by key, one after the other.
 #[derive(Default)]
 pub(crate) struct Lists<T> {
     first: Vec<u32>,

@@ -62,7 +62,7 @@ pub(crate) struct Solver<'a> {
 }
 
 /// Works out the verdicts of a function whose control-flow facts, loops and live sets hold, and whose blocks end at
-/// control flow. Its irreducible regions are taken for the worst.
+/// control flow. Its irreducible regions are assumed divergent.
 pub fn solve(
     function: &FunctionView<'_>,
     forms: &FormTable,
@@ -278,7 +278,7 @@ impl Solver<'_> {
         }
     }
 
-    /// Temporal divergence: what a loop defines and is read behind it is as old as the round in which a thread left.
+    /// Temporal divergence: what a loop defines and is read after it is as old as the round in which a thread left.
     fn leave_loop(&mut self, id: LoopId) {
         let (nest, set) = (self.nest, self.set);
         for (_, target) in nest.exits(id) {

@@ -75,9 +75,9 @@ struct Expression {
 impl Cursor<'_> {
     /// Whether the word here is [`WARP_SIZE`].
     pub(super) fn is_at_warp_size(&self) -> bool {
-        let mut behind = *self;
-        let first = behind.name();
-        &self.text[first..behind.pos] == WARP_SIZE
+        let mut after = *self;
+        let first = after.name();
+        &self.text[first..after.pos] == WARP_SIZE
     }
 
     /// The plain integer that starts here.
@@ -128,7 +128,7 @@ impl Cursor<'_> {
                 continue;
             }
             let operand = self.operand_of_expression()?;
-            if let Some(value) = self.behind_operand(&mut expression, operand)? {
+            if let Some(value) = self.after_operand(&mut expression, operand)? {
                 return Ok(value);
             }
         }
@@ -172,7 +172,7 @@ impl Cursor<'_> {
 
     /// What comes after an operand: closing parentheses, then an operator that waits for the next operand, or the end
     /// and the expression's value.
-    fn behind_operand(
+    fn after_operand(
         &mut self,
         expression: &mut Expression,
         mut value: Constant,

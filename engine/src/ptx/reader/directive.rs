@@ -46,9 +46,8 @@ impl Reader<'_, '_> {
                 let mut ahead = self.cursor;
                 let word = ahead.name();
                 let word = &ahead.text[word..ahead.pos];
-                let is_behind_comma = self.cursor.text[first..end].ends_with(b",");
-                Cursor::is_digit(byte)
-                    || (is_behind_comma && matches!(word, b"function_name" | b"inlined_at"))
+                let is_after_comma = self.cursor.text[first..end].ends_with(b",");
+                Cursor::is_digit(byte) || (is_after_comma && matches!(word, b"function_name" | b"inlined_at"))
             };
             let is_label = end > first && self.cursor.text[first..end].ends_with(b"function_name");
             if Cursor::is_digit(byte) && !is_label {
@@ -90,12 +89,12 @@ impl Reader<'_, '_> {
     }
 
     /// Moves to the semicolon that ends the statement here; initialisers may hold braces and strings. Gives the end of
-    /// what stands before it, without the comments in between: a line comment must not swallow what we write behind.
+    /// what stands before it, without the comments in between: a line comment must not swallow what we write after.
     pub(super) fn skip_to_semicolon(&mut self) -> Result<usize, Diagnostic> {
         self.skip_outside_braces(|byte| byte == b';')
     }
 
-    /// Moves to the comma or semicolon behind the declared name here, its dimensions and its initialiser, whose end it
+    /// Moves to the comma or semicolon after the declared name here, its dimensions and its initialiser, whose end it
     /// gives.
     pub(super) fn skip_to_end_of_declarator(&mut self) -> Result<usize, Diagnostic> {
         self.skip_outside_braces(|byte| matches!(byte, b';' | b','))

@@ -96,7 +96,7 @@ impl FreshNames {
 }
 
 impl Reader<'_, '_> {
-    /// Notes that the function declares `count` members behind `prefix`; whether it did so before.
+    /// Notes that the function declares `count` members after `prefix`; whether it did so before.
     pub(super) fn note_prefix(&mut self, prefix: NameId, count: u32) -> bool {
         let prefixes = &mut self.scopes.fresh.prefixes;
         let before = prefixes.get(&prefix).copied();

@@ -15,7 +15,7 @@ use ptxopt_components::types::{PackedType, PtxType};
 use ptxopt_components::vreg::{VRegFlags, VRegName};
 
 impl Reader<'_, '_> {
-    /// An instruction: the cursor stands behind the root of the mnemonic that starts at `mnemonic`.
+    /// An instruction: the cursor stands after the root of the mnemonic that starts at `mnemonic`.
     pub(super) fn instruction(
         &mut self,
         first: usize,
@@ -23,14 +23,14 @@ impl Reader<'_, '_> {
         guard: Option<Operand>,
     ) -> Result<(), Diagnostic> {
         self.cursor.skip_mnemonic();
-        let mut behind = self.cursor.pos;
+        let mut after = self.cursor.pos;
         self.cursor.skip_blank()?;
         let id = if self.cursor.peek() == b'.' {
             let (id, end) = self.spaced_mnemonic(mnemonic)?;
-            behind = end;
+            after = end;
             id
         } else {
-            self.forms.mnemonic(&self.cursor.text[mnemonic..behind], self.module.dialect)
+            self.forms.mnemonic(&self.cursor.text[mnemonic..after], self.module.dialect)
         };
         let how = self.forms.operands(id);
         if how == Operands::Unknown {
@@ -41,7 +41,7 @@ impl Reader<'_, '_> {
         match read {
             Ok(()) => {}
             // A copied branch could not follow its label.
-            Err(_) if wants_verbatim && how != Operands::Branch => self.verbatim_operands(behind)?,
+            Err(_) if wants_verbatim && how != Operands::Branch => self.verbatim_operands(after)?,
             Err(diagnostic) => return Err(diagnostic),
         }
         self.cursor.pos += 1;

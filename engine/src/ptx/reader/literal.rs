@@ -1,4 +1,4 @@
-//! Constants as operands, and the literal pool behind those that do not fit one.
+//! Constants as operands, and the literal pool for those that do not fit one.
 
 use super::Reader;
 use crate::diagnostics::{Diagnostic, Problem};

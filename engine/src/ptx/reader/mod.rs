@@ -201,7 +201,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// The parameter lists of the header: the first before the name holds results, the one behind it arguments.
+    /// The parameter lists of the header: the first before the name holds results, the one after it arguments.
     fn formals(&mut self, function: &FunctionText) -> Result<(), Diagnostic> {
         let end = function.header.end();
         let mut name_seen = false;
@@ -255,7 +255,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// `.reg .u32 name` in a header, from behind `.reg`.
+    /// `.reg .u32 name` in a header, from after `.reg`.
     fn register_formal(&mut self, flags: VRegFlags) -> Result<(), Diagnostic> {
         let ty = self.cursor.register_type()?;
         self.cursor.skip_blank()?;

@@ -123,23 +123,23 @@ impl Reader<'_, '_> {
         }
         match byte {
             b'!' => {
-                let mut behind = self.cursor;
-                behind.pos += 1;
-                behind.skip_blank()?;
-                if !Cursor::starts_name(behind.peek()) || behind.is_at_warp_size() {
+                let mut after = self.cursor;
+                after.pos += 1;
+                after.skip_blank()?;
+                if !Cursor::starts_name(after.peek()) || after.is_at_warp_size() {
                     return self.literal_operand();
                 }
-                self.cursor = behind;
+                self.cursor = after;
                 self.predicate(true)
             }
             b'-' => {
-                let mut behind = self.cursor;
-                behind.pos += 1;
-                behind.skip_blank()?;
-                if !Cursor::starts_name(behind.peek()) || behind.is_at_warp_size() {
+                let mut after = self.cursor;
+                after.pos += 1;
+                after.skip_blank()?;
+                if !Cursor::starts_name(after.peek()) || after.is_at_warp_size() {
                     return self.literal_operand();
                 }
-                self.cursor = behind;
+                self.cursor = after;
                 let first = self.cursor.pos;
                 let operand = self.named_operand()?;
                 let is_register = operand.vreg().is_some_and(|vreg| self.class_of(vreg) == RegClass::R);
@@ -149,7 +149,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// A predicate register, as a guard or behind `!`.
+    /// A predicate register, as a guard or after `!`.
     pub(super) fn predicate(&mut self, negated: bool) -> Result<Operand, Diagnostic> {
         if !Cursor::starts_name(self.cursor.peek()) {
             return Err(self.cursor.unexpected("a predicate register"));
@@ -186,7 +186,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// An operand that starts with a name: register, symbol, special register, sink; selector and offset behind it.
+    /// An operand that starts with a name: register, symbol, special register, sink; selector and offset after it.
     #[inline]
     fn named_operand(&mut self) -> Result<Operand, Diagnostic> {
         let first = self.cursor.name();
@@ -198,25 +198,25 @@ impl Reader<'_, '_> {
         // `[%rd1+8]`, `[%rd1 + 8]`, `var+8`, `%v.x`
         match self.cursor.peek() {
             b',' | b';' | b']' | b'}' => Ok(operand),
-            b'.' | b'+' | b'-' | b'[' => self.behind_name(operand, first),
+            b'.' | b'+' | b'-' | b'[' => self.after_name(operand, first),
             _ => {
-                let mut behind = self.cursor;
-                behind.skip_blank()?;
-                if !matches!(behind.peek(), b'.' | b'+' | b'-' | b'[') {
+                let mut after = self.cursor;
+                after.skip_blank()?;
+                if !matches!(after.peek(), b'.' | b'+' | b'-' | b'[') {
                     return Ok(operand);
                 }
-                self.cursor = behind;
-                self.behind_name(operand, first)
+                self.cursor = after;
+                self.after_name(operand, first)
             }
         }
     }
 
-    /// What stands here, behind the operand whose name started at `first`: a selector, an offset, or an index.
-    fn behind_name(&mut self, operand: Operand, first: usize) -> Result<Operand, Diagnostic> {
+    /// What stands here, after the operand whose name started at `first`: a selector, an offset, or an index.
+    fn after_name(&mut self, operand: Operand, first: usize) -> Result<Operand, Diagnostic> {
         let operand = if self.cursor.peek() == b'.' { self.selector(operand)? } else { operand };
         self.cursor.skip_blank()?;
         match self.cursor.peek() {
-            b'+' | b'-' => self.offset_behind(operand),
+            b'+' | b'-' => self.offset_after(operand),
             b'[' => self.indexed(operand, first),
             _ => Ok(operand),
         }
@@ -294,7 +294,7 @@ impl Reader<'_, '_> {
         self.cursor.wrong_name(first, Problem::UndefinedName)
     }
 
-    /// `.x`, `.h0`, `.b3210` behind an operand.
+    /// `.x`, `.h0`, `.b3210` after an operand.
     fn selector(&mut self, operand: Operand) -> Result<Operand, Diagnostic> {
         self.cursor.pos += 1;
         let first = self.cursor.name();
@@ -309,7 +309,7 @@ impl Reader<'_, '_> {
     /// Outside brackets it is a sum, computed at the width of the register: `st.u64 [x], r + 1`. The operand is a use of
     /// the register, and not of the register alone: where it moves, its offset moves with it.
     #[inline]
-    fn offset_behind(&mut self, operand: Operand) -> Result<Operand, Diagnostic> {
+    fn offset_after(&mut self, operand: Operand) -> Result<Operand, Diagnostic> {
         if self.cursor.peek() == b'-' {
             return Err(self.cursor.unexpected("`+`, which may stand before a sign"));
         }

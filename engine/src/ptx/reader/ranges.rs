@@ -8,7 +8,7 @@
 use super::Reader;
 use crate::diagnostics::Diagnostic;
 use crate::ptx::declaration::RegisterDeclarator;
-use crate::ptx::numbered::{number_behind, splits};
+use crate::ptx::numbered::{number_after, splits};
 use crate::store::names::Names;
 use ahash::AHashMap;
 use ptxopt_components::ids::{Maybe, NameId, VRegId};
@@ -235,7 +235,7 @@ impl Reader<'_, '_> {
         if self.scopes.ranges.digit_prefixes > 0 || !self.module.registers.is_empty() {
             return self.ranged_register_anywhere(first, end);
         }
-        let (split, Some(number)) = number_behind(text, first, end) else { return Ok(None) };
+        let (split, Some(number)) = number_after(text, first, end) else { return Ok(None) };
         let found = self.scopes.ranges.find(&self.out.pools.names, text, first, split, number);
         match found {
             Some(index) => self.register_unless_shadowed(RangeId::Open(index), number, first, end),
@@ -349,7 +349,7 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// Declares `count` registers behind the prefix of `declarator`.
+    /// Declares `count` registers after the prefix of `declarator`.
     pub(super) fn declare_range(
         &mut self,
         declarator: RegisterDeclarator,

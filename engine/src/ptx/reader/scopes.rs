@@ -175,7 +175,7 @@ impl Reader<'_, '_> {
     pub(super) const OF_MODULE: VRegFlags =
         VRegFlags::MODULE.union(VRegFlags::FORMAL).union(VRegFlags::INITIALISED);
 
-    /// The register behind [`Binding::Register`].
+    /// The register of a [`Binding::Register`].
     pub(super) fn register_of_single(&mut self, index: u32) -> Result<VRegId, Diagnostic> {
         let single = self.scopes.singles[index as usize];
         if let Some(vreg) = single.vreg.get() {
@@ -221,7 +221,7 @@ impl Reader<'_, '_> {
         Ok(VRegId::new(id))
     }
 
-    /// The declarations behind `.reg`, up to and with the semicolon.
+    /// The declarations after `.reg`, up to and with the semicolon.
     pub(super) fn registers(&mut self) -> Result<(), Diagnostic> {
         let mut cursor = self.cursor;
         cursor.registers(|declarator| match declarator.count {

@@ -53,11 +53,11 @@ impl Reader<'_, '_> {
     fn label_or_instruction(&mut self) -> Result<(), Diagnostic> {
         let first = self.cursor.name();
         if self.cursor.peek() != b'.' {
-            let mut behind = self.cursor;
-            behind.skip_blank()?;
-            if behind.peek() == b':' {
+            let mut after = self.cursor;
+            after.skip_blank()?;
+            if after.peek() == b':' {
                 let end = self.cursor.pos;
-                self.cursor.pos = behind.pos + 1;
+                self.cursor.pos = after.pos + 1;
                 return self.label(first, end);
             }
         }
@@ -87,24 +87,24 @@ impl Reader<'_, '_> {
         (self.out.inst_heads.len() - self.first.inst) as u32
     }
 
-    /// The label at `first..end`, its colon already passed; or the name of the table behind it.
+    /// The label at `first..end`, its colon already passed; or the name of the table after it.
     fn label(&mut self, first: usize, end: usize) -> Result<(), Diagnostic> {
         let text = self.cursor.text;
         let name = self.out.pools.names.intern(text, first, end);
         self.cursor.skip_blank()?;
         if self.cursor.peek() == b'.' {
-            let mut behind = self.cursor;
-            behind.pos += 1;
-            let word = behind.name();
-            match &text[word..behind.pos] {
-                b"branchtargets" => return self.branch_targets(name, first, end, behind),
+            let mut after = self.cursor;
+            after.pos += 1;
+            let word = after.name();
+            match &text[word..after.pos] {
+                b"branchtargets" => return self.branch_targets(name, first, end, after),
                 b"calltargets" => return self.opaque_table(name, first, end, TableKind::Calls),
                 b"callprototype" => return self.opaque_table(name, first, end, TableKind::Prototype),
                 _ => {}
             }
         }
         let inst = self.next_inst();
-        // In a debug module the name behind `mentions` is that of a debug label; elsewhere it may be a variable's.
+        // In a debug module the name after `mentions` is that of a debug label; elsewhere it may be a variable's.
         let is_mentioned = self.module.mentions(&text[first..end]);
         let hides_module = self.scopes.depth() > Self::BODY_DEPTH && is_mentioned && !self.module.is_debug;
         let is_renamed = self.must_rename(name, first, end) || hides_module;

@@ -29,10 +29,10 @@ impl Reader<'_, '_> {
         name: NameId,
         first: usize,
         end: usize,
-        behind: Cursor<'_>,
+        after: Cursor<'_>,
     ) -> Result<(), Diagnostic> {
         let directive = self.cursor.pos;
-        self.cursor.pos = behind.pos;
+        self.cursor.pos = after.pos;
         let targets_first = self.out.pools.targets.len();
         loop {
             self.cursor.skip_blank()?;
@@ -74,7 +74,7 @@ impl Reader<'_, '_> {
         self.out.pools.targets.push(BlockId(0));
     }
 
-    /// The name at `first..end` with a number behind it.
+    /// The name at `first..end` with a number after it.
     fn member(&mut self, first: usize, end: usize, number: u32) -> NameId {
         let mut name = self.cursor.text[first..end].to_vec();
         name.extend_from_slice(number.to_string().as_bytes());

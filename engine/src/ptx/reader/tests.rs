@@ -313,7 +313,7 @@ mod left {
         assert_eq!(reason("{ .local .b32 v<3>; }"), Some(LeftReason::FamilyMeetsName));
         assert_eq!(reason("{ .reg .b32 v<2>; } .local .b32 v<3>;"), Some(LeftReason::FamilyMeetsName));
         assert_eq!(reason("{ .reg .b32 v2; } .local .b32 v<3>;"), Some(LeftReason::FamilyMeetsName));
-        // What is declared behind a family can be renamed.
+        // What is declared after a family can be renamed.
         assert_eq!(reason(".local .b32 v<3>; { .reg .b32 v2; mov.b32 v2, 1; } frob => v1;"), None);
     }
 

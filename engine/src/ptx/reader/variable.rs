@@ -115,7 +115,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Where the declared name stands: the first word behind the directives, their numbers and parentheses. Also gives
+    /// Where the declared name stands: the first word after the directives, their numbers and parentheses. Also gives
     /// where those end.
     fn variable_name(&mut self) -> Result<((usize, usize), usize), Diagnostic> {
         let mut directives_end = self.cursor.pos;

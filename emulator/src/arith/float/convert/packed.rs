@@ -4,11 +4,11 @@
 //! six bits lie in bytes whose two upper bits are zero.
 //!
 //! # Stochastic rounding
-//! `.rs` adds random bits to the bits behind the last place and truncates. `f16x2` takes 13 bits and `bf16x2` 16 bits
+//! `.rs` adds random bits to the bits after the last place and truncates. `f16x2` takes 13 bits and `bf16x2` 16 bits
 //! from each half of the random operand, the upper half for the first source. Quadruples of bytes take 16 bits: the
 //! upper half for the first two sources, the lower for the others. `e2m1x4` takes 8 bits: the upper byte of each half
 //! for the first two sources, the lower for the others; the ISA does not say which half goes to which of the two, here
-//! the upper one goes to the first. The random bits are added right behind the last place of the result.
+//! the upper one goes to the first. The random bits are added right after the last place of the result.
 
 use std::array::from_fn;
 

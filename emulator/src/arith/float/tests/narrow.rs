@@ -120,7 +120,7 @@ fn sixteen_bits() {
             }
         }
     }
-    // Modifiers may stand behind the type.
+    // Modifiers may stand after the type.
     assert_eq!(run("cvt.rn.bf16x2.relu.f32", [bits(-1.0), bits(1.0)]), 0x0000_3F80);
 }
 
