@@ -133,7 +133,7 @@ pub(crate) fn run(text: &[u8], phases: &[&'static Phase]) -> BatchOutput {
         verify: Verify::Full,
         is_above_o1: true,
         fuel: None,
-        remarks: false,
+        remarks: true,
         fingerprint: None,
         limits: PLAN_LIMITS,
         settings: Settings::default(),
