@@ -49,6 +49,12 @@ pub struct Seeds {
     seeds: Vec<Seed>,
 }
 
+/// A mutant of `text`: some of its tokens changed, then perhaps some bytes.
+pub fn changed(text: &[u8], dice: Dice<'_>) -> Vec<u8> {
+    let seeds = Seeds { seeds: vec![Seed::of(text)] };
+    if seeds.seeds[0].pieces.is_empty() { Vec::new() } else { seeds.changed(dice) }
+}
+
 impl Seeds {
     /// Those of `texts` that are not too large.
     ///

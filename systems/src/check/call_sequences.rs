@@ -253,7 +253,33 @@ mod tests {
     }
 
     #[test]
+<<<<<<< HEAD
     fn a_load_after_no_call_is_seen_and_may_be_gone() {
+=======
+    fn a_call_may_pass_arguments_or_results_alone() {
+        let head = ".version 8.6\n.target sm_90\n.address_size 64\n.func f(.param .b32 a);\n.func (.param .b32 r) h();";
+        let [store, call, load] = ["st.param.b32 [a], %r1;", "call f, (a);", "ld.param.b32 %r1, [r];"];
+        let kernel = |body: &str| {
+            module(format!(
+                "{head}\n.entry k() {{ .reg .b32 %r<2>; .param .b32 a; .param .b32 r; {body} ret; }}"
+            ))
+        };
+        let cases = [
+            (format!("{store} {call}"), "bix0 i0: the store of"),
+            (format!("call (r), h; {load}"), "bix0 i0: it is not with the call"),
+        ];
+        for (body, message) in cases {
+            let (before, mut after) = (kernel(&body), kernel(&body));
+            assert_eq!(verify(&after.function(), &before.function(), &after.forms), Ok(()));
+            swap(&mut after, 0, 1);
+            let found = verify(&after.function(), &before.function(), &after.forms).expect_err("it is wrong");
+            assert!(found.contains(message), "{found}");
+        }
+    }
+
+    #[test]
+    fn a_load_behind_no_call_is_seen_and_may_be_gone() {
+>>>>>>> h3
         reports("", |built| delete(built, 3));
         reports("bix0 i2: it is not with the call", |built| swap(built, 2, 3));
     }

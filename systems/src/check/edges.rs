@@ -216,6 +216,24 @@ mod tests {
         });
     }
 
+    /// Lists that agree with one another say nothing about the branches.
+    #[test]
+    fn edges_lead_where_the_branches_do() {
+        let mut built = kernel("bra L; A: bra M; L: ret; M: ret; bra A;");
+        assert_eq!(verdict(&built), Ok(()));
+        let of = |built: &Built, block: usize| built.tables.block_edges[block];
+        let [a, l, m] = [1, 2, 3];
+        let (to_l, to_m) = (of(&built, 0).succs.first as usize, of(&built, a).succs.first as usize);
+        built.tables.pools.edges.swap(to_l, to_m);
+        let (from_l, from_m) = (of(&built, l).preds.first as usize, of(&built, m).preds.first as usize);
+        built.tables.pools.edges.swap(from_l, from_m);
+        let found = verdict(&built).expect_err("nothing was found");
+        assert!(
+            found.contains("bix0: its successors are [bix3], its instructions lead to [bix2]"),
+            "{found}"
+        );
+    }
+
     #[test]
     fn a_dead_block_has_no_edges() {
         reports("bix2: it is dead, and has edges", |built| {

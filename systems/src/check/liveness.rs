@@ -416,4 +416,38 @@ mod tests {
         assert!(set.globals().len() >= 2, "both live into the last block");
         assert_eq!(verdict(&built, &set), Ok(()));
     }
+
+    #[test]
+    fn a_call_and_a_guarded_return_read_what_is_outside() {
+        for leaves in ["call g;", "@p ret;"] {
+            let mut built = module(format!(
+                ".version 3.0\n.target sm_20\n.reg .u32 m;\n.func g;\n.func f () {{ .reg .pred p; mov.u32 m, 1; \
+                 @p bra L; L: {leaves} mov.u32 m, 2; ret; }}"
+            ));
+            built.analyze();
+            let mut set = solved(&built);
+            assert_eq!(verdict(&built, &set), Ok(()), "{leaves}");
+            let is_m = |vreg: &VRegId| built.function().vregs[vreg.index()].flags.contains(VRegFlags::MODULE);
+            let m = built.function().vreg_ids().find(is_m).expect("the function uses it");
+            assert!(set.is_live_in(BlockId(1), m));
+            set.damage(true, BlockId(1), m, false);
+            assert!(verdict(&built, &set).is_err(), "{leaves}");
+        }
+    }
+
+    #[test]
+    fn the_register_is_named_in_any_strip() {
+        let count = 3 * STRIP_BITS;
+        let each = |line: &str| (0..count).map(|n| line.replace('#', &n.to_string())).collect::<String>();
+        let (writes, reads) = (each("mov.b32 %r#, #; "), each("st.global.b32 [g], %r#; "));
+        let built = analyzed(&format!(
+            ".reg .b32 %r<{count}>; .reg .pred %p<2>; {writes} @%p1 bra L; L: {reads} ret; bra L;"
+        ));
+        for number in (0..count as u32).step_by(97) {
+            let (mut set, vreg) = (solved(&built), built.vreg("%r", number));
+            set.damage(false, BlockId(0), vreg, false);
+            let found = verdict(&built, &set).expect_err("nothing was found");
+            assert!(found.contains(&format!("live out has Some({vreg:?}): false")), "{found}");
+        }
+    }
 }

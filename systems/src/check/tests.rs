@@ -132,7 +132,7 @@ pub(crate) fn run(text: &[u8], phases: &[&'static Phase]) -> BatchOutput {
         checks: ALL,
         verify: Verify::Full,
         fuel: None,
-        remarks: false,
+        remarks: true,
         fingerprint: None,
         limits: PLAN_LIMITS,
         settings: Settings::default(),

@@ -126,7 +126,10 @@ struct Again<'a> {
     splits: Vec<bool>,
     /// By instruction: threads come apart.
     is_apart: Vec<bool>,
+    /// Blocks to which ways join from outside the loops that they are headers of.
     joins: Nodes,
+    /// Headers to whose next round ways join.
+    round_joins: Nodes,
     partial: Nodes,
     left_apart: Vec<bool>,
     meets_in_order: bool,
@@ -162,6 +165,7 @@ impl<'a> Again<'a> {
             splits: vec![false; function.heads.len()],
             is_apart: vec![false; function.heads.len()],
             joins: 0,
+            round_joins: 0,
             partial: 0,
             left_apart: vec![false; nest.rows().len()],
             meets_in_order: true,
@@ -340,8 +344,10 @@ impl<'a> Again<'a> {
                 .any(|other| reach(graph, from, 1 << other) >> node & 1 == 0);
             if edges.count() > 1 && !is_cut && !self.has_one_latch(node) {
                 let block = self.block_of(node);
-                self.changed |= self.joins & bit(block) == 0;
-                self.joins |= bit(block);
+                let is_round_end = node >= self.function.blocks.len();
+                let joins = if is_round_end { &mut self.round_joins } else { &mut self.joins };
+                self.changed |= *joins & bit(block) == 0;
+                *joins |= bit(block);
             }
         }
         if graph[from].count_ones() > 1 {
@@ -367,7 +373,8 @@ impl<'a> Again<'a> {
         }
     }
 
-    /// Registers of which different definitions come to a join.
+    /// Registers of which different definitions come to a join, by the edges that join: what a loop counts is the same in
+    /// each round, whenever threads have come to its header.
     fn merges(&mut self) {
         let function = self.function;
         let mut blocks: Vec<BlockId> = self.reachable().collect();
@@ -379,12 +386,29 @@ impl<'a> Again<'a> {
             };
             let is_defined: Vec<bool> = function.block_ids().map(defines).collect();
             let starts = last_definitions(function, &blocks, &is_defined);
-            let merged =
-                |block: &BlockId| starts[block.index()] == block.index() && self.joins & bit(*block) != 0;
+            let differ = |block: BlockId, turns_back: bool| {
+                let is_reachable = |pred: &&BlockId| function.orders[pred.index()].is_reachable();
+                let preds = function.preds(block).iter().filter(is_reachable);
+                let own = preds.filter(|&&pred| self.turns_back(pred, block) == turns_back);
+                let mut labels = own
+                    .map(|pred| if is_defined[pred.index()] { pred.index() } else { starts[pred.index()] });
+                let first = labels.next();
+                labels.any(|label| Some(label) != first)
+            };
+            let merged = |block: &BlockId| {
+                self.joins & bit(*block) != 0 && differ(*block, false)
+                    || self.round_joins & bit(*block) != 0 && differ(*block, true)
+            };
             if blocks.iter().any(|block| merged(block) && self.set.is_live_in(*block, vreg)) {
                 self.diverge(vreg);
             }
         }
+    }
+
+    /// Whether the edge starts the next round of the loop of which `header` is the header.
+    fn turns_back(&self, from: BlockId, header: BlockId) -> bool {
+        let id = self.nest.loop_of(header).filter(|&id| self.nest.row(id).header == header);
+        id.is_some_and(|id| self.nest.holds(id, from))
     }
 
     /// Works out where threads come apart.
@@ -399,7 +423,7 @@ impl<'a> Again<'a> {
         let is_lost = self.reachable().any(|block| self.partial & bit(block) != 0 && has_meeting(block));
         self.changed |= is_lost && self.meets_in_order;
         self.meets_in_order &= !is_lost;
-        let mut apart = self.joins;
+        let mut apart = self.joins | self.round_joins;
         if !function.state.flags.contains(CodeFlags::ENTRY) {
             apart |= 1;
         }
@@ -479,3 +503,6 @@ fn before_all_meet(graph: &[Nodes], from: usize) -> Nodes {
     let rests = others.map(|node| reach(graph, from, 1 << node)).filter(|&rest| !holds_end(rest));
     rests.fold(found, |between, rest| between & rest) & !(1 << from)
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,3 +3,6 @@
 pub mod optimize_branches;
 pub mod simplify_loops;
 pub mod split_at_control_flow;
+
+#[cfg(test)]
+mod tests;

@@ -14,6 +14,8 @@ mod descriptions;
 mod determinism;
 mod editing;
 mod fallback;
+mod fuzz;
+mod fuzz_pipeline;
 mod fuzz_reader;
 mod generated;
 mod golden;
