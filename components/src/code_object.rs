@@ -71,6 +71,8 @@ bitflags! {
         const ABOVE_O1 = 1 << 12;
         /// Its instruction rows are not in program order: a block is chained, or got its rows later.
         const OUT_OF_ORDER = 1 << 13;
+        /// Accesses to its `.local` variables were replaced: one that nothing names any more is not declared again.
+        const DROPS_LOCALS = 1 << 14;
     }
 }
 

@@ -13,6 +13,7 @@ use Category::{
 use ptxopt_systems::analyze::{control_flow, uniformity};
 use ptxopt_systems::flow::{optimize_branches, simplify_loops, split_at_control_flow};
 use ptxopt_systems::report::code;
+use ptxopt_systems::ssa::promote_locals;
 use ptxopt_systems::upkeep::{advance_progress, inspect, sweep};
 use ptxopt_systems::values::eliminate_dead;
 
@@ -54,7 +55,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(10, "EarlyOriSimpleLiveDead", Optimization, Any, Runs(&eliminate_dead::SIMPLE)),
     row(11, "ReplaceUniformsWithImm", Optimization, Any, Nothing(UNSAID)),
     row(12, "OriSanitize", Validation, Any, Nothing(UNSAID)),
-    row(13, "GeneralOptimizeEarly", Optimization, Any, Nothing(NOT_YET)),
+    row(13, "GeneralOptimizeEarly", Optimization, Any, Runs(&promote_locals::PHASE)),
     row(14, "DoSwitchOptFirst", Optimization, Above(0), Nothing(NOT_YET)),
     row(15, "OriBranchOpt", Optimization, Above(0), Runs(&optimize_branches::PHASE)),
     row(16, "OriPerformLiveDeadFirst", Analysis, Any, Runs(&eliminate_dead::FULL)),
@@ -73,7 +74,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(29, "GeneralOptimize", Optimization, Any, Nothing(NOT_YET)),
     row(30, "DoSwitchOptSecond", Optimization, Above(0), Nothing(NOT_YET)),
     row(31, "OriLinearReplacement", Optimization, Any, Nothing(UNSAID)),
-    row(32, "CompactLocalMemory", Optimization, Any, Nothing(NOT_YET)),
+    row(32, "CompactLocalMemory", Optimization, Any, Runs(&promote_locals::PHASE)),
     row(33, "OriPerformLiveDeadSecond", Analysis, Any, Runs(&eliminate_dead::FULL)),
     row(34, "ExtractShaderConstsFirst", Optimization, Any, Nothing(GRAPHICS)),
     row(35, "OriHoistInvariantsEarly", Optimization, Any, Nothing(NOT_YET)),
