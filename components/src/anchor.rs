@@ -53,6 +53,12 @@ pub struct Decl {
     pub space: StateSpace,
     /// Whether the name stands for a family, `name<8>`.
     pub is_family: bool,
+    /// Whether the module names it outside of its functions too, as debug sections do.
+    pub is_named_outside: bool,
+    /// Bytes that it takes; 0 where the declaration does not say so in plain numbers.
+    pub size: u32,
+    /// Bytes of which its address is a multiple.
+    pub align: u32,
 }
 
 /// What a [`Table`] lists.

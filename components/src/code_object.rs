@@ -61,6 +61,8 @@ bitflags! {
         const OUT_OF_ORDER = 1 << 13;
         /// In SSA form: it may have phis, and its registers have one definition each, but for pinned ones.
         const SSA = 1 << 14;
+        /// Accesses to its `.local` variables were replaced: one that nothing names any more is not declared again.
+        const DROPS_LOCALS = 1 << 15;
     }
 }
 

@@ -7,6 +7,7 @@ pub mod analyze;
 pub mod check;
 pub mod flow;
 pub mod report;
+pub mod ssa;
 pub mod upkeep;
 pub mod values;
 

@@ -1,21 +1,21 @@
 //! The PTX writer: rows to text.
 //!
 //! The text outside function bodies is the module's own, byte for byte. A body is written from its rows: variables
-//! and tables first, then registers (only those that are used, sorted, so that equal rows give equal bytes), then
-//! blocks with their labels, instructions and anchors.
+//! and tables first, without `.local` variables whose accesses were all replaced, then registers (only those that are
+//! used, sorted, so that equal rows give equal bytes), then blocks with their labels, instructions and anchors.
 
 use super::scan::Module;
 use crate::forms::FormTable;
 use crate::store::view::FunctionView;
-use ahash::AHashMap;
-use ptxopt_components::anchor::{Anchor, AnchorKind, TableKind};
+use ahash::{AHashMap, AHashSet};
+use ptxopt_components::anchor::{Anchor, AnchorKind, Decl, TableKind};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::form::shape;
 use ptxopt_components::ids::{Id, InstId, LiteralId, NameId, Span, VRegId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::operand::{LiteralKind, Operand, OperandKind};
 use ptxopt_components::special_registers::SPECIAL_REGISTERS;
-use ptxopt_components::types::PackedType;
+use ptxopt_components::types::{PackedType, StateSpace};
 use ptxopt_components::vreg::{VRegFlags, VRegName};
 
 /// Memory that the writer uses again for each function.
@@ -69,9 +69,28 @@ pub fn write_function(
     out.push(b'}');
 }
 
+/// Whether a variable is not declared again: phases replaced the accesses to it, and nothing names it any more.
+fn is_dropped(function: &FunctionView<'_>, decl: &Decl, named: &AHashSet<NameId>) -> bool {
+    let may_be = function.state.flags.contains(CodeFlags::DROPS_LOCALS) && !decl.is_named_outside;
+    may_be && decl.space == StateSpace::Local && !named.contains(&decl.name)
+}
+
+/// The names in the operands of a function, where a variable may have lost its last one.
+fn names_in_operands(function: &FunctionView<'_>) -> AHashSet<NameId> {
+    let may_be_dropped = function.state.flags.contains(CodeFlags::DROPS_LOCALS);
+    let rows = function.rows().filter(|_| may_be_dropped);
+    let operands = rows.flat_map(|(.., operands)| operands);
+    let name = |operand: &Operand| match operand.kind() {
+        OperandKind::Symbol(name) => Some(name),
+        _ => None,
+    };
+    operands.filter_map(name).collect()
+}
+
 fn write_variables(function: &FunctionView<'_>, text: &[u8], out: &mut Vec<u8>) {
     let names = &function.pools.names;
-    for decl in function.decls {
+    let named = names_in_operands(function);
+    for decl in function.decls.iter().filter(|decl| !is_dropped(function, decl, &named)) {
         out.push(b'\t');
         out.extend_from_slice(text[decl.directives.range()].trim_ascii_end());
         out.push(b' ');

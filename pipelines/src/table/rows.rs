@@ -13,6 +13,7 @@ use Category::{
 use ptxopt_systems::analyze::{control_flow, uniformity};
 use ptxopt_systems::flow::{optimize_branches, simplify_loops, split_at_control_flow};
 use ptxopt_systems::report::code;
+use ptxopt_systems::ssa::promote_locals;
 use ptxopt_systems::upkeep::{advance_progress, inspect, sweep};
 use ptxopt_systems::values::{eliminate_dead, general_optimize};
 
@@ -54,7 +55,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(10, "EarlyOriSimpleLiveDead", Optimization, Any, Runs(&eliminate_dead::SIMPLE)),
     row(11, "ReplaceUniformsWithImm", Optimization, Any, Nothing(UNSAID)),
     row(12, "OriSanitize", Validation, Any, Nothing(UNSAID)),
-    row(13, "GeneralOptimizeEarly", Optimization, Any, Runs(&general_optimize::PHASE)),
+    row(13, "GeneralOptimizeEarly", Optimization, Any, Runs(&promote_locals::PHASE)),
     row(14, "DoSwitchOptFirst", Optimization, Above(0), Nothing(NOT_YET)),
     row(15, "OriBranchOpt", Optimization, Above(0), Runs(&optimize_branches::PHASE)),
     row(16, "OriPerformLiveDeadFirst", Analysis, Any, Runs(&eliminate_dead::FULL)),
@@ -73,12 +74,12 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(29, "GeneralOptimize", Optimization, Any, Runs(&general_optimize::PHASE)),
     row(30, "DoSwitchOptSecond", Optimization, Above(0), Nothing(NOT_YET)),
     row(31, "OriLinearReplacement", Optimization, Any, Nothing(UNSAID)),
-    row(32, "CompactLocalMemory", Optimization, Any, Nothing(NOT_YET)),
+    row(32, "CompactLocalMemory", Optimization, Any, Runs(&promote_locals::PHASE)),
     row(33, "OriPerformLiveDeadSecond", Analysis, Any, Runs(&eliminate_dead::FULL)),
     row(34, "ExtractShaderConstsFirst", Optimization, Any, Nothing(GRAPHICS)),
     row(35, "OriHoistInvariantsEarly", Optimization, Any, Nothing(NOT_YET)),
     row(36, "EmitPSI", Lowering, Any, Nothing(UNSAID)),
-    row(37, "GeneralOptimizeMid", Optimization, Any, Nothing(NOT_YET)),
+    row(37, "GeneralOptimizeMid", Optimization, Any, Runs(&general_optimize::PHASE)),
     row(38, "OptimizeNestedCondBranches", Optimization, Above(0), Nothing(NOT_YET)),
     row(39, "ConvertVTGReadWrite", Lowering, Any, Nothing(GRAPHICS)),
     row(40, "DoVirtualCTAExpansion", Lowering, Any, Nothing(MACHINE)),
@@ -106,7 +107,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(62, "OriRemoveRedundantMultiDefMov", Optimization, Any, Nothing(NOT_YET)),
     row(63, "OriDoPredication", Optimization, Above(1), Nothing(NOT_YET)),
     row(64, "LateOriCommoning", Optimization, Above(1), Nothing(NOT_YET)),
-    row(65, "GeneralOptimizeLate2", Optimization, Any, Runs(&general_optimize::PHASE)),
+    row(65, "GeneralOptimizeLate2", Optimization, Any, Nothing(NOT_YET)),
     row(66, "OriHoistInvariantsLate", Optimization, Any, Nothing(NOT_YET)),
     row(67, "DoKillMovement", Optimization, Any, Nothing(GRAPHICS)),
     row(68, "DoTexMovement", Optimization, Any, Nothing(SCHEDULING)),

@@ -253,9 +253,6 @@ mod tests {
     }
 
     #[test]
-<<<<<<< HEAD
-    fn a_load_after_no_call_is_seen_and_may_be_gone() {
-=======
     fn a_call_may_pass_arguments_or_results_alone() {
         let head = ".version 8.6\n.target sm_90\n.address_size 64\n.func f(.param .b32 a);\n.func (.param .b32 r) h();";
         let [store, call, load] = ["st.param.b32 [a], %r1;", "call f, (a);", "ld.param.b32 %r1, [r];"];
@@ -278,8 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_behind_no_call_is_seen_and_may_be_gone() {
->>>>>>> h3
+    fn a_load_after_no_call_is_seen_and_may_be_gone() {
         reports("", |built| delete(built, 3));
         reports("bix0 i2: it is not with the call", |built| swap(built, 2, 3));
     }

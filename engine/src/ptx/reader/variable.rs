@@ -7,12 +7,48 @@ use crate::ptx::cursor::Cursor;
 use ptxopt_components::anchor::Decl;
 use ptxopt_components::ids::Span;
 use ptxopt_components::operand::OPERAND_ID_MAX;
-use ptxopt_components::types::StateSpace;
+use ptxopt_components::types::{PtxType, StateSpace};
 
 /// The state space that the directives in front of a name give it.
 fn space_of(directives: &[u8]) -> StateSpace {
     let words = directives.split(|byte| *byte == b'.' || byte.is_ascii_whitespace());
     words.filter_map(StateSpace::parse).next().unwrap_or_default()
+}
+
+/// Bytes that a variable takes, 0 where that is not said in plain numbers, and bytes of which its address is a multiple.
+fn layout(directives: &[u8], rest: &[u8]) -> (u32, u32) {
+    let mut words = directives.split(|byte| *byte == b'.' || byte.is_ascii_whitespace());
+    let (mut element, mut lanes, mut align) = (0, 1, None);
+    while let Some(word) = words.next() {
+        match word {
+            b"align" => align = words.by_ref().find(|word| !word.is_empty()).and_then(plain_number),
+            b"v2" => lanes = 2,
+            b"v4" => lanes = 4,
+            _ => element = PtxType::parse(word).map_or(element, |ty| ty.bits() / 8),
+        }
+    }
+    let element = element * lanes;
+    let natural = element.max(1);
+    (elements(rest).and_then(|count| count.checked_mul(element)).unwrap_or(0), align.unwrap_or(natural))
+}
+
+/// Number of elements that the dimensions in `rest` make: 1 without any.
+fn elements(rest: &[u8]) -> Option<u32> {
+    let mut rest = rest.trim_ascii();
+    let mut count = 1u32;
+    while let Some(dimension) = rest.strip_prefix(b"[") {
+        let end = dimension.iter().position(|&byte| byte == b']')?;
+        count = count.checked_mul(plain_number(dimension[..end].trim_ascii())?)?;
+        rest = dimension[end + 1..].trim_ascii_start();
+    }
+    rest.is_empty().then_some(count)
+}
+
+/// The decimal number that `text` is.
+fn plain_number(text: &[u8]) -> Option<u32> {
+    // A leading zero makes an octal number.
+    let is_plain = text.iter().all(u8::is_ascii_digit) && !matches!(text, [b'0', _, ..]);
+    std::str::from_utf8(text).ok().filter(|_| is_plain)?.parse().ok()
 }
 
 impl Reader<'_, '_> {
@@ -54,7 +90,17 @@ impl Reader<'_, '_> {
             self.initialiser(rest);
         }
         let space = space_of(&self.cursor.text[directives.range()]);
-        self.out.pools.decls.push(Decl { directives, name, rest, space, is_family: true });
+        let decl = Decl {
+            directives,
+            name,
+            rest,
+            space,
+            is_family: true,
+            is_named_outside: true,
+            size: 0,
+            align: 1,
+        };
+        self.out.pools.decls.push(decl);
         Ok(())
     }
 
@@ -92,7 +138,10 @@ impl Reader<'_, '_> {
             self.initialiser(rest);
         }
         let space = space_of(&source[directives.range()]);
-        let decl = Decl { directives, name: written, rest, space, is_family: false };
+        let (size, align) = layout(&source[directives.range()], &source[rest.range()]);
+        let is_named_outside = self.module.mentions(&source[first..end]);
+        let decl =
+            Decl { directives, name: written, rest, space, is_family: false, is_named_outside, size, align };
         if is_param && written == name {
             self.scopes.params.insert(name, decl);
         }
@@ -142,6 +191,28 @@ impl Reader<'_, '_> {
                 _ => return Err(self.cursor.unexpected("a variable's name")),
             }
             directives_end = self.cursor.pos;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::layout;
+
+    #[test]
+    fn declarations_say_how_much_they_take() {
+        for (directives, rest, expected) in [
+            (".local .align 8 .b8 ", "[72]", (72, 8)),
+            (".local .b64", "", (8, 8)),
+            (".local .align 16 .f32", "[ 4 ] [3]", (48, 16)),
+            (".local .v4 .u32", "[2]", (32, 16)),
+            (".local .align\t4 .b8", "[]", (0, 4)),
+            (".local .b32", "[2*3]", (0, 4)),
+            (".local .b32", "[010]", (0, 4)),
+            (".local .b32", " = 1", (0, 4)),
+            (".local .b64", "[4294967295]", (0, 8)),
+        ] {
+            assert_eq!(layout(directives.as_bytes(), rest.as_bytes()), expected, "{directives}{rest}");
         }
     }
 }

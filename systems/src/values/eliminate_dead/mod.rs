@@ -115,6 +115,7 @@ pub fn eliminate(f: &mut FunctionEditor<'_>, scratch: &mut FullScratch) {
         return;
     }
     let FullScratch { blocks, dead, unread, needs } = scratch;
+    let has_no_copies = f.fact_holds(Fact::NoCopies);
     find_unreachable(&f.view(), blocks);
     if !blocks.is_empty() {
         // They count as one change, since they may branch to one another.
@@ -137,6 +138,10 @@ pub fn eliminate(f: &mut FunctionEditor<'_>, scratch: &mut FullScratch) {
         change.set_operand(inst, position, Operand::sink());
     }
     f.fact_computed(Fact::NoDeadCode);
+    if has_no_copies && blocks.is_empty() {
+        // What is left reads what it read before.
+        f.fact_computed(Fact::NoCopies);
+    }
 }
 
 /// Blocks without a rank that are still there.

@@ -1,0 +1,3 @@
+//! Phases that give values registers of their own.
+
+pub mod promote_locals;

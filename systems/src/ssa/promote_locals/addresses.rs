@@ -1,0 +1,361 @@
+//! Addresses: where the address of each `.local` variable goes, and the accesses at the end of each way.
+//!
+//! A register holds an address when each of its definitions makes the same one. The tracer sees each register once, when
+//! the first definition gives it an address, and counts the definitions that do; where that is not all of them, the
+//! variable escapes. So no fixpoint is needed: a value that turns out wrong belongs to a variable that escapes.
+
+use super::elements::elements;
+use super::ranges::{self, Range};
+use ahash::AHashMap;
+use ptxopt_components::form::{Form, Role};
+use ptxopt_components::ids::{BlockId, Id, InstId, NameId, VRegId};
+use ptxopt_components::opcodes::Effects;
+use ptxopt_components::operand::{Operand, OperandKind};
+use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::{CacheOperator, Modifiers, Ordering, Qualifiers};
+use ptxopt_components::types::StateSpace;
+use ptxopt_components::vreg::VRegFlags;
+use ptxopt_engine::forms::FormTable;
+use ptxopt_engine::store::view::FunctionView;
+use ptxopt_engine::values::def_use::{DefUse, OperandRef};
+
+/// An instruction, and why it keeps something in memory.
+pub type Refusal = (InstId, &'static str);
+
+/// A `.local` variable of the body.
+pub struct Variable {
+    /// Bytes.
+    pub size: u32,
+    /// Bytes of which its address is a multiple.
+    pub align: u32,
+    /// Why all of it stays in memory.
+    pub escape: Option<Refusal>,
+}
+
+/// A load or store of bytes of a variable that does not escape.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// The instruction.
+    pub inst: InstId,
+    /// Its block.
+    pub block: BlockId,
+    /// Its place among the rows of the function, in the order of the text.
+    pub position: u32,
+    /// Index of the variable.
+    pub variable: u32,
+    /// The first byte that it may touch.
+    pub low: u32,
+    /// One past the last byte that it may touch.
+    pub high: u32,
+    /// Why it stays.
+    pub refusal: Option<&'static str>,
+}
+
+/// An address inside a variable, or near it: from `offset.low` to `offset.high` bytes from its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Address {
+    variable: u32,
+    /// Local for an address in the space, generic for a generic address.
+    space: StateSpace,
+    offset: Range,
+}
+
+/// Finds the accesses to the variables of a function. Its memory is used again.
+#[derive(Default)]
+pub struct Tracer {
+    /// The variables of the body.
+    pub variables: Vec<Variable>,
+    /// Their accesses, those of variables that escape too.
+    pub accesses: Vec<Access>,
+    by_name: AHashMap<NameId, u32>,
+    /// By register.
+    values: Vec<Option<Address>>,
+    /// By register: definitions that make that address.
+    hits: Vec<u32>,
+    /// Registers that hold an address, those from `next` on with uses to be looked at.
+    holders: Vec<VRegId>,
+    /// By instruction.
+    positions: Vec<u32>,
+}
+
+/// What a walk along the addresses reads.
+struct Sources<'a> {
+    view: &'a FunctionView<'a>,
+    forms: &'a FormTable,
+    def_use: &'a DefUse,
+}
+
+impl Tracer {
+    /// Finds the variables of the function and all accesses to them.
+    ///
+    /// # Errors
+    /// Where nothing is known of any variable.
+    pub fn trace(
+        &mut self,
+        view: &FunctionView<'_>,
+        forms: &FormTable,
+        def_use: &DefUse,
+    ) -> Result<(), Refusal> {
+        self.start(view);
+        let sources = Sources { view, forms, def_use };
+        let mut position = 0;
+        for block in view.block_ids() {
+            for (inst, _, operands) in view.rows_of(block) {
+                self.positions[inst.index()] = position;
+                position += 1;
+                for (at, operand) in operands.iter().enumerate() {
+                    match operand.kind() {
+                        OperandKind::Symbol(name) => self.visit_symbol(&sources, inst, at, name),
+                        OperandKind::Text(_) => {
+                            return Err((inst, "copied text may name a local variable"));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        let mut next = 0;
+        while let Some(&vreg) = self.holders.get(next) {
+            next += 1;
+            let address = self.values[vreg.index()].expect("only registers with an address are listed");
+            for at in def_use.uses(vreg) {
+                self.visit(&sources, at, address);
+            }
+        }
+        for at in 0..self.holders.len() {
+            let vreg = self.holders[at];
+            if self.hits[vreg.index()] as usize != def_use.def_count(vreg) {
+                let address = self.values[vreg.index()].expect("only registers with an address are listed");
+                let inst = def_use.defs(vreg).next().map_or(InstId(0), |at| at.inst);
+                self.escape(
+                    address,
+                    (inst, "a register holds the address of a local variable or something else"),
+                );
+            }
+        }
+        for access in &mut self.accesses {
+            access.position = self.positions[access.inst.index()];
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, view: &FunctionView<'_>) {
+        self.variables.clear();
+        self.accesses.clear();
+        self.by_name.clear();
+        self.holders.clear();
+        self.values.clear();
+        self.values.resize(view.vregs.len(), None);
+        self.hits.clear();
+        self.hits.resize(view.vregs.len(), 0);
+        self.positions.clear();
+        self.positions.resize(view.heads.len(), 0);
+        for decl in view.decls {
+            if decl.space == StateSpace::Local && decl.size > 0 {
+                self.by_name.insert(decl.name, self.variables.len() as u32);
+                self.variables.push(Variable { size: decl.size, align: decl.align, escape: None });
+            }
+        }
+    }
+
+    fn escape(&mut self, address: Address, why: Refusal) {
+        self.variables[address.variable as usize].escape.get_or_insert(why);
+    }
+
+    fn visit_symbol(&mut self, sources: &Sources<'_>, inst: InstId, position: usize, name: NameId) {
+        let Some(&variable) = self.by_name.get(&name) else { return };
+        let address = Address { variable, space: StateSpace::Local, offset: Range::exact(0) };
+        self.visit(sources, OperandRef { inst, position }, address);
+    }
+
+    /// Looks at an operand that names a register or symbol which is `address`.
+    fn visit(&mut self, sources: &Sources<'_>, at: OperandRef, address: Address) {
+        let operand = sources.view.operands_of(at.inst)[at.position];
+        let head = &sources.view.heads[at.inst.index()];
+        let form = sources.forms.get(head.form);
+        let found = match sources.forms.slots(head.form).get(at.position).map(|slot| slot.role) {
+            _ if operand.selector().is_some() => Err("a part of the address of a local variable is read"),
+            Some(role) => {
+                let address = sources.with_payload(address, operand);
+                match (role, form.operation) {
+                    (Role::Address, Operation::Ld | Operation::St) => self.access(sources, form, at, address),
+                    (Role::Use, _) => {
+                        let align = self.variables[address.variable as usize].align;
+                        let derived = sources.derive(form, at, address, align);
+                        derived.and_then(|address| self.define(sources, at.inst, address))
+                    }
+                    _ => {
+                        Err("the address of a local variable goes to an instruction that is no plain access")
+                    }
+                }
+            }
+            None => Err("the address of a local variable goes to an instruction that is no plain access"),
+        };
+        if let Err(reason) = found {
+            self.escape(address, (at.inst, reason));
+        }
+    }
+
+    /// Notes that the result of `inst` is `address`.
+    fn define(&mut self, sources: &Sources<'_>, inst: InstId, address: Address) -> Result<(), &'static str> {
+        let result = sources.view.operands_of(inst)[0];
+        let vreg = sources.whole_register(result).filter(|_| result.is_definition() && !result.is_partial());
+        let vreg = vreg.ok_or("the address of a local variable becomes part of a register")?;
+        let shared = VRegFlags::FORMAL
+            | VRegFlags::INPUT
+            | VRegFlags::OUTPUT
+            | VRegFlags::MODULE
+            | VRegFlags::PINNED
+            | VRegFlags::INITIALISED;
+        if sources.view.vregs[vreg.index()].flags.intersects(shared) {
+            return Err("the address of a local variable leaves the function in a register");
+        }
+        match self.values[vreg.index()] {
+            None => {
+                self.values[vreg.index()] = Some(address);
+                self.hits[vreg.index()] = 1;
+                self.holders.push(vreg);
+            }
+            Some(known) if known == address => self.hits[vreg.index()] += 1,
+            Some(known) => {
+                const REASON: &str = "a register holds one of several addresses of local variables";
+                self.escape(known, (inst, REASON));
+                return Err(REASON);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes the load or store through `address`.
+    fn access(
+        &mut self,
+        sources: &Sources<'_>,
+        form: &Form,
+        at: OperandRef,
+        address: Address,
+    ) -> Result<(), &'static str> {
+        if form.space != address.space {
+            return Err("the address of a local variable is used in another space");
+        }
+        let variable = &self.variables[address.variable as usize];
+        let ty = form.types[0].ok_or("an access to a local variable has no type")?;
+        let bytes = i64::from(ty.bits() / 8) * i64::from(form.lanes);
+        let size = i64::from(variable.size);
+        let (low, high) = (address.offset.low, address.offset.high.saturating_add(bytes));
+        let is_exact = address.offset.low == address.offset.high;
+        // Where it goes is known, and outside; or it is not known, and there is no place inside.
+        if is_exact && (low < 0 || high > size) || low > size - bytes || high < bytes {
+            return Err("an access lies outside of its local variable");
+        }
+        let (low, high) = (low.max(0) as u32, high.min(size) as u32);
+        let is_aligned = (low % bytes as u32, variable.align % bytes as u32) == (0, 0);
+        let refusal = if !is_exact {
+            Some("the offset of an access to a local variable is not constant")
+        } else if form.effects.intersects(Effects::PINNED | Effects::ORDER)
+            || !is_plain(&sources.forms.describe(sources.view.heads[at.inst.index()].form).qualifiers)
+        {
+            Some("an access to a local variable is volatile, ordered or qualified")
+        } else if !matches!(ty.bits(), 8 | 16 | 32 | 64) {
+            Some("an access to a local variable has another width than registers have")
+        } else if !is_aligned {
+            Some("an access to a local variable is not aligned")
+        } else if elements(sources.view, sources.forms, at.inst).is_none() {
+            Some("an access to a local variable moves something else than whole registers and literals")
+        } else {
+            None
+        };
+        let block = sources.view.heads[at.inst.index()].block;
+        let variable = address.variable;
+        self.accesses.push(Access { inst: at.inst, block, position: 0, variable, low, high, refusal });
+        Ok(())
+    }
+}
+
+/// Whether qualifiers say nothing about a private variable in registers: hints, and the order that every access has.
+fn is_plain(qualifiers: &Qualifiers) -> bool {
+    let order = matches!(qualifiers.ordering, None | Some(Ordering::Weak));
+    let cache = !matches!(qualifiers.cache, Some(CacheOperator::Volatile | CacheOperator::WriteThrough));
+    order && cache && qualifiers.scope.is_none() && qualifiers.modifiers == Modifiers::empty()
+}
+
+impl Sources<'_> {
+    /// The register that is all of an operand.
+    fn whole_register(&self, operand: Operand) -> Option<VRegId> {
+        match operand.kind() {
+            OperandKind::Register { vreg, minus: false } => {
+                let is_scalar = self.view.vregs[vreg.index()].ty.lanes == 1;
+                (is_scalar && operand.selector().is_none()).then_some(vreg)
+            }
+            _ => None,
+        }
+    }
+
+    /// The address that an operand with an offset is.
+    fn with_payload(&self, address: Address, operand: Operand) -> Address {
+        let wide = || Some(self.view.pools.literals[operand.wide_offset()?.index()].bits as i64);
+        let offset = operand.offset().map(i64::from).or_else(wide).unwrap_or(0);
+        Address { offset: address.offset.plus(Range::exact(offset)), ..address }
+    }
+
+    /// The address that an instruction makes of `address`, whose variable is aligned to `align` bytes.
+    fn derive(
+        &self,
+        form: &Form,
+        at: OperandRef,
+        address: Address,
+        align: u32,
+    ) -> Result<Address, &'static str> {
+        const OTHER_USE: &str =
+            "the address of a local variable goes to an instruction that is no plain access";
+        const NO_CONSTANT: &str = "the address of a local variable is computed with what has no known bounds";
+        if self.view.guard_of(at.inst).is_some() {
+            return Err("the address of a local variable is made under a guard");
+        }
+        let operands = self.view.operands_of(at.inst);
+        let qualifiers = &self.forms.describe(self.view.heads[at.inst.index()].form).qualifiers;
+        let with_space = |space| Ok(Address { space, ..address });
+        let is_of_local = form_space(qualifiers) == Some(StateSpace::Local);
+        // The width of an address: an immediate counts as a number of that width.
+        let ty = form.types[0].filter(|ty| matches!(ty.bits(), 32 | 64)).ok_or(OTHER_USE)?;
+        let other = || ranges::of_addend(self.view, self.forms, self.def_use, operands[3 - at.position], ty);
+        let is_plain = *qualifiers == Qualifiers::default();
+        match (form.operation, address.space) {
+            (Operation::Mov, _) if is_plain && form.lanes == 1 && !self.has_vector(form, at.inst) => {
+                Ok(address)
+            }
+            (Operation::Cvta, StateSpace::Local) if is_of_local => with_space(StateSpace::Generic),
+            (Operation::CvtaTo, StateSpace::Generic) if is_of_local => with_space(StateSpace::Local),
+            (Operation::Add, _) if is_plain => {
+                let offset = address.offset.plus(other().ok_or(NO_CONSTANT)?);
+                Ok(Address { offset, ..address })
+            }
+            (Operation::Sub, _) if is_plain && at.position == 1 => {
+                let offset = address.offset.plus(other().ok_or(NO_CONSTANT)?.negated());
+                Ok(Address { offset, ..address })
+            }
+            // Bits that are clear in the address: an addition.
+            (Operation::Or, _) if is_plain => {
+                let (offset, bits) = (address.offset.value(), other().and_then(Range::value));
+                let (Some(offset), Some(bits)) = (offset, bits) else { return Err(NO_CONSTANT) };
+                let align = i64::from(align);
+                if !(0..align).contains(&bits) || align.count_ones() != 1 {
+                    return Err(NO_CONSTANT);
+                }
+                Ok(Address { offset: Range::exact(offset | bits), ..address })
+            }
+            _ => Err(OTHER_USE),
+        }
+    }
+
+    /// Whether the operands of a move are vectors.
+    fn has_vector(&self, form: &Form, inst: InstId) -> bool {
+        let slots = self.forms.slots(self.view.heads[inst.index()].form);
+        debug_assert_eq!(form.slots.len(), slots.len());
+        slots.iter().any(|slot| slot.in_vector)
+    }
+}
+
+/// The space that qualifiers name.
+fn form_space(qualifiers: &Qualifiers) -> Option<StateSpace> {
+    qualifiers.space.map(|space| space.state_space())
+}

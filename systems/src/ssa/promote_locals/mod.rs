@@ -1,0 +1,242 @@
+//! Promote locals: what lies in `.local` memory at constant addresses moves to registers.
+//!
+//! Source phase  before 23, and ConvertMemoryToRegisterOrUniform of 37 GeneralOptimizeMid; here rows 13 and 32
+//! Reads         Blocks, Insts, VRegs, declarations, Fact::DefUse, Fact::ControlFlow
+//! Writes        loads and stores of `.local` variables of the body, registers, DROPS_LOCALS
+//! Needs         control flow ends its block; def-use; dominators
+//! Leaves        no access to a byte of a variable that does not escape and that only plain accesses at constant
+//!               addresses touch; a slot has a value before it is read, whatever the way to the read
+//! Breaks        liveness, uniformity, no dead code
+//! Cost          linear in the instructions of functions that declare `.local` variables, and sorting their accesses;
+//!               a look at the declarations of all others
+//! Paper         scalar replacement; the placement of phis is left to what builds SSA (Cytron et al. 1991)
+//! Checked by    check/forms.rs, check/operand_types.rs, check/def_use.rs; the judge
+//!
+//! # How it works
+//! 1. [`addresses`] follows the address of each variable from its name through moves, `cvta` and constant arithmetic, and
+//!    lists the loads and stores at the end of each way.
+//! 2. [`slots`] joins accesses whose bytes overlap to *components* and divides each into slots and those into registers.
+//! 3. [`plan`] finds the instructions that take the place of each access.
+//! 4. Each component is one change: all of its accesses are replaced, or none.
+//!
+//! ```text
+//! st.b32 [%SP+8], %r1;          mov.b32 %s, %r1;
+//! ld.s16 %r2, [%SP+8];    ->    cvt.s32.s16 %r2, %s;
+//! ```
+//! Address arithmetic without a reader is left to dead-code elimination, and so are stores to slots that are overwritten
+//! before they are read. The writer leaves out variables that nothing names any more: `ptxas` gives a declaration its
+//! bytes of stack whether or not anything uses it.
+//!
+//! # What keeps a variable in memory
+//! An address that goes anywhere but into the address operand of a load or store: to a call, to memory, into a comparison,
+//! under a guard, to a register that also holds something else. PTX knows no objects inside a variable, so from an address
+//! of any byte all others can be reached:
+//! ```text
+//! add.u64 %rd1, %SP, 16;       // the address of an array in the depot
+//! st.param.b64 [p], %rd1;      // the callee may subtract 16
+//! ```
+//! Clang puts all variables of a function into one `__local_depot`, so this keeps the whole depot. Going outside of the
+//! variable itself is undefined.
+//!
+//! # What keeps a component in memory
+//! A volatile, ordered or 128-bit access, one that is not aligned, or one whose offset is not constant: the latter for the
+//! bytes that it [may touch](ranges), so an unsigned index into an array does not disturb what lies before the array.
+//!
+//! # Reads of what nobody wrote
+//! Uninitialised memory holds something, the same at each read; an uninitialised register need not. So a register that
+//! no unguarded store dominates is zeroed at the entry:
+//! ```text
+//! @p st.local.u32 [x], 1;
+//! ld.local.u32 %r1, [x];       // p false: any value, but one value
+//! ```
+//! Dead-code elimination removes the zero where every way to a read has a store.
+//!
+//! # Guards
+//! The replacements of a guarded access have its guard. Nothing else is needed, since a store to a register slot reads the
+//! old value where it writes a part of it.
+//!
+//! # Limits
+//! [`SLOTS_MAX`].
+
+pub mod addresses;
+mod elements;
+pub mod plan;
+pub mod ranges;
+pub mod slots;
+
+use addresses::Tracer;
+use ahash::AHashSet;
+use bevy_ecs::prelude::*;
+use plan::{Plan, Planned, Value};
+use ptxopt_components::anchor::AnchorKind;
+use ptxopt_components::code_object::{CodeFlags, Room};
+use ptxopt_components::ids::{BlockId, FormId, Id, InstId, VRegId};
+use ptxopt_components::operand::Operand;
+use ptxopt_components::types::{PtxType, StateSpace};
+use ptxopt_engine::edit::{Change, Editor, FunctionEditor};
+use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::phase::Phase;
+use slots::Component;
+
+/// Rows 13 and 32.
+pub const PHASE: Phase = Phase {
+    name: "promote_locals",
+    needs: &[Fact::ControlFlow, Fact::DefUse],
+    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::NoDeadCode],
+    // A slot takes one register, and a function that stores and loads it has more than two already. A vector access of
+    // four becomes four rows.
+    room_percent: 50,
+    install: |slot| slot.add(run),
+    ..Phase::NOTHING
+};
+
+/// The most slots of a function that become registers: arrays of which every index is constant. More registers than that
+/// only come back as the assembler's spills.
+pub const SLOTS_MAX: usize = 20_000;
+
+/// Works on every function.
+pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
+    editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| promote(&mut f, &mut scratch));
+}
+
+/// Memory that is used again for each function.
+#[derive(Default)]
+pub struct Scratch {
+    tracer: Tracer,
+    components: Vec<Component>,
+    plan: Plan,
+    rewriter: Rewriter,
+}
+
+fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
+    let (view, forms) = f.view_and_forms();
+    if !view.decls.iter().any(|decl| decl.space == StateSpace::Local) {
+        return;
+    }
+    let Scratch { tracer, components, plan, rewriter } = scratch;
+    if let Err((inst, reason)) = tracer.trace(&view, forms, f.def_use()) {
+        missed(f, inst, reason);
+        return;
+    }
+    rewriter.start(f);
+    slots::find_components(tracer, components);
+    for (inst, reason) in tracer.variables.iter().filter_map(|variable| variable.escape) {
+        missed(f, inst, reason);
+    }
+    let mut slot_count = 0;
+    for component in &*components {
+        let accesses = &tracer.accesses[component.accesses.clone()];
+        let verdict = component.verdict.and_then(|()| {
+            let is_planned = plan.make(f, accesses);
+            slot_count += plan.slots.slots.len();
+            if slot_count > SLOTS_MAX {
+                f.stats().limits_hit += 1;
+                return Err((accesses[0].inst, "the function has more slots than become registers"));
+            }
+            is_planned.then_some(()).ok_or((accesses[0].inst, "no instruction takes the place of an access"))
+        });
+        match verdict {
+            Ok(()) => rewriter.apply(f, plan),
+            Err((inst, reason)) => missed(f, inst, reason),
+        }
+        if slot_count > SLOTS_MAX {
+            return;
+        }
+    }
+}
+
+fn missed(f: &mut FunctionEditor<'_>, inst: InstId, reason: &'static str) {
+    let offset = f.view().places[inst.index()].offset;
+    f.missed(offset, reason);
+}
+
+/// Makes the changes.
+#[derive(Default)]
+struct Rewriter {
+    /// The row at the entry before which zeros stand.
+    first_row: Option<InstId>,
+    /// Instructions with a pragma that is about loads and stores.
+    with_pragma: AHashSet<InstId>,
+    registers: Vec<VRegId>,
+    operands: Vec<Operand>,
+}
+
+impl Rewriter {
+    const ENTRY: BlockId = BlockId(0);
+
+    fn start(&mut self, f: &FunctionEditor<'_>) {
+        let view = f.view();
+        self.first_row = view.all_rows_of(Self::ENTRY).next();
+        let pragmas = view.anchors.iter().filter(|anchor| anchor.kind == AnchorKind::InstPragma);
+        self.with_pragma.clear();
+        self.with_pragma.extend(pragmas.map(|anchor| anchor.before));
+    }
+
+    /// Replaces the accesses of a component as one change.
+    fn apply(&mut self, f: &mut FunctionEditor<'_>, plan: &Plan) {
+        let added = plan.replacements.iter().map(|replacement| {
+            let has_own_row = usize::from(!self.with_pragma.contains(&replacement.inst));
+            replacement.planned.len().saturating_sub(has_own_row)
+        });
+        let insts = plan.entry.len() + added.sum::<usize>();
+        let room = Room { insts: insts as u32, blocks: 0, vregs: plan.registers.len() as u32 };
+        let offset = f.view().places[plan.replacements[0].inst.index()].offset;
+        let reason = if plan.registers.is_empty() {
+            "stores to local memory that nothing reads go"
+        } else {
+            "local memory becomes registers"
+        };
+        let Some(mut change) = f.change_with_room(offset, reason, room) else { return };
+        self.registers.clear();
+        self.registers.extend(plan.registers.iter().map(|&ty| change.new_vreg(ty)));
+        for planned in &plan.planned[plan.entry.clone()] {
+            let form = self.materialise(&mut change, plan, planned);
+            match self.first_row {
+                Some(row) => change.insert_before(row, form, &self.operands, None),
+                None => change.insert_at_end(Self::ENTRY, form, &self.operands, None),
+            };
+        }
+        for replacement in &plan.replacements {
+            let guard = change.function().guard_of(replacement.inst);
+            let planned = &plan.planned[replacement.planned.clone()];
+            let has_own_row = !self.with_pragma.contains(&replacement.inst);
+            let (in_place, before) = match planned.split_last() {
+                Some((last, before)) if has_own_row => (Some(last), before),
+                _ => (None, planned),
+            };
+            for planned in before {
+                let form = self.materialise(&mut change, plan, planned);
+                change.insert_before(replacement.inst, form, &self.operands, guard);
+            }
+            match in_place {
+                Some(planned) => {
+                    let form = self.materialise(&mut change, plan, planned);
+                    change.set_form(replacement.inst, form, &self.operands);
+                }
+                None => change.delete(replacement.inst),
+            }
+        }
+        f.set_flags(CodeFlags::DROPS_LOCALS, true);
+    }
+
+    /// Makes operands of the values of a planned instruction; gives its form.
+    fn materialise(&mut self, change: &mut Change<'_, '_>, plan: &Plan, planned: &Planned) -> FormId {
+        let Self { registers, operands, .. } = self;
+        operands.clear();
+        operands.extend(plan.operands[planned.operands.clone()].iter().map(|&value| match value {
+            Value::Operand(operand) => operand,
+            Value::New(number) => Operand::register(registers[number]),
+            Value::Literal(bits, ty) => change.constant(signed_bits(bits, ty), ty),
+        }));
+        planned.form
+    }
+}
+
+/// The bits of a literal of type `ty`, as those of a number of 64 bits with the same sign: how compilers write it.
+fn signed_bits(bits: u64, ty: PtxType) -> u64 {
+    let above = 64 - ty.bits();
+    match ty {
+        PtxType::F32 | PtxType::F64 => bits,
+        _ => ((bits << above) as i64 >> above) as u64,
+    }
+}

@@ -1,0 +1,395 @@
+//! Plans: the instructions that take the place of the accesses of a component.
+//!
+//! Everything is known before the change begins, forms included, so that a change is never taken back. Registers that do
+//! not exist yet are numbers until then.
+
+use super::addresses::Access;
+use super::elements::{Element, Held, is_float};
+use super::slots::{Shape, Slot, Slots, bits_type};
+use ptxopt_components::description::{Description, Dialect};
+use ptxopt_components::form::shape;
+use ptxopt_components::ids::{FormId, Id, InstId};
+use ptxopt_components::operand::Operand;
+use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::Qualifiers;
+use ptxopt_components::types::PtxType;
+use ptxopt_engine::edit::FunctionEditor;
+use ptxopt_engine::forms::FormTable;
+use std::ops::Range;
+
+/// An operand of a planned instruction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// One that is there already.
+    Operand(Operand),
+    /// The new register with this number.
+    New(usize),
+    /// A literal, by its bits, for a slot of this type.
+    Literal(u64, PtxType),
+}
+
+/// An instruction to be.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// Its form.
+    pub form: FormId,
+    /// Its operands, as a range of the plan's.
+    pub operands: Range<usize>,
+}
+
+/// What becomes of an access.
+#[derive(Clone, Debug)]
+pub struct Replacement {
+    /// The access.
+    pub inst: InstId,
+    /// What takes its place, as a range of the plan's instructions.
+    pub planned: Range<usize>,
+}
+
+/// What becomes of a component. Its memory is used again.
+#[derive(Default)]
+pub struct Plan {
+    /// The slots.
+    pub slots: Slots,
+    /// The types of the new registers: those of the slots first.
+    pub registers: Vec<PtxType>,
+    /// Instructions at the entry.
+    pub entry: Range<usize>,
+    /// The accesses.
+    pub replacements: Vec<Replacement>,
+    /// The instructions.
+    pub planned: Vec<Planned>,
+    /// Their operands.
+    pub operands: Vec<Value>,
+}
+
+impl Plan {
+    /// Plans what becomes of a component with these accesses; says whether there is an instruction for everything.
+    pub fn make(&mut self, f: &mut FunctionEditor<'_>, accesses: &[Access]) -> bool {
+        let (view, forms) = f.view_and_forms();
+        self.slots.divide(&view, forms, accesses);
+        self.registers.clear();
+        self.registers.extend(self.slots.registers.iter().map(|register| register.ty));
+        self.replacements.clear();
+        self.planned.clear();
+        self.operands.clear();
+        let first = accesses[0].inst;
+        let dialect = forms.describe(view.heads[first.index()].form).dialect;
+        self.plan_all(f, accesses, dialect).is_some()
+    }
+
+    fn plan_all(&mut self, f: &mut FunctionEditor<'_>, accesses: &[Access], dialect: Dialect) -> Option<()> {
+        let Self { slots, registers, entry, replacements, planned, operands } = self;
+        let mut writer = Writer { forms: f.forms(), dialect, registers, planned, operands };
+        for (number, register) in
+            slots.registers.iter().enumerate().filter(|(_, register)| register.is_zeroed)
+        {
+            writer.mov(register.ty, Value::New(number), Value::Literal(0, register.ty))?;
+        }
+        *entry = 0..writer.planned.len();
+        for access in accesses {
+            let (view, forms) = f.view_and_forms();
+            let form = forms.get(view.heads[access.inst.index()].form);
+            let (operation, ty) = (form.operation, form.types[0]?);
+            let elements = access.elements(&view, forms);
+            let mut writer = Writer { forms: f.forms(), dialect, registers, planned, operands };
+            let first = writer.planned.len();
+            for Element { offset, held } in elements.filter(|element| element.held != Held::Nothing) {
+                let low = access.low + offset;
+                let slot = slots.slot_at(low);
+                if slot.registers.is_empty() {
+                    continue;
+                }
+                let place = Place { slot, offset: low - slot.low, ty };
+                let register = |vreg, ty| Typed { value: Value::Operand(Operand::register(vreg)), ty };
+                match held {
+                    Held::Register(vreg, have) if operation == Operation::Ld => {
+                        writer.load(&place, register(vreg, have))?;
+                    }
+                    Held::Register(vreg, have) => writer.store(&place, register(vreg, have))?,
+                    Held::Literal(bits) => writer.store_literal(&place, bits)?,
+                    Held::Nothing => {}
+                }
+            }
+            let planned = first..writer.planned.len();
+            replacements.push(Replacement { inst: access.inst, planned });
+        }
+        Some(())
+    }
+}
+
+/// Where a value of an access lies.
+struct Place<'a> {
+    slot: &'a Slot,
+    /// Its first byte in the slot.
+    offset: u32,
+    /// Its type.
+    ty: PtxType,
+}
+
+impl Place<'_> {
+    fn width(&self) -> u32 {
+        self.ty.bits() / 8
+    }
+
+    /// The new register of the slot that holds it, or the first of those that do.
+    fn register(&self, part: u32) -> usize {
+        self.slot.registers.start + (self.offset / part) as usize
+    }
+}
+
+/// A register and its type.
+#[derive(Clone, Copy)]
+struct Typed {
+    value: Value,
+    ty: PtxType,
+}
+
+impl Typed {
+    fn width(self) -> u32 {
+        self.ty.bits() / 8
+    }
+}
+
+/// Writes planned instructions. All of its functions give nothing where there is no form.
+struct Writer<'a> {
+    forms: &'a mut FormTable,
+    dialect: Dialect,
+    registers: &'a mut Vec<PtxType>,
+    planned: &'a mut Vec<Planned>,
+    operands: &'a mut Vec<Value>,
+}
+
+impl Writer<'_> {
+    /// Writes what loads the value at `place` into `to`, which may be wider.
+    fn load(&mut self, place: &Place<'_>, to: Typed) -> Option<()> {
+        let is_signed = signed(place.width()) == place.ty;
+        match place.slot.shape {
+            Shape::Whole => self.extend(self.whole(place), place.width(), is_signed, to),
+            Shape::Parts(part) if part == place.width() => {
+                let from = self.new_typed(place.register(part));
+                self.extend(from, part, is_signed, to)
+            }
+            Shape::Parts(part) => {
+                let all = self.at_width(place.width(), to);
+                let parts = self.parts(place, part);
+                self.pack(all, &parts)?;
+                if all.value == to.value { Some(()) } else { self.extend(all, place.width(), is_signed, to) }
+            }
+            Shape::Fields => self.load_field(place, is_signed, to),
+        }
+    }
+
+    /// Writes what stores `from`, which may be wider, at `place`.
+    fn store(&mut self, place: &Place<'_>, from: Typed) -> Option<()> {
+        match place.slot.shape {
+            Shape::Whole => self.truncate(self.whole(place), place.width(), from),
+            Shape::Parts(part) if part == place.width() => {
+                let to = self.new_typed(place.register(part));
+                self.truncate(to, part, from)
+            }
+            Shape::Parts(part) => {
+                let all = self.at_width(place.width(), from);
+                if all.value != from.value {
+                    self.truncate(all, place.width(), from)?;
+                }
+                let parts = self.parts(place, part);
+                self.unpack(&parts, all)
+            }
+            Shape::Fields => self.store_field(place, from),
+        }
+    }
+
+    /// Writes what stores a literal at `place`.
+    fn store_literal(&mut self, place: &Place<'_>, bits: u64) -> Option<()> {
+        match place.slot.shape {
+            Shape::Fields if place.width() < place.slot.width => {
+                let all = self.whole(place);
+                self.insert(all, Value::Literal(bits, all.ty), place)
+            }
+            Shape::Parts(part) => {
+                let first = place.register(part);
+                for at in 0..place.width() / part {
+                    let to = self.new_typed(first + at as usize);
+                    let mask = u64::MAX >> (64 - 8 * part);
+                    let literal = Value::Literal(bits >> (8 * part * at) & mask, to.ty);
+                    self.mov(to.ty, to.value, literal)?;
+                }
+                Some(())
+            }
+            Shape::Whole | Shape::Fields => {
+                let to = self.whole(place);
+                self.mov(to.ty, to.value, Value::Literal(bits, to.ty))
+            }
+        }
+    }
+
+    /// Writes what loads a value out of the register of a slot with bit fields.
+    fn load_field(&mut self, place: &Place<'_>, is_signed: bool, to: Typed) -> Option<()> {
+        let from = self.whole(place);
+        if place.width() == place.slot.width || place.offset == 0 && !is_float(to.ty) {
+            return self.extend(from, place.width(), is_signed, to);
+        }
+        if place.slot.width == 8 && place.width() == 4 && to.width() == 4 {
+            let other = self.temporary(PtxType::B32);
+            let halves = if place.offset == 0 { [to, other] } else { [other, to] };
+            return self.unpack(&halves, from);
+        }
+        if is_float(to.ty) {
+            let bits = self.temporary(bits_type(to.width()));
+            self.load_field(place, is_signed, bits)?;
+            return self.mov(bits.ty, to.value, bits.value);
+        }
+        let (offset, count) = (8 * place.offset, 8 * place.width());
+        let literal = |bits: u32| Value::Literal(u64::from(bits), PtxType::U32);
+        if to.width() == from.width() {
+            let ty = if is_signed { signed(to.width()) } else { unsigned(to.width()) };
+            return self.add(Operation::Bfe, &[ty], &[to.value, from.value, literal(offset), literal(count)]);
+        }
+        let shifted = self.temporary(from.ty);
+        self.add(Operation::Shr, &[unsigned(from.width())], &[shifted.value, from.value, literal(offset)])?;
+        self.extend(shifted, place.width(), is_signed, to)
+    }
+
+    /// Writes what stores a register into the register of a slot with bit fields.
+    fn store_field(&mut self, place: &Place<'_>, from: Typed) -> Option<()> {
+        let to = self.whole(place);
+        if place.width() == place.slot.width {
+            return self.truncate(to, place.width(), from);
+        }
+        let mut field = from;
+        if field.width() != to.width() {
+            if is_float(field.ty) {
+                field = self.temporary(bits_type(from.width()));
+                self.mov(field.ty, field.value, from.value)?;
+            }
+            let narrow = std::mem::replace(&mut field, self.temporary(to.ty));
+            self.convert(unsigned(to.width()), unsigned(narrow.width()), field.value, narrow.value)?;
+        }
+        self.insert(to, field.value, place)
+    }
+
+    fn insert(&mut self, to: Typed, field: Value, place: &Place<'_>) -> Option<()> {
+        let literal = |bits: u32| Value::Literal(u64::from(bits), PtxType::U32);
+        let (offset, count) = (literal(8 * place.offset), literal(8 * place.width()));
+        self.add(Operation::Bfi, &[to.ty], &[to.value, field, to.value, offset, count])
+    }
+
+    /// Writes what makes `to` of the low `width` bytes of `from`; `to` has at least as many.
+    fn extend(&mut self, from: Typed, width: u32, is_signed: bool, to: Typed) -> Option<()> {
+        if to.width() == width && from.width() == width {
+            return self.mov(moved(from.ty, to.ty), to.value, from.value);
+        }
+        let kind = if is_signed { signed } else { unsigned };
+        if is_float(to.ty) {
+            let bits = self.temporary(bits_type(to.width()));
+            self.convert(kind(to.width()), kind(width), bits.value, from.value)?;
+            return self.mov(bits.ty, to.value, bits.value);
+        }
+        // As wide as the value: the rest of the source is cut off.
+        let source = if to.width() == width { unsigned(from.width()) } else { kind(width) };
+        self.convert(kind(to.width()), source, to.value, from.value)
+    }
+
+    /// Writes what puts the low `width` bytes of `from` into those of `to`.
+    fn truncate(&mut self, to: Typed, width: u32, from: Typed) -> Option<()> {
+        debug_assert!(from.width() >= width);
+        if to.width() == from.width() {
+            return self.mov(moved(to.ty, from.ty), to.value, from.value);
+        }
+        let mut from = from;
+        if is_float(from.ty) {
+            let bits = self.temporary(bits_type(from.width()));
+            self.mov(bits.ty, bits.value, from.value)?;
+            from = bits;
+        }
+        self.convert(unsigned(to.width()), unsigned(from.width()), to.value, from.value)
+    }
+
+    fn mov(&mut self, ty: PtxType, to: Value, from: Value) -> Option<()> {
+        self.add(Operation::Mov, &[ty], &[to, from])
+    }
+
+    fn convert(&mut self, to_ty: PtxType, from_ty: PtxType, to: Value, from: Value) -> Option<()> {
+        self.add(Operation::Cvt, &[to_ty, from_ty], &[to, from])
+    }
+
+    fn pack(&mut self, to: Typed, parts: &[Typed]) -> Option<()> {
+        let codes: &[u8] = if parts.len() == 2 { b"#,{#,#}" } else { b"#,{#,#,#,#}" };
+        let operands = std::iter::once(to.value).chain(parts.iter().map(|part| part.value));
+        self.add_shaped(Operation::Mov, &[bits_type(to.width())], codes, operands)
+    }
+
+    fn unpack(&mut self, parts: &[Typed], from: Typed) -> Option<()> {
+        let codes: &[u8] = if parts.len() == 2 { b"{#,#},#" } else { b"{#,#,#,#},#" };
+        let operands = parts.iter().map(|part| part.value).chain([from.value]);
+        self.add_shaped(Operation::Mov, &[bits_type(from.width())], codes, operands)
+    }
+
+    fn add(&mut self, operation: Operation, types: &[PtxType], operands: &[Value]) -> Option<()> {
+        self.add_shaped(operation, types, shape::plain(operands.len()), operands.iter().copied())
+    }
+
+    fn add_shaped(
+        &mut self,
+        operation: Operation,
+        types: &[PtxType],
+        codes: &[u8],
+        operands: impl Iterator<Item = Value>,
+    ) -> Option<()> {
+        let description = Description::new(operation, Qualifiers::default(), types);
+        let form = self.forms.build(&Description { dialect: self.dialect, ..description }, codes)?;
+        let first = self.operands.len();
+        self.operands.extend(operands);
+        self.planned.push(Planned { form, operands: first..self.operands.len() });
+        Some(())
+    }
+
+    /// The only register of the slot.
+    fn whole(&self, place: &Place<'_>) -> Typed {
+        self.new_typed(place.slot.registers.start)
+    }
+
+    /// The registers that hold the value at `place`, so many bytes each.
+    fn parts(&self, place: &Place<'_>, part: u32) -> Vec<Typed> {
+        let first = place.register(part);
+        (first..first + (place.width() / part) as usize).map(|number| self.new_typed(number)).collect()
+    }
+
+    fn new_typed(&self, number: usize) -> Typed {
+        Typed { value: Value::New(number), ty: self.registers[number] }
+    }
+
+    fn temporary(&mut self, ty: PtxType) -> Typed {
+        self.registers.push(ty);
+        self.new_typed(self.registers.len() - 1)
+    }
+
+    /// `register` if it has `width` bytes, else one that has.
+    fn at_width(&mut self, width: u32, register: Typed) -> Typed {
+        if register.width() == width { register } else { self.temporary(bits_type(width)) }
+    }
+}
+
+/// The type of a move between registers of these types.
+fn moved(one: PtxType, other: PtxType) -> PtxType {
+    if one == other { one } else { bits_type(one.bits() / 8) }
+}
+
+fn unsigned(width: u32) -> PtxType {
+    match width {
+        1 => PtxType::U8,
+        2 => PtxType::U16,
+        4 => PtxType::U32,
+        _ => PtxType::U64,
+    }
+}
+
+fn signed(width: u32) -> PtxType {
+    match width {
+        1 => PtxType::S8,
+        2 => PtxType::S16,
+        4 => PtxType::S32,
+        _ => PtxType::S64,
+    }
+}
