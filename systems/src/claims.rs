@@ -6,7 +6,7 @@
 use crate::check::tests::run;
 use crate::flow::{optimize_branches, simplify_loops, split_at_control_flow};
 use crate::upkeep::sweep;
-use crate::values::eliminate_dead;
+use crate::values::{eliminate_dead, general_optimize};
 use ptxopt_engine::run::phase::Phase;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,6 +62,11 @@ fn check(folder: &str, before: &[&'static Phase], phase: &'static Phase) -> usiz
 
 const SPLIT: &Phase = &split_at_control_flow::PHASE;
 const SWEEP: &Phase = &sweep::PHASE;
+
+#[test]
+fn general_optimize() {
+    assert!(check("general_optimize", &[SPLIT], &general_optimize::PHASE) > 40);
+}
 
 #[test]
 fn eliminate_dead() {

@@ -8,7 +8,7 @@ use super::definitions::{Defined, Definition, Definitions};
 use super::sites::Sites;
 use crate::graph::dominator_tree::DominatorTree;
 use crate::store::view::FunctionView;
-use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
+use ptxopt_components::ids::{BlockId, Id, InstId, Span, VRegId};
 use ptxopt_components::vreg::VRegFlags;
 
 /// What a register holds at a place.
@@ -22,12 +22,23 @@ pub enum Value {
     OfEntry,
 }
 
+/// A place: before an instruction of a reachable block.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The block.
+    pub block: BlockId,
+    /// The instruction.
+    pub before: InstId,
+}
+
 /// Answers for one function. Definitions must stay where they are while it is asked.
 #[derive(Default)]
 pub struct Reaching {
     tree: DominatorTree,
     definitions: Definitions,
     sites: Sites,
+    /// By block: its first row, and one past its last.
+    rows: Vec<Span>,
 }
 
 impl Reaching {
@@ -36,6 +47,8 @@ impl Reaching {
         self.tree.compute(function);
         self.definitions.collect(function, VRegFlags::empty());
         self.sites.start(function);
+        self.rows.clear();
+        self.rows.extend(function.blocks.iter().map(|block| block.insts));
     }
 
     /// The dominator tree of the function.
@@ -44,24 +57,32 @@ impl Reaching {
         &self.tree
     }
 
-    /// What `vreg` holds right before `before`, an instruction of a reachable block.
-    pub fn before(&mut self, function: &FunctionView<'_>, vreg: VRegId, before: InstId) -> Value {
-        let block = function.heads[before.index()].block;
+    /// What `vreg` holds at a place. `function` gives the function, in the few cases where it has to be looked at.
+    #[inline]
+    pub fn value<'f>(
+        &mut self,
+        vreg: VRegId,
+        place: Place,
+        function: impl FnOnce() -> FunctionView<'f>,
+    ) -> Value {
+        let Place { block, before } = place;
         match self.definitions.defined(vreg) {
-            Defined::Done => Value::OfEntry,
+            Defined::Done => return Value::OfEntry,
             Defined::Once(from, from_block) => {
                 let is_before =
                     if from_block == block { from < before } else { self.tree.dominates(from_block, block) };
-                if is_before { Value::Of(from) } else { self.at_start(function, vreg, block) }
+                if is_before {
+                    return Value::Of(from);
+                }
             }
             Defined::Often => {
-                let first = function.blocks[block.index()].insts.first;
-                match self.last_before(vreg, before).filter(|inst| inst.0 >= first) {
-                    Some(inst) => Value::Of(inst),
-                    None => self.at_start(function, vreg, block),
+                let first = self.rows[block.index()].first;
+                if let Some(inst) = self.last_before(vreg, before).filter(|inst| inst.0 >= first) {
+                    return Value::Of(inst);
                 }
             }
         }
+        self.at_start(&function(), vreg, block)
     }
 
     /// The last definition of `vreg` with a smaller id.
@@ -81,19 +102,19 @@ impl Reaching {
             return Value::MeetAt(block);
         }
         match function.orders[block.index()].idom.get() {
-            Some(idom) => self.at_end(function, vreg, idom),
+            Some(idom) => self.at_end(vreg, idom),
             None => Value::OfEntry,
         }
     }
 
     /// What `vreg` holds at the end of `block`; its sites are made.
-    fn at_end(&self, function: &FunctionView<'_>, vreg: VRegId, block: BlockId) -> Value {
+    fn at_end(&self, vreg: VRegId, block: BlockId) -> Value {
         let Some(number) = self.sites.innermost(&self.tree, vreg, block) else { return Value::OfEntry };
         let site = self.sites.get(number);
         if !site.defines {
             return Value::MeetAt(site.block);
         }
-        let end = InstId::new(function.blocks[site.block.index()].insts.end());
+        let end = InstId::new(self.rows[site.block.index()].end());
         let last = self.last_before(vreg, end).or_else(|| self.definitions.only(vreg).map(Definition::inst));
         Value::Of(last.expect("the block defines the register"))
     }

@@ -4,11 +4,11 @@
 
 use super::Walk;
 use super::constants::{self, literal_bits, truncate};
-use super::copies::{Source, is_free, only_result};
+use super::copies::Source;
 use super::evaluate::evaluate;
 use ptxopt_components::description::Description;
 use ptxopt_components::form::{Role, shape};
-use ptxopt_components::ids::{Id, InstId, VRegId};
+use ptxopt_components::ids::{InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{Comparison, Modifiers, Part, Qualifiers};
@@ -34,17 +34,14 @@ struct Condition {
 impl Walk<'_, '_> {
     /// Makes an instruction whose sources are all constants one that moves a constant.
     pub(super) fn fold(&mut self, inst: InstId) -> Option<()> {
-        let (function, forms) = self.f.view_and_forms();
-        let head = function.heads[inst.index()];
-        let form = forms.get(head.form);
-        if !form.is_pure() || matches!(form.operation, Operation::Unknown | Operation::Mov) || head.is_phi() {
+        let (head, form) = (self.f.head(inst), self.f.form_of(inst));
+        if !form.is_pure() || matches!(form.operation, Operation::Unknown | Operation::Mov) {
             return Some(());
         }
-        let Some(result) = only_result(&function, inst) else { return Some(()) };
-        let description = *forms.describe(head.form);
-        let slot_count = forms.slots(head.form).len();
+        let Some(result) = self.only_result(inst) else { return Some(()) };
+        let slot_count = form.slots.len();
         let mut sources = [0; 3];
-        if !(2..=4).contains(&slot_count) || function.operands_of(inst).len() != slot_count {
+        if !(2..=4).contains(&slot_count) || self.f.operands_of(inst).len() != slot_count {
             return Some(());
         }
         for position in 1..slot_count {
@@ -53,10 +50,10 @@ impl Walk<'_, '_> {
                 None => return Some(()),
             }
         }
-        let function = self.f.view();
-        let width = function.vregs[result.index()].ty.element().bits();
-        let wanted = result_width(&description);
-        match evaluate(&description, &sources[..slot_count - 1]).filter(|_| wanted == Some(width)) {
+        let width = self.width(result);
+        let description = self.f.forms().describe(head.form);
+        let wanted = result_width(description);
+        match evaluate(description, &sources[..slot_count - 1]).filter(|_| wanted == Some(width)) {
             Some(bits) => self.become_constant(inst, result, bits, "its operands are constants"),
             None => Some(()),
         }
@@ -64,9 +61,8 @@ impl Walk<'_, '_> {
 
     /// The bits of a source that is a constant.
     fn constant_at(&mut self, inst: InstId, position: usize) -> Option<u64> {
-        let function = self.f.view();
-        let operand = function.operands_of(inst)[position];
-        if let Some(bits) = literal_bits(operand, &function.pools.literals) {
+        let operand = self.f.operands_of(inst)[position];
+        if let Some(bits) = literal_bits(operand, self.f.literals()) {
             return Some(bits);
         }
         let vreg = operand.vreg().filter(|_| operand == plain(operand))?;
@@ -76,12 +72,9 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Applies the first rule that fits.
+    /// Applies the rules of an instruction's operation.
     pub(super) fn simplify(&mut self, inst: InstId) -> Option<()> {
-        let (function, forms) = self.f.view_and_forms();
-        let head = function.heads[inst.index()];
-        let form = forms.get(head.form);
-        match form.operation {
+        match self.f.form_of(inst).operation {
             Operation::Ld | Operation::St | Operation::Atom | Operation::Red => self.fold_address(inst),
             Operation::Add | Operation::Sub => {
                 self.add_constants(inst)?;
@@ -102,15 +95,14 @@ impl Walk<'_, '_> {
 
     /// `[x + o]` with `x = y + c` is `[y + (o + c)]`. Both sums are those of 64-bit addresses, so neither wraps elsewhere.
     fn fold_address(&mut self, inst: InstId) -> Option<()> {
-        let (function, forms) = self.f.view_and_forms();
-        let slots = forms.slots(function.heads[inst.index()].form);
+        let slots = self.f.slots_of(inst);
         let Some(position) = slots.iter().position(|slot| slot.role == Role::Address) else {
             return Some(());
         };
-        let operand = function.operands_of(inst)[position];
+        let operand = self.f.operands_of(inst)[position];
         let Some(vreg) = operand.vreg() else { return Some(()) };
         let has_other_payload = operand.has_payload() && operand.offset().is_none();
-        if function.vregs[vreg.index()].ty.element().bits() != 64 || has_other_payload {
+        if self.width(vreg) != 64 || has_other_payload {
             return Some(());
         }
         let Some((base, constant)) = self.sum_of(vreg, inst) else { return Some(()) };
@@ -123,53 +115,41 @@ impl Walk<'_, '_> {
 
     /// The register and the constant whose sum `vreg` is before `inst`, where the register still holds what was added.
     fn sum_of(&mut self, vreg: VRegId, inst: InstId) -> Option<(VRegId, u64)> {
-        let (function, forms) = self.f.view_and_forms();
-        let Value::Of(definition) = self.reaching.before(&function, vreg, inst) else { return None };
-        let id = function.heads[definition.index()].form;
-        let description = forms.describe(id);
-        let is_sub = match description.operation {
+        let Value::Of(definition) = self.value(vreg, inst) else { return None };
+        let is_sub = match self.f.form_of(definition).operation {
             Operation::Add => false,
             Operation::Sub => true,
             _ => return None,
         };
-        let ty = description.types[0].filter(|ty| ty.kind() == TypeKind::Integer)?;
-        let &[_, base, constant] = function.operands_of(definition) else { return None };
-        let whole = function.vregs[vreg.index()].ty.element().bits() == ty.bits();
-        if description.qualifiers != Qualifiers::default()
-            || !whole
-            || only_result(&function, definition) != Some(vreg)
-            || base != plain(base)
-        {
+        let &[_, base, constant] = self.f.operands_of(definition) else { return None };
+        let constant = literal_bits(constant, self.f.literals())?;
+        let description = self.f.description_of(definition);
+        let is_plain = description.qualifiers == Qualifiers::default();
+        let ty = description.types[0].filter(|ty| ty.kind() == TypeKind::Integer && is_plain)?;
+        let base_vreg = base.vreg().filter(|&vreg| base == plain(base) && self.is_free(vreg))?;
+        let is_whole = self.width(vreg) == ty.bits() && self.width(base_vreg) == ty.bits();
+        if !is_whole || self.only_result(definition) != Some(vreg) {
             return None;
         }
-        let base = base.vreg().filter(|&base| is_free(&function, base))?;
-        let constant = literal_bits(constant, &function.pools.literals)?;
         let constant = if is_sub { constant.wrapping_neg() } else { constant };
-        let is_same_type = function.vregs[base.index()].ty.element().bits()
-            == function.vregs[vreg.index()].ty.element().bits();
-        let value = self.reaching.before(&function, base, definition);
-        let still = is_same_type && self.reaching.before(&function, base, inst) == value;
-        still.then_some((base, truncate(constant, ty.bits())))
+        let still = self.value(base_vreg, definition) == self.value(base_vreg, inst);
+        still.then_some((base_vreg, truncate(constant, ty.bits())))
     }
 
     /// `(y + c) + d` is `y + (c + d)`.
     fn add_constants(&mut self, inst: InstId) -> Option<()> {
-        let (function, forms) = self.f.view_and_forms();
-        let id = function.heads[inst.index()].form;
-        let description = *forms.describe(id);
-        let Some(ty) = description.types[0].filter(|ty| ty.kind() == TypeKind::Integer) else {
-            return Some(());
-        };
-        let &[result, one, other] = function.operands_of(inst) else { return Some(()) };
+        let &[result, one, other] = self.f.operands_of(inst) else { return Some(()) };
+        let Some(constant) = literal_bits(other, self.f.literals()) else { return Some(()) };
         let Some(vreg) = one.vreg().filter(|_| one == plain(one)) else { return Some(()) };
-        let Some(constant) = literal_bits(other, &function.pools.literals) else { return Some(()) };
-        let is_wide = function.vregs[vreg.index()].ty.element().bits() == ty.bits();
-        if description.qualifiers != Qualifiers::default() || !is_wide {
-            return Some(());
-        }
+        let description = self.f.description_of(inst);
+        let is_plain = description.qualifiers == Qualifiers::default();
+        let is_sub = description.operation == Operation::Sub;
+        let integer = description.types[0].filter(|ty| ty.kind() == TypeKind::Integer && is_plain);
+        let Some(ty) = integer.filter(|ty| ty.bits() == self.width(vreg)) else { return Some(()) };
         let Some((base, inner)) = self.sum_of(vreg, inst) else { return Some(()) };
-        let outer = if description.operation == Operation::Sub { constant.wrapping_neg() } else { constant };
+        let outer = if is_sub { constant.wrapping_neg() } else { constant };
         let sum = truncate(inner.wrapping_add(outer), ty.bits());
+        let id = self.f.head(inst).form;
         let Some(form) = self.f.forms().with_operation(id, Operation::Add) else { return Some(()) };
         let mut change = self.f.change_in_place(inst, "two constants are added at once")?;
         let signed = constants::operand(&mut change, sum, signed_of(ty));
@@ -177,44 +157,42 @@ impl Walk<'_, '_> {
         Some(())
     }
 
-    /// `y + 0`, `y * 1`, `y & m` where `y` has no bits outside of `m`, and the like are `y`.
+    /// `y + 0`, `y * 1`, `y & m` with all bits in `m`, and the like are `y`.
     fn drop_identity(&mut self, inst: InstId) -> Option<()> {
-        let (function, forms) = self.f.view_and_forms();
-        let description = forms.describe(function.heads[inst.index()].form);
-        let Some(ty) = description.types[0] else { return Some(()) };
-        let is_integer = matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits);
-        let &[_, one, other] = function.operands_of(inst) else { return Some(()) };
-        let (Some(result), Some(constant)) =
-            (only_result(&function, inst), literal_bits(other, &function.pools.literals))
-        else {
-            return Some(());
-        };
+        let &[_, one, other] = self.f.operands_of(inst) else { return Some(()) };
+        let Some(constant) = literal_bits(other, self.f.literals()) else { return Some(()) };
+        let description = self.f.description_of(inst);
         let Qualifiers { part, modifiers, .. } = description.qualifiers;
-        if !is_integer || modifiers != Modifiers::empty() || one != plain(one) {
-            return Some(());
-        }
+        let is_integer = |ty: &PtxType| matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits);
+        let Some(ty) = description.types[0].filter(is_integer) else { return Some(()) };
+        let amount = truncate(constant, 32);
         let constant = truncate(constant, ty.bits());
-        let all = truncate(u64::MAX, ty.bits());
         let low = part == Some(Part::Low);
         let (keeps, clears) = match description.operation {
             Operation::Add | Operation::Sub | Operation::Or | Operation::Xor => (constant == 0, false),
-            Operation::Shl | Operation::Shr => (truncate(constant, 32) == 0, false),
+            Operation::Shl | Operation::Shr => (amount == 0, false),
             Operation::Mul => (low && constant == 1, low && constant == 0),
-            Operation::And => (constant == all, constant == 0),
+            Operation::And => (constant == truncate(u64::MAX, ty.bits()), constant == 0),
             _ => return Some(()),
         };
-        if clears {
-            return self.become_constant(inst, result, 0, "nothing is left of it");
+        if !(keeps || clears) || modifiers != Modifiers::empty() || one != plain(one) {
+            return Some(());
         }
-        if keeps { self.become_copy(inst, result, one, "it changes nothing") } else { Some(()) }
+        let Some(result) = self.only_result(inst) else { return Some(()) };
+        match keeps {
+            true => self.become_copy(inst, result, one, "it changes nothing"),
+            false => self.become_constant(inst, result, 0, "nothing is left of it"),
+        }
     }
 
     /// A selection between two equal values is no selection.
     fn select_equal(&mut self, inst: InstId) -> Option<()> {
-        let function = self.f.view();
-        let &[_, one, other, _] = function.operands_of(inst) else { return Some(()) };
-        let Some(result) = only_result(&function, inst).filter(|_| one == other) else { return Some(()) };
-        match literal_bits(one, &function.pools.literals) {
+        let &[_, one, other, _] = self.f.operands_of(inst) else { return Some(()) };
+        if one != other {
+            return Some(());
+        }
+        let Some(result) = self.only_result(inst) else { return Some(()) };
+        match literal_bits(one, self.f.literals()) {
             Some(bits) => self.become_constant(inst, result, bits, "both choices are the same"),
             None => self.become_copy(inst, result, one, "both choices are the same"),
         }
@@ -222,58 +200,50 @@ impl Walk<'_, '_> {
 
     /// A conversion of integers from a type to one of the same width is a copy.
     fn drop_conversion(&mut self, inst: InstId) -> Option<()> {
-        let (function, forms) = self.f.view_and_forms();
-        let description = forms.describe(function.heads[inst.index()].form);
+        let description = self.f.description_of(inst);
         let [Some(to), Some(from), ..] = description.types else { return Some(()) };
         let is_integer = |ty: PtxType| ty.kind() == TypeKind::Integer;
-        let &[_, source] = function.operands_of(inst) else { return Some(()) };
-        let Some(result) = only_result(&function, inst) else { return Some(()) };
-        let is_whole = |vreg: VRegId| function.vregs[vreg.index()].ty.element().bits() == to.bits();
-        let is_same = is_integer(to)
-            && is_integer(from)
-            && to.bits() == from.bits()
-            && description.qualifiers == Qualifiers::default()
-            && is_whole(result)
-            && source == plain(source)
-            && source.vreg().is_some_and(is_whole);
-        if is_same { self.become_copy(inst, result, source, "it converts nothing") } else { Some(()) }
+        let converts = to.bits() != from.bits() || !is_integer(to) || !is_integer(from);
+        if converts || description.qualifiers != Qualifiers::default() {
+            return Some(());
+        }
+        let &[_, source] = self.f.operands_of(inst) else { return Some(()) };
+        let Some(result) = self.only_result(inst) else { return Some(()) };
+        let is_whole = |vreg: VRegId| self.width(vreg) == to.bits();
+        let is_copy = is_whole(result) && source == plain(source) && source.vreg().is_some_and(is_whole);
+        if is_copy { self.become_copy(inst, result, source, "it converts nothing") } else { Some(()) }
     }
 
     /// A comparison with 0 or 1 of what a predicate has chosen to be 1 or 0 is that predicate.
     fn compare_condition(&mut self, inst: InstId) -> Option<()> {
-        let (function, forms) = self.f.view_and_forms();
-        let description = *forms.describe(function.heads[inst.index()].form);
+        let &[_, one, other] = self.f.operands_of(inst) else { return Some(()) };
+        let constant = literal_bits(other, self.f.literals()).filter(|&constant| constant <= 1);
+        let Some(constant) = constant else { return Some(()) };
+        let description = self.f.description_of(inst);
         let Qualifiers { comparison, combiner, modifiers, .. } = description.qualifiers;
+        let dialect = description.dialect;
         let is_equal = match comparison {
             Some(Comparison::Equal) => true,
             Some(Comparison::NotEqual) => false,
             _ => return Some(()),
         };
-        let Some(ty) = description.types[0] else { return Some(()) };
-        let is_integer = matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits);
-        let &[_, one, other] = function.operands_of(inst) else { return Some(()) };
-        let (Some(result), Some(constant)) =
-            (only_result(&function, inst), literal_bits(other, &function.pools.literals))
-        else {
-            return Some(());
-        };
+        let is_integer =
+            description.types[0].is_some_and(|ty| matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits));
         let Some(vreg) = one.vreg().filter(|_| one == plain(one)) else { return Some(()) };
-        if !is_integer || combiner.is_some() || modifiers != Modifiers::empty() || constant > 1 {
+        if !is_integer || combiner.is_some() || modifiers != Modifiers::empty() {
             return Some(());
         }
+        let Some(result) = self.only_result(inst) else { return Some(()) };
         let Some(condition) = self.condition_of(vreg, inst, CHAIN_MAX) else { return Some(()) };
-        let function = self.f.view();
-        if self.reaching.before(&function, condition.predicate, inst) != condition.value {
+        if self.value(condition.predicate, inst) != condition.value {
             return Some(());
         }
         // It is compared for being 1, or for being 0.
         let is_for_one = is_equal == (constant == 1);
         let is_negated = condition.is_negated == is_for_one;
         let operation = if is_negated { Operation::Not } else { Operation::Mov };
-        let description = Description {
-            dialect: description.dialect,
-            ..Description::new(operation, Qualifiers::default(), &[PtxType::Pred])
-        };
+        let description =
+            Description { dialect, ..Description::new(operation, Qualifiers::default(), &[PtxType::Pred]) };
         let Some(form) = self.f.forms().build(&description, shape::plain(2)) else { return Some(()) };
         let mut change = self.f.change_in_place(inst, "the predicate was there before it was a number")?;
         let source = Operand::predicate(condition.predicate, false);
@@ -284,15 +254,17 @@ impl Walk<'_, '_> {
     /// The predicate for which `vreg` holds 1 before `inst`, and else 0.
     fn condition_of(&mut self, vreg: VRegId, inst: InstId, chain_left: usize) -> Option<Condition> {
         let chain_left = chain_left.checked_sub(1)?;
-        let (function, forms) = self.f.view_and_forms();
-        let Value::Of(definition) = self.reaching.before(&function, vreg, inst) else { return None };
-        only_result(&function, definition).filter(|&result| result == vreg)?;
-        let description = forms.describe(function.heads[definition.index()].form);
-        let literals = &function.pools.literals;
-        match (description.operation, function.operands_of(definition)) {
+        let Value::Of(definition) = self.value(vreg, inst) else { return None };
+        self.only_result(definition).filter(|&result| result == vreg)?;
+        let is_integer = |ty: Option<PtxType>| {
+            ty.is_some_and(|ty| matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits) && ty.bits() >= 8)
+        };
+        let description = self.f.description_of(definition);
+        let (operation, types) = (description.operation, description.types);
+        let is_plain = description.qualifiers == Qualifiers::default();
+        match (operation, self.f.operands_of(definition)) {
             (Operation::Selp, &[_, one, other, predicate]) => {
-                let is_integer = description.types[0]
-                    .is_some_and(|ty| matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits));
+                let literals = self.f.literals();
                 let is_negated = match (literal_bits(one, literals)?, literal_bits(other, literals)?) {
                     (1, 0) => false,
                     (0, 1) => true,
@@ -301,21 +273,16 @@ impl Walk<'_, '_> {
                 let OperandKind::Predicate { vreg: predicate, negated: false } = predicate.kind() else {
                     return None;
                 };
-                let is_known = is_integer && is_free(&function, predicate);
-                let value = self.reaching.before(&function, predicate, definition);
+                let value = self.value(predicate, definition);
+                let is_known = is_integer(types[0]) && self.is_free(predicate);
                 is_known.then_some(Condition { predicate, is_negated, value })
             }
-            (Operation::And, &[_, one, other]) if literal_bits(other, literals) == Some(1) => {
+            (Operation::And, &[_, one, other]) if literal_bits(other, self.f.literals()) == Some(1) => {
                 let source = one.vreg().filter(|_| one == plain(one))?;
                 self.condition_of(source, definition, chain_left)
             }
             (Operation::Cvt, &[_, source]) => {
-                let is_integer = |ty: Option<PtxType>| {
-                    ty.is_some_and(|ty| ty.kind() == TypeKind::Integer && ty.bits() >= 8)
-                };
-                let is_plain = description.qualifiers == Qualifiers::default();
-                let is_known =
-                    is_integer(description.types[0]) && is_integer(description.types[1]) && is_plain;
+                let is_known = is_integer(types[0]) && is_integer(types[1]) && is_plain;
                 let source = source.vreg().filter(|_| is_known && source == plain(source))?;
                 self.condition_of(source, definition, chain_left)
             }
@@ -331,10 +298,8 @@ impl Walk<'_, '_> {
         bits: u64,
         reason: &'static str,
     ) -> Option<()> {
-        let function = self.f.view();
-        let Some(ty) = moved_type(function.vregs[result.index()].ty.element()) else { return Some(()) };
-        let id = function.heads[inst.index()].form;
-        let description = self.move_of(id, ty);
+        let Some(ty) = moved_type(self.f.vreg(result).ty.element()) else { return Some(()) };
+        let description = self.move_of(inst, ty);
         let Some(form) = self.f.forms().build(&description, shape::plain(2)) else { return Some(()) };
         let mut change = self.f.change_in_place(inst, reason)?;
         let constant = constants::operand(&mut change, bits, ty);
@@ -350,22 +315,19 @@ impl Walk<'_, '_> {
         source: Operand,
         reason: &'static str,
     ) -> Option<()> {
-        let function = self.f.view();
         let Some(from) = source.vreg() else { return Some(()) };
-        let (to, of) =
-            (function.vregs[result.index()].ty.element(), function.vregs[from.index()].ty.element());
+        let (to, of) = (self.f.vreg(result).ty.element(), self.f.vreg(from).ty.element());
         let Some(ty) = moved_type(to).filter(|_| to.bits() == of.bits()) else { return Some(()) };
         let ty = if to == of { ty } else { bits_of(ty.bits())? };
-        let id = function.heads[inst.index()].form;
-        let description = self.move_of(id, ty);
+        let description = self.move_of(inst, ty);
         let Some(form) = self.f.forms().build(&description, shape::plain(2)) else { return Some(()) };
         self.f.change_in_place(inst, reason)?.set_form(inst, form, &[Operand::register(result), source]);
         Some(())
     }
 
-    /// What `mov` of a type is, in the dialect of a form.
-    fn move_of(&mut self, of: ptxopt_components::ids::FormId, ty: PtxType) -> Description {
-        let dialect = self.f.forms().describe(of).dialect;
+    /// What `mov` of a type is, in the dialect of an instruction.
+    fn move_of(&self, inst: InstId, ty: PtxType) -> Description {
+        let dialect = self.f.description_of(inst).dialect;
         Description { dialect, ..Description::new(Operation::Mov, Qualifiers::default(), &[ty]) }
     }
 }

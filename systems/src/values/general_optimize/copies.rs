@@ -5,7 +5,7 @@ use super::constants::{self, literal_bits};
 use ptxopt_components::form::{Accepts, Form, FormFlags, Role, Slot};
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::opcodes::Effects;
-use ptxopt_components::operand::{Operand, OperandKind};
+use ptxopt_components::operand::{Operand, OperandKind, reads};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::types::{PtxType, TypeKind};
 use ptxopt_components::vreg::VRegFlags;
@@ -62,52 +62,60 @@ impl Copies {
     }
 }
 
-/// The result of an instruction that writes one whole register, unguarded.
-pub(super) fn only_result(function: &FunctionView<'_>, inst: InstId) -> Option<VRegId> {
-    let operands = function.operands_of(inst);
-    let result = operands.first().filter(|operand| operand.is_definition() && !operand.is_partial())?;
-    let is_only = operands[1..].iter().all(|operand| !operand.is_definition());
-    let is_guarded = function.heads[inst.index()].opcode.is_guarded();
-    let vreg = result.vreg().filter(|_| is_only && !is_guarded)?;
-    is_free(function, vreg).then_some(vreg)
-}
-
-/// Whether a register holds one value that only the function's own instructions change.
-pub(super) fn is_free(function: &FunctionView<'_>, vreg: VRegId) -> bool {
-    let row = &function.vregs[vreg.index()];
-    row.ty.lanes == 1 && !row.flags.intersects(HANDS_OFF)
-}
-
 impl Walk<'_, '_> {
+    /// The result of an instruction that writes one whole register, unguarded.
+    pub(super) fn only_result(&self, inst: InstId) -> Option<VRegId> {
+        let (first, others) = self.f.operands_of(inst).split_first()?;
+        let is_whole = first.is_definition() && !first.is_partial();
+        let is_only = is_whole && others.iter().all(|operand| !operand.is_definition());
+        let vreg = first.vreg().filter(|_| is_only && !self.f.head(inst).opcode.is_guarded())?;
+        self.is_free(vreg).then_some(vreg)
+    }
+
+    /// Whether a register holds one value that only the function's own instructions change.
+    pub(super) fn is_free(&self, vreg: VRegId) -> bool {
+        let row = self.f.vreg(vreg);
+        row.ty.lanes == 1 && !row.flags.intersects(HANDS_OFF)
+    }
+
+    /// The width of a register in bits.
+    pub(super) fn width(&self, vreg: VRegId) -> u32 {
+        self.f.vreg(vreg).ty.element().bits()
+    }
+
+    /// Whether an instruction reads the result of a copy.
+    pub(super) fn reads_copy(&self, inst: InstId) -> bool {
+        let is_copy = |vreg: VRegId| self.copies.is_copy[vreg.index()];
+        reads(self.f.operands_of(inst)).any(is_copy) && !self.f.head(inst).is_phi()
+    }
+
     /// Notes what an instruction leaves in its result, where that is a copy.
     pub(super) fn note(&mut self, inst: InstId) {
-        let (function, forms) = self.f.view_and_forms();
-        let form = forms.get(function.heads[inst.index()].form);
-        if !matches!(form.operation, Operation::Mov | Operation::Not) || form.lanes != 1 {
+        let form = self.f.form_of(inst);
+        let is_not = form.operation == Operation::Not;
+        if !(form.operation == Operation::Mov || is_not) || form.lanes != 1 {
             return;
         }
-        let Some(result) = only_result(&function, inst) else { return };
-        let &[_, source] = function.operands_of(inst) else { return };
-        let ty = function.vregs[result.index()].ty.element();
-        let is_not = form.operation == Operation::Not;
+        let moved = form.types[0];
+        let Some(result) = self.only_result(inst) else { return };
+        let &[_, source] = self.f.operands_of(inst) else { return };
+        let ty = self.f.vreg(result).ty.element();
         if is_not && ty != PtxType::Pred {
             return;
         }
         let noted = match source.kind() {
             OperandKind::Register { vreg, minus: false } if !source.has_payload() && vreg != result => {
-                let of = function.vregs[vreg.index()].ty;
-                let fits = is_free(&function, vreg) && of.element().bits() == ty.bits();
-                fits.then(|| Source::Register(source, self.reaching.before(&function, vreg, inst)))
+                let fits = self.is_free(vreg) && self.width(vreg) == ty.bits();
+                fits.then(|| Source::Register(source, self.value(vreg, inst)))
             }
-            OperandKind::Predicate { vreg, negated } if vreg != result && is_free(&function, vreg) => {
-                let value = self.reaching.before(&function, vreg, inst);
-                Some(Source::Register(Operand::predicate(vreg, negated != is_not), value))
+            OperandKind::Predicate { vreg, negated } if vreg != result && self.is_free(vreg) => {
+                Some(Source::Register(Operand::predicate(vreg, negated != is_not), self.value(vreg, inst)))
             }
             _ if ty == PtxType::Pred => None,
             _ => {
                 // A literal is as wide as the type of the mov.
-                let is_whole = form.types[0].is_some_and(|of| of.bits() == ty.bits());
-                literal_bits(source, &function.pools.literals)
+                let is_whole = moved.is_some_and(|of| of.bits() == ty.bits());
+                literal_bits(source, self.f.literals())
                     .filter(|_| is_whole)
                     .map(|bits| Source::Constant(constants::truncate(bits, ty.bits())))
             }
@@ -122,46 +130,34 @@ impl Walk<'_, '_> {
         if !self.copies.is_copy[vreg.index()] {
             return None;
         }
-        let function = self.f.view();
-        let Value::Of(definition) = self.reaching.before(&function, vreg, inst) else { return None };
+        let Value::Of(definition) = self.value(vreg, inst) else { return None };
         let source = self.copies.of(definition)?;
         if let Source::Register(operand, value) = source {
-            let same = self.reaching.before(&function, operand.vreg()?, inst) == value;
-            return same.then_some(source);
+            return (self.value(operand.vreg()?, inst) == value).then_some(source);
         }
         Some(source)
     }
 
     /// Replaces what the operands of `inst` read by what that was copied from.
     pub(super) fn replace_copies(&mut self, inst: InstId) -> Option<()> {
-        let function = self.f.view();
-        let (head, count) = (function.heads[inst.index()], function.operands_of(inst).len());
-        let reads_copy = |operand: &Operand| {
-            operand.vreg().is_some_and(|vreg| !operand.is_definition() && self.copies.is_copy[vreg.index()])
-        };
-        if !function.operands_of(inst).iter().any(reads_copy) || head.is_phi() {
-            return Some(());
-        }
-        for position in 0..count {
-            let operand = self.f.view().operands_of(inst)[position];
-            if !reads_copy_now(self, operand) {
-                continue;
-            }
-            let vreg = operand.vreg().expect("it reads a register");
+        for position in 0..self.f.operands_of(inst).len() {
+            let operand = self.f.operands_of(inst)[position];
+            let is_other =
+                operand.is_definition() || operand.selector().is_some() || operand.wide_offset().is_some();
+            let Some(vreg) = operand.vreg().filter(|_| !is_other) else { continue };
             let Some(source) = self.source_of(vreg, inst) else { continue };
-            let Some(new) = self.operand_for(inst, position, operand, source) else { continue };
-            let new = match new {
-                New::Operand(new) => new,
-                New::Constant(bits, ty) => {
+            match self.operand_for(inst, position, operand, source) {
+                None => {}
+                Some(New::Operand(new)) => {
+                    let mut change = self.f.change_in_place(inst, "what was copied in place of the copy")?;
+                    change.set_operand(inst, position, new);
+                }
+                Some(New::Constant(bits, ty)) => {
                     let mut change = self.f.change_in_place(inst, "a constant in place of a register")?;
                     let constant = constants::operand(&mut change, bits, ty);
                     change.set_operand(inst, position, constant);
-                    continue;
                 }
-            };
-            self.f
-                .change_in_place(inst, "what was copied in place of the copy")?
-                .set_operand(inst, position, new);
+            }
         }
         Some(())
     }
@@ -214,13 +210,6 @@ impl Walk<'_, '_> {
             }
         }
     }
-}
-
-fn reads_copy_now(walk: &Walk<'_, '_>, operand: Operand) -> bool {
-    let is_copy = |vreg: VRegId| walk.copies.is_copy[vreg.index()];
-    operand.vreg().is_some_and(|vreg| !operand.is_definition() && is_copy(vreg))
-        && operand.selector().is_none()
-        && operand.wide_offset().is_none()
 }
 
 /// What is to stand in the place of an operand.

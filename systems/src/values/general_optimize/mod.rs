@@ -33,11 +33,11 @@ mod evaluate;
 use bevy_ecs::prelude::*;
 use copies::Copies;
 use ptxopt_components::code_object::CodeFlags;
-use ptxopt_components::ids::{BlockId, Id, InstId};
+use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
-use ptxopt_engine::values::reaching::Reaching;
+use ptxopt_engine::values::reaching::{Place, Reaching, Value};
 
 /// Phases 13, 29, 37, 46, 58 and 65.
 pub const PHASE: Phase = Phase {
@@ -76,12 +76,9 @@ pub fn optimize(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     order.clear();
     order.extend_from_slice(reaching.tree().reverse_postorder());
     for &block in &*order {
-        for inst in f.view().blocks[block.index()].insts.range().map(InstId::new) {
-            if !f.view().heads[inst.index()].is_live() {
-                continue;
-            }
-            let mut walk = Walk { f, reaching, copies };
-            if walk.visit(inst).is_none() {
+        let mut walk = Walk { f, reaching, copies };
+        for inst in walk.f.view().blocks[block.index()].insts.range().map(InstId::new) {
+            if walk.f.head(inst).is_live() && walk.visit(inst).is_none() {
                 return;
             }
         }
@@ -89,7 +86,7 @@ pub fn optimize(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     f.fact_computed(Fact::NoCopies);
 }
 
-/// The walk at one instruction. Its methods give nothing where the bisect limit is reached.
+/// The walk over a function. Its methods give nothing where the bisect limit is reached.
 struct Walk<'w, 'a> {
     f: &'w mut FunctionEditor<'a>,
     reaching: &'w mut Reaching,
@@ -98,10 +95,19 @@ struct Walk<'w, 'a> {
 
 impl Walk<'_, '_> {
     fn visit(&mut self, inst: InstId) -> Option<()> {
-        self.replace_copies(inst)?;
-        self.fold(inst)?;
+        if self.reads_copy(inst) {
+            self.replace_copies(inst)?;
+            self.fold(inst)?;
+        }
         self.simplify(inst)?;
         self.note(inst);
         Some(())
+    }
+
+    /// What a register holds right before an instruction.
+    fn value(&mut self, vreg: VRegId, before: InstId) -> Value {
+        let place = Place { block: self.f.head(before).block, before };
+        let f = &*self.f;
+        self.reaching.value(vreg, place, || f.view())
     }
 }
