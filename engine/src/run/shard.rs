@@ -12,6 +12,7 @@ use crate::forms::FormTable;
 use crate::ptx::reader::{ReaderScratch, read};
 use crate::ptx::scan::{FunctionText, Module};
 use crate::ptx::writer::{WriterScratch, write_function};
+use crate::run::arena::ArenaMemory;
 use crate::run::facts::CodeFacts;
 use crate::run::fuel::Fuel;
 use crate::run::guard::{TIME_LIMIT, guarded};
@@ -69,7 +70,7 @@ pub struct FunctionOutput {
 /// What became of a batch.
 #[derive(Clone, Debug, Default)]
 pub struct BatchOutput {
-    /// The functions' texts, one behind the other.
+    /// The functions' texts, one after the other.
     pub text: Vec<u8>,
     /// The functions.
     pub functions: Vec<FunctionOutput>,
@@ -152,6 +153,7 @@ impl Shard {
         world.init_resource::<Violations>();
         world.init_resource::<LeftFunctions>();
         world.init_resource::<Dumps>();
+        world.init_resource::<ArenaMemory>();
         world.init_resource::<AsRead>();
         world.insert_resource(Remarks { wanted: plan.remarks, all: Vec::new() });
         world.insert_resource(StepLog::new(plan.steps.len()));
@@ -212,7 +214,7 @@ impl Shard {
         self.world.resource::<Fuel>().taken()
     }
 
-    /// Rows that the pool holds: what a giant function leaves behind.
+    /// Rows that the pool holds: what a giant function has made it grow to.
     #[must_use]
     pub fn pool_rows(&mut self) -> usize {
         self.world.entities().len() as usize
@@ -463,8 +465,10 @@ fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
             (move |undo: Undo,
                    fuel: Res<Fuel>,
                    limits: Res<LimitsResource>,
+                   mut arena: ResMut<ArenaMemory>,
                    scratch: Local<CompactScratch>| {
                 end(undo, fuel, limits, scratch, room_percent);
+                arena.end_step();
             })
             .in_set(Stage::End(index)),
         );
