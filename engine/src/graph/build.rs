@@ -88,7 +88,7 @@ pub fn leaves_function(function: &FunctionView<'_>, block: BlockId) -> bool {
     next_living(function.blocks, block).is_none()
 }
 
-/// The block that comes behind `block` when dead ones are swept: what it falls through to.
+/// The block that comes after `block` when dead ones are swept: what it falls through to.
 #[must_use]
 pub fn next_living(blocks: &[BlockHead], block: BlockId) -> Option<BlockId> {
     let behind = blocks.iter().enumerate().skip(block.index() + 1);

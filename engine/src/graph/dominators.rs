@@ -341,7 +341,7 @@ mod tests {
         solver
     }
 
-    /// The ladder of the module's documentation, `a[i]` at rank `i` and `b[i]` behind all of them.
+    /// The ladder of the module's documentation, `a[i]` at rank `i` and `b[i]` after all of them.
     fn ladder(length: u32) -> Solver {
         let mut solver = solver(&[&[]]);
         (1..length).for_each(|at| solver.graph.push([at - 1].into_iter()));

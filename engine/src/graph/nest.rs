@@ -60,7 +60,7 @@ pub struct LoopNest {
     rows: Vec<LoopRow>,
     /// By block: the innermost loop around it.
     loop_of: Vec<Maybe<LoopId>>,
-    /// By loop, those of inner loops behind its own.
+    /// By loop, those of inner loops after its own.
     blocks: Vec<BlockId>,
     latches: Vec<BlockId>,
     /// Edges out of the innermost loop of their source, sorted by that loop.

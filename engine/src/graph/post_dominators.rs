@@ -1,13 +1,13 @@
 //! Post-dominators: what every way out of the function passes.
 //!
 //! # The virtual exit
-//! It stands behind every block in which control may leave the function: a return, an exit, a trap, guarded or not,
+//! It stands after every block in which control may leave the function: a return, an exit, a trap, guarded or not,
 //! and the end of the body. A block whose immediate post-dominator is the virtual exit has none here. A call that
 //! never comes back counts as one that does.
 //!
 //! # Infinite loops
 //! Blocks from which no way leaves the function are connected, too: each source of a back edge among them leads to the
-//! virtual exit, as if the loop could end behind any of its rounds. Such a block lies on every cycle, so that all
+//! virtual exit, as if the loop could end after any of its rounds. Such a block lies on every cycle, so that all
 //! blocks are connected, and joins inside one round stay what they are:
 //! ```text
 //! L: @p bra B;           // C post-dominates L, A and B; nothing post-dominates C

@@ -1,7 +1,7 @@
 //! Ranks: the blocks in reverse postorder.
 //!
 //! Depth-first from the entry with an explicit stack; the fall-through successor is visited last, so that it gets
-//! the rank right behind its block. A block without a path from the entry has no rank; ranks have no gaps.
+//! the rank right after its block. A block without a path from the entry has no rank; ranks have no gaps.
 
 use super::graph::Graph;
 use ptxopt_components::block::BlockOrder;

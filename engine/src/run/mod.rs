@@ -1,5 +1,6 @@
 //! Running phases: batches, shards, schedules, facts, limits, statistics.
 
+pub mod arena;
 pub mod batches;
 pub mod facts;
 pub mod fuel;

@@ -15,6 +15,7 @@ use crate::forms::FormTable;
 use crate::ptx::reader::{ReaderScratch, read_parts};
 use crate::ptx::scan::{FunctionText, Module, Part};
 use crate::ptx::writer::{WriterScratch, write_function};
+use crate::run::arena::ArenaMemory;
 use crate::run::facts::CodeFacts;
 use crate::run::fuel::Fuel;
 use crate::run::guard::{TIME_LIMIT, guarded};
@@ -72,7 +73,7 @@ pub struct FunctionOutput {
 /// What became of a batch.
 #[derive(Clone, Debug, Default)]
 pub struct BatchOutput {
-    /// The functions' texts, one behind the other.
+    /// The functions' texts, one after the other.
     pub text: Vec<u8>,
     /// The functions.
     pub functions: Vec<FunctionOutput>,
@@ -156,6 +157,7 @@ impl Shard {
         world.init_resource::<Violations>();
         world.init_resource::<LeftFunctions>();
         world.init_resource::<Dumps>();
+        world.init_resource::<ArenaMemory>();
         world.init_resource::<AsRead>();
         world.insert_resource(Remarks { wanted: plan.remarks, all: Vec::new() });
         world.insert_resource(StepLog::new(plan.steps.len(), 1));
@@ -237,7 +239,7 @@ impl Shard {
         self.world.resource::<Fuel>().taken()
     }
 
-    /// Rows that the pool holds: what a giant function leaves behind.
+    /// Rows that the pool holds: what a giant function has made it grow to.
     #[must_use]
     pub fn pool_rows(&mut self) -> usize {
         self.world.entities().len() as usize
@@ -520,8 +522,12 @@ fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
         follow(&mut schedule, Stage::End(index));
         let (number, dump) = (step.number, step.dump);
         schedule.add_systems(
-            (move |undo: Undo, limits: Res<LimitsResource>, scratch: Local<CompactScratch>| {
+            (move |undo: Undo,
+                   limits: Res<LimitsResource>,
+                   mut arena: ResMut<ArenaMemory>,
+                   scratch: Local<CompactScratch>| {
                 end(undo, limits, scratch, room_percent);
+                arena.end_step();
             })
             .in_set(Stage::End(index)),
         );

@@ -77,7 +77,7 @@ pub enum Defined {
 pub struct Definitions {
     rows: Vec<Row>,
     several: Vec<Definition>,
-    /// Definitions behind the first of their register, in program order.
+    /// Definitions after the first of their register, in program order.
     later: Vec<(VRegId, Definition)>,
     /// Instructions that write more than one operand.
     with_several_results: Vec<InstId>,

@@ -37,6 +37,8 @@
 //! - A redirected branch loses `.uni`, so a loop with such a branch to be redirected is left alone.
 
 use bevy_ecs::prelude::*;
+use bumpalo::Bump;
+use bumpalo::collections::{CollectIn, Vec};
 use ptxopt_components::code_object::{CodeFlags, Room};
 use ptxopt_components::form::FormFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId};
@@ -45,6 +47,7 @@ use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::graph::build::next_living;
 use ptxopt_engine::graph::nest::{LoopNest, LoopNests};
+use ptxopt_engine::run::arena::Arena;
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::store::view::FunctionView;
@@ -64,12 +67,13 @@ pub const PHASE: Phase = Phase {
 };
 
 /// Works on the loops of every function.
-pub fn run(mut editor: Editor, nests: Res<LoopNests>, mut plans: Local<Vec<LoopPlan>>) {
+pub fn run(mut editor: Editor, nests: Res<LoopNests>, mut arena: Arena) {
     editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| {
         let Some(nest) = nests.get(f.code()) else { return };
         let (function, forms) = f.view_and_forms();
-        plan(&function, nest, forms, &mut plans);
-        let missed: Vec<(u32, &'static str)> = irreducible(&function, nest).collect();
+        let arena = arena.fresh();
+        let plans = plan(&function, nest, forms, arena);
+        let missed: Vec<'_, (u32, &'static str)> = irreducible(&function, nest).collect_in(arena);
         for (offset, reason) in missed {
             f.missed(offset, reason);
         }
@@ -97,30 +101,39 @@ enum Target {
 }
 
 /// Branches, and where they are to lead; nothing where all is well; or why it cannot be done.
-type Redirected = Result<Option<(Vec<InstId>, Target)>, &'static str>;
+type Redirected<'b> = Result<Option<(Vec<'b, InstId>, Target)>, &'static str>;
 
 /// What is to be done about one loop.
-pub struct LoopPlan {
+struct LoopPlan<'b> {
     header: BlockId,
     /// Branches from outside, and where they lead from then on.
-    entries: Redirected,
+    entries: Redirected<'b>,
     /// Branches back, and where they lead from then on.
-    latches: Redirected,
+    latches: Redirected<'b>,
     offset: u32,
 }
 
-fn plan(function: &FunctionView<'_>, nest: &LoopNest, forms: &FormTable, plans: &mut Vec<LoopPlan>) {
-    plans.clear();
+/// What is to be done about each loop, by header.
+fn plan<'b>(
+    function: &FunctionView<'_>,
+    nest: &LoopNest,
+    forms: &FormTable,
+    arena: &'b Bump,
+) -> Vec<'b, LoopPlan<'b>> {
+    let mut plans = Vec::new_in(arena);
     for row in nest.rows() {
         let header = row.header;
         let id = nest.loop_of(header).expect("a header lies in its loop");
         let is_reachable = |block: &&BlockId| function.orders[block.index()].is_reachable();
-        let mut preds: Vec<BlockId> = function.preds(header).iter().filter(is_reachable).copied().collect();
+        let mut preds: Vec<'_, BlockId> =
+            function.preds(header).iter().filter(is_reachable).copied().collect_in(arena);
         preds.sort_unstable();
         preds.dedup();
-        let (inside, outside): (Vec<BlockId>, Vec<BlockId>) =
-            preds.into_iter().partition(|&pred| nest.holds(id, pred));
-        let graph = Around { function, forms, header };
+        let (mut inside, mut outside) = (Vec::new_in(arena), Vec::new_in(arena));
+        for pred in preds {
+            if nest.holds(id, pred) { &mut inside } else { &mut outside }.push(pred);
+        }
+        let graph = Around { function, forms, header, arena };
         plans.push(LoopPlan {
             header,
             entries: if row.preheader.is_none() { graph.entries(&outside, &inside) } else { Ok(None) },
@@ -129,16 +142,18 @@ fn plan(function: &FunctionView<'_>, nest: &LoopNest, forms: &FormTable, plans: 
         });
     }
     plans.sort_unstable_by_key(|plan| plan.header);
+    plans
 }
 
 /// What leads to a header.
-struct Around<'a> {
+struct Around<'a, 'b> {
     function: &'a FunctionView<'a>,
     forms: &'a FormTable,
     header: BlockId,
+    arena: &'b Bump,
 }
 
-impl Around<'_> {
+impl<'b> Around<'_, 'b> {
     fn last(&self, block: BlockId) -> Option<InstId> {
         self.function.insts_of(block).next_back()
     }
@@ -168,8 +183,8 @@ impl Around<'_> {
     }
 
     /// The branches of `blocks` to the header, all of which must be direct ones without `.uni`.
-    fn branches(&self, blocks: impl Iterator<Item = BlockId>) -> Result<Vec<InstId>, &'static str> {
-        let mut branches = Vec::new();
+    fn branches(&self, blocks: impl Iterator<Item = BlockId>) -> Result<Vec<'b, InstId>, &'static str> {
+        let mut branches = Vec::new_in(self.arena);
         for block in blocks {
             let Some(last) = self.last(block) else { continue };
             let operands = self.function.operands_of(last);
@@ -188,7 +203,7 @@ impl Around<'_> {
         Ok(branches)
     }
 
-    fn entries(&self, outside: &[BlockId], inside: &[BlockId]) -> Redirected {
+    fn entries(&self, outside: &[BlockId], inside: &[BlockId]) -> Redirected<'b> {
         if let Some(&existing) = outside.iter().find(|&&block| self.is_bare_jump(block)) {
             // Nothing but the jump is executed on this way, so all others may take it.
             let falls = outside.iter().any(|&block| block != existing && self.falls_into_header(block));
@@ -203,7 +218,7 @@ impl Around<'_> {
         Ok(Some((self.branches(outside.iter().copied())?, Target::BeforeHeader)))
     }
 
-    fn latches(&self, inside: &[BlockId]) -> Redirected {
+    fn latches(&self, inside: &[BlockId]) -> Redirected<'b> {
         if let Some(&existing) =
             inside.iter().find(|&&block| block != self.header && self.is_bare_jump(block))
         {
@@ -228,7 +243,7 @@ impl Around<'_> {
 }
 
 /// Makes the changes.
-fn apply(f: &mut FunctionEditor<'_>, plans: &[LoopPlan]) {
+fn apply(f: &mut FunctionEditor<'_>, plans: &[LoopPlan<'_>]) {
     for plan in plans {
         for (part, reason) in [(&plan.entries, "preheader"), (&plan.latches, "one latch for several")] {
             let (branches, target) = match part {

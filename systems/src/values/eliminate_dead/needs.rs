@@ -45,11 +45,11 @@ pub struct Needs {
     is_needed: Vec<bool>,
     /// By number of a definition of a register with several: it is read.
     is_one_demanded: Vec<bool>,
-    /// The sweep has passed this instruction and all behind it.
+    /// The sweep has passed this instruction and all after it.
     passed: InstId,
     /// Needed instructions that the sweep has passed and whose uses were not followed yet.
     insts: Vec<InstId>,
-    /// Registers that are read behind the end of a block.
+    /// Registers that are read after the end of a block.
     ends: Vec<(VRegId, BlockId)>,
 }
 
@@ -109,7 +109,7 @@ impl Needs {
         self.definitions.with_several_results().iter().copied().filter(|&inst| self.needs(inst))
     }
 
-    /// Follows what stands behind the sweep until all that it needs is marked.
+    /// Follows what the sweep has passed until all that it needs is marked.
     fn follow(&mut self, function: &FunctionView<'_>) {
         loop {
             if let Some((vreg, block)) = self.ends.pop() {
