@@ -25,7 +25,7 @@ use ptxopt_engine::run::phase::{Phase, Plan, Step};
 use ptxopt_engine::run::shard::{BatchError, BatchOutput, FunctionOutput, Shard};
 use rayon::prelude::*;
 use std::collections::HashSet;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Shards kept for the next call.
 const SHARDS_KEPT_MAX: usize = 64;
@@ -60,9 +60,14 @@ pub fn optimize(input: &[u8], options: &Options) -> Result<Output, Diagnostics> 
 /// part of the time.
 pub struct Optimizer<'a> {
     options: &'a Options,
-    /// For modules without debug sections that name registers, and for those with them; made when the first one comes.
-    pipelines: [OnceLock<Pipeline>; 2],
+    pipelines: Arc<Pipelines>,
 }
+
+/// For modules without debug sections that name registers, and for those with them; made when the first one comes.
+type Pipelines = [OnceLock<Pipeline>; 2];
+
+/// What the last optimizer was made with: a caller who optimizes one kernel after the other makes one for each.
+static RECENT: Mutex<Option<(Options, Arc<Pipelines>)>> = Mutex::new(None);
 
 /// A plan, and what a shard must have been made for to serve it.
 struct Pipeline {
@@ -74,7 +79,15 @@ impl<'a> Optimizer<'a> {
     /// An optimizer with these options.
     #[must_use]
     pub fn new(options: &'a Options) -> Self {
-        Self { options, pipelines: [const { OnceLock::new() }; 2] }
+        let mut recent = RECENT.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, pipelines)) = &*recent
+            && known == options
+        {
+            return Self { options, pipelines: Arc::clone(pipelines) };
+        }
+        let pipelines = Arc::new([const { OnceLock::new() }; 2]);
+        *recent = Some((options.clone(), Arc::clone(&pipelines)));
+        Self { options, pipelines }
     }
 
     /// Optimizes a module, as [`optimize`] does.

@@ -15,6 +15,8 @@ use std::sync::Arc;
 pub(crate) enum Stage {
     /// Starts the clock.
     Start,
+    /// The phase of a step and the facts that it needs. Passed over where it would give what holds already.
+    Step(usize),
     /// Computes the `.1`-th fact that step `.0` needs.
     Facts(usize, usize),
     /// The phase of step `.0`.
@@ -54,7 +56,8 @@ pub struct Phase {
     pub name: &'static str,
     /// Facts that must hold when it runs.
     pub needs: &'static [Fact],
-    /// Facts that hold after it.
+    /// Facts that hold after it. Where they all hold before it, for every function, it does nothing but remark on them; then it
+    /// is passed over where no remarks are kept.
     pub gives: &'static [Fact],
     /// Facts that it may break; epochs say whether it did.
     pub breaks: &'static [Fact],

@@ -16,7 +16,7 @@ use crate::ptx::reader::{ReaderScratch, read_parts};
 use crate::ptx::scan::{FunctionText, Module, Part};
 use crate::ptx::writer::{WriterScratch, write_function};
 use crate::run::arena::ArenaMemory;
-use crate::run::facts::CodeFacts;
+use crate::run::facts::{CodeFacts, Fact};
 use crate::run::fuel::Fuel;
 use crate::run::guard::{TIME_LIMIT, guarded};
 use crate::run::log::{
@@ -25,7 +25,7 @@ use crate::run::log::{
 use crate::run::phase::{Check, Limits, Plan, Slot, Stage, Step, Verify};
 use crate::store::as_read::AsRead;
 use crate::store::columns::{
-    BlocksMut, Code, CodeMut, CodeObjectsMut, InUse, InstsMut, LiveRows, PoolsResource, VRegsMut,
+    BlocksMut, Code, CodeMut, CodeObjects, CodeObjectsMut, InUse, InstsMut, LiveRows, PoolsResource, VRegsMut,
 };
 use crate::store::room::lay_out;
 use crate::store::tables::CodeTables;
@@ -486,22 +486,26 @@ fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
         for (position, &fact) in facts.iter().enumerate() {
             let stage = Stage::Facts(index, position);
             follow(&mut schedule, stage);
+            schedule.configure_sets(stage.in_set(Stage::Step(index)));
             let analysis = plan.analysis(fact).expect("a checked plan has every analysis");
             (analysis.install)(&mut Slot { world, schedule: &mut schedule, stage });
         }
         follow(&mut schedule, Stage::Run(index));
+        schedule.configure_sets(Stage::Run(index).in_set(Stage::Step(index)));
+        if !step.phase.gives.is_empty() && !plan.remarks {
+            let gives = step.phase.gives;
+            let lacks = move |codes: CodeObjects| lacks_facts(&codes, gives);
+            schedule.configure_sets(Stage::Step(index).run_if(lacks));
+        }
         (step.phase.install)(&mut Slot { world, schedule: &mut schedule, stage: Stage::Run(index) });
         let (name, room_percent) = (step.name, step.phase.room_percent);
         let is_verified = plan.checks.iter().any(|check| runs_after(check, step, plan));
         if is_verified {
             // What verifiers look at is what stays.
             follow(&mut schedule, Stage::Limit(index));
-            schedule.add_systems(
-                (move |mut undo: Undo, limits: Res<LimitsResource>| {
-                    undo_growth(&mut undo, &limits, room_percent)
-                })
-                .in_set(Stage::Limit(index)),
-            );
+            let limit =
+                move |world: &mut World, undo: &mut UndoState| limit_growth(world, undo, room_percent);
+            schedule.add_systems(limit.in_set(Stage::Limit(index)));
         }
         for (position, check) in
             plan.checks.iter().enumerate().filter(|(_, check)| runs_after(check, step, plan))
@@ -512,25 +516,16 @@ fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
         }
         if is_verified {
             follow(&mut schedule, Stage::Check(index));
-            schedule.add_systems(
-                (move |undo: Undo, violations: ResMut<Violations>, left: ResMut<LeftFunctions>| {
-                    undo_violators(undo, violations, left, name);
-                })
-                .in_set(Stage::Check(index)),
-            );
+            let take_back = move |world: &mut World, undo: &mut UndoState| undo_violators(world, undo, name);
+            schedule.add_systems(take_back.in_set(Stage::Check(index)));
         }
         follow(&mut schedule, Stage::End(index));
         let (number, dump) = (step.number, step.dump);
-        schedule.add_systems(
-            (move |undo: Undo,
-                   limits: Res<LimitsResource>,
-                   mut arena: ResMut<ArenaMemory>,
-                   scratch: Local<CompactScratch>| {
-                end(undo, limits, scratch, room_percent);
-                arena.end_step();
-            })
-            .in_set(Stage::End(index)),
-        );
+        let end = move |world: &mut World, undo: &mut UndoState, scratch: Local<CompactScratch>| {
+            end(world, undo, scratch, room_percent);
+            world.resource_mut::<ArenaMemory>().end_step();
+        };
+        schedule.add_systems(end.in_set(Stage::End(index)));
         if dump {
             let system = move |code: Code, forms: Res<FormTable>, dumps: ResMut<Dumps>| {
                 dump_code(code, forms, dumps, number, name);
@@ -540,6 +535,15 @@ fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
         }
     }
     schedule
+}
+
+/// Whether some function of the batch that phases work on lacks one of `facts`.
+fn lacks_facts(codes: &CodeObjects<'_, '_>, facts: &[Fact]) -> bool {
+    let (states, held, ..) = codes.columns();
+    let lacks = |(state, held): (&CodeState, &CodeFacts)| {
+        !state.flags.contains(CodeFlags::LEFT) && !facts.iter().all(|&fact| held.holds(fact, state))
+    };
+    states.iter().zip(held).any(lacks)
 }
 
 /// Whether a verifier runs after a step.
@@ -556,6 +560,15 @@ fn start(mut log: ResMut<StepLog>, mut journal: ResMut<Journal>) {
     log.began = Instant::now();
     log.batch_began = log.began;
     journal.clear();
+}
+
+/// What undoing takes, to be fetched where something has changed: of a small batch, most steps change nothing, and fetching
+/// it would cost as much as all else that they do.
+type UndoState = SystemState<Undo<'static, 'static>>;
+
+/// Fetches what undoing takes.
+fn undo_in<'w, 's>(state: &'s mut UndoState, world: &'w mut World) -> Undo<'w, 's> {
+    state.get_mut(world).expect("its columns and resources are there, and are not the same")
 }
 
 /// What undoing a step for a function takes.
@@ -580,11 +593,15 @@ impl Undo<'_, '_> {
 }
 
 /// Undoes the step for the functions that it has made larger than they may be.
-fn undo_growth(undo: &mut Undo, limits: &LimitsResource, room_percent: u32) {
-    if undo.journal.is_empty() {
-        return;
+fn limit_growth(world: &mut World, undo: &mut UndoState, room_percent: u32) {
+    if !world.resource::<Journal>().is_empty() {
+        let limits = world.resource::<LimitsResource>().0;
+        undo_growth(&mut undo_in(undo, world), &limits, room_percent);
     }
-    let allowed_percent = limits.0.growth_percent.max(100 + u64::from(room_percent));
+}
+
+fn undo_growth(undo: &mut Undo, limits: &Limits, room_percent: u32) {
+    let allowed_percent = limits.growth_percent.max(100 + u64::from(room_percent));
     let changed: Vec<CodeId> = undo.journal.changed().collect();
     for code in changed {
         let columns = undo.code.columns();
@@ -600,14 +617,15 @@ fn undo_growth(undo: &mut Undo, limits: &LimitsResource, room_percent: u32) {
 
 /// Undoes the step for the functions on which a verifier found something. Those that the step did not change are passed
 /// through unchanged: it is not known what was wrong before.
-fn undo_violators(
-    mut undo: Undo,
-    mut violations: ResMut<Violations>,
-    mut left: ResMut<LeftFunctions>,
-    step: &'static str,
-) {
+fn undo_violators(world: &mut World, undo: &mut UndoState, step: &'static str) {
+    let found = std::mem::take(&mut world.resource_mut::<Violations>().all);
+    if found.is_empty() {
+        return;
+    }
+    let mut left = std::mem::take(&mut *world.resource_mut::<LeftFunctions>());
+    let mut undo = undo_in(undo, world);
     let mut undone_here: Vec<CodeId> = Vec::new();
-    for (code, check, what) in violations.all.drain(..) {
+    for (code, check, what) in found {
         if undo.code.states()[code.index()].flags.contains(CodeFlags::LEFT) {
             continue;
         }
@@ -622,15 +640,18 @@ fn undo_violators(
             left.all.push(Left { code, reason: reason() });
         }
     }
+    *world.resource_mut::<LeftFunctions>() = left;
 }
 
 /// Ends a step: what grew too much is undone, worn rows are made dense, statistics kept and limits looked at. The next step
 /// starts here.
-fn end(mut undo: Undo, limits: Res<LimitsResource>, mut scratch: Local<CompactScratch>, room_percent: u32) {
-    undo_growth(&mut undo, &limits, room_percent);
-    let Undo { code: columns, journal, log, .. } = &mut undo;
-    let code_count = columns.states().len();
-    if !journal.is_empty() {
+fn end(world: &mut World, undo: &mut UndoState, mut scratch: Local<CompactScratch>, room_percent: u32) {
+    let limits = world.resource::<LimitsResource>().0;
+    if !world.resource::<Journal>().is_empty() {
+        let mut undo = undo_in(undo, world);
+        undo_growth(&mut undo, &limits, room_percent);
+        let Undo { code: columns, journal, .. } = &mut undo;
+        let code_count = if journal.is_empty() { 0 } else { columns.states().len() };
         for code in (0..code_count).map(CodeId::new) {
             if columns.states()[code.index()].flags.contains(CodeFlags::HAS_TOMBSTONES) {
                 let rows = columns.columns().function(code);
@@ -638,14 +659,16 @@ fn end(mut undo: Undo, limits: Res<LimitsResource>, mut scratch: Local<CompactSc
             }
         }
     }
+    world.resource_mut::<Journal>().clear();
+    let code_count = world.resource::<InUse>().live().codes as u64;
+    let log = &mut *world.resource_mut::<StepLog>();
     let now = Instant::now();
     let ns = (now - log.began).as_nanos() as u64;
     log.current().ns += ns;
     let spent = (now - log.batch_began).as_millis() as u64;
-    assert!(spent <= limits.0.time_ms.saturating_mul(code_count.max(1) as u64), "{TIME_LIMIT}");
+    assert!(spent <= limits.time_ms.saturating_mul(code_count.max(1)), "{TIME_LIMIT}");
     log.step += 1;
     log.began = now;
-    journal.clear();
 }
 
 fn dump_code(code: Code, forms: Res<FormTable>, mut dumps: ResMut<Dumps>, number: u16, name: &'static str) {

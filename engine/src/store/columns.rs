@@ -48,6 +48,11 @@ impl InUse {
         Self { live, is_written: AtomicBool::new(false) }
     }
 
+    /// Rows in use.
+    pub(crate) fn live(&self) -> LiveRows {
+        self.live
+    }
+
     /// Whether a system has taken columns of code to write them past the editor, since the batch was loaded.
     #[must_use]
     pub fn is_written(&self) -> bool {
