@@ -12,3 +12,5 @@ pub mod values;
 
 #[cfg(test)]
 mod claims;
+#[cfg(test)]
+mod contracts;
