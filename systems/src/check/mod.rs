@@ -40,6 +40,8 @@ pub mod uniformity;
 pub mod uniformity_full;
 
 #[cfg(test)]
+mod heard;
+#[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 pub(crate) mod tests;
