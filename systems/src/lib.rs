@@ -13,3 +13,5 @@ pub mod values;
 
 #[cfg(test)]
 mod claims;
+#[cfg(test)]
+mod contracts;

@@ -6,3 +6,6 @@ pub mod liveness;
 pub mod loops;
 pub mod post_dominators;
 pub mod uniformity;
+
+#[cfg(test)]
+mod tests;

@@ -42,11 +42,13 @@ pub mod uniformity;
 pub mod uniformity_full;
 
 #[cfg(test)]
+mod heard;
+#[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 pub(crate) mod tests;
 #[cfg(test)]
-mod updates;
+pub(crate) mod updates;
 
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, CodeId, Id};

@@ -128,7 +128,14 @@ pub(crate) fn run(text: &[u8], phases: &[&'static Phase]) -> BatchOutput {
     };
     let plan = Plan {
         steps: phases.iter().enumerate().map(step).collect(),
-        analyses: &[&analyze::control_flow::ANALYSIS, &analyze::loops::ANALYSIS, &analyze::liveness::PHASE],
+        analyses: &[
+            &analyze::control_flow::ANALYSIS,
+            &analyze::loops::ANALYSIS,
+            &analyze::post_dominators::ANALYSIS,
+            &analyze::liveness::PHASE,
+            &analyze::uniformity::ANALYSIS,
+            &analyze::def_use::ANALYSIS,
+        ],
         checks: ALL,
         verify: Verify::Full,
         fuel: None,

@@ -137,14 +137,14 @@ fn update_function(f: &mut FunctionEditor<'_>, random: &mut Random) {
 
 /// The function's flow graph, made again from its instructions.
 #[derive(Default)]
-struct Rebuilt {
+pub(crate) struct Rebuilt {
     heads: Vec<BlockHead>,
     orders: Vec<BlockOrder>,
-    nest: LoopNest,
-    tree: PostDominators,
+    pub(crate) nest: LoopNest,
+    pub(crate) tree: PostDominators,
 }
 
-fn rebuild(function: &FunctionView<'_>) -> Rebuilt {
+pub(crate) fn rebuild(function: &FunctionView<'_>) -> Rebuilt {
     let source = EdgeSource::of(function);
     let (mut edges, mut pool) = (function.edges.to_vec(), Vec::new());
     connect_blocks(source, function.blocks, &mut edges, &mut pool);

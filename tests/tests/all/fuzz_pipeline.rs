@@ -96,7 +96,8 @@ impl ValueGenerator for Inputs {
         let dice = &mut |below: usize| roll(driver, below);
         let seed = dice(1 << 30) as u64;
         let text = match dice(8) {
-            0..3 => random_code::module(seed, 1 + dice(3), BLOCK_COUNT_MAX).into_bytes(),
+            0 => random_code::module(seed, 1 + dice(3), BLOCK_COUNT_MAX).into_bytes(),
+            1..3 => defined(&random_code::module(seed, 1 + dice(3), BLOCK_COUNT_MAX)).into_bytes(),
             3 => random_code::module_of_hubs(seed, 1, BLOCK_COUNT_MAX).into_bytes(),
             4..7 => generated(seed).text().as_bytes().to_vec(),
             _ => self.0.mutant(dice),
@@ -117,6 +118,21 @@ impl ValueGenerator for Inputs {
         }
         Some(Input { text, options })
     }
+}
+
+/// A random module in which registers hold something at the start of each function, some of them the same in all threads:
+/// what nothing has written is divergent, and much would be.
+fn defined(text: &str) -> String {
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        lines.push(line.to_owned());
+        let Some((_, rest)) = line.split_once(".reg .b32 %r<") else { continue };
+        let count = rest.split('>').next().and_then(|count| count.parse().ok()).unwrap_or(0);
+        let sources = ["%tid.x", "%ctaid.x", "5"];
+        lines.extend((0..count).map(|number: usize| format!("mov.u32 %r{number}, {};", sources[number % 3])));
+        lines.extend((0..4).map(|number| format!("setp.lt.u32 %p{number}, %r{}, 9;", number % 2)));
+    }
+    lines.join("\n") + "\n"
 }
 
 /// What became of an input with which nothing is wrong.

@@ -1,7 +1,9 @@
 //! Live sets: a register is live where some path leads to a read of it without a write that ends its life.
 
-use super::{Built, Style, random};
-use crate::dataflow::liveness::{Changes, LiveSet, LivenessScratch, Representation, solve_on};
+use super::{Built, Random, Style, random};
+use crate::dataflow::liveness::{
+    Changes, LiveSet, LivenessScratch, Representation, STRIP_BITS, Side, Strip, solve_on,
+};
 use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, VRegId};
 
@@ -87,7 +89,93 @@ fn compare(built: &Built, scratch: &mut LivenessScratch, sets: &mut [LiveSet; 2]
             }
         }
         compare_changes(&function, set);
+        compare_runs(&function, set);
+        compare_strips(set);
     }
+}
+
+/// Runs are as long as they can be, and hold each block at which a register lives once.
+fn compare_runs(function: &FunctionView<'_>, set: &LiveSet) {
+    for side in [Side::In, Side::Out] {
+        let mut runs = Vec::new();
+        set.each_run(side, |run, vreg| runs.push((vreg, run.start, run.end)));
+        runs.sort_unstable();
+        let is_live = |vreg: VRegId, block: usize| match side {
+            Side::In => set.is_live_in(BlockId::new(block), vreg),
+            Side::Out => set.is_live_out(BlockId::new(block), vreg),
+        };
+        let mut wanted = Vec::new();
+        for vreg in function.vreg_ids() {
+            let mut open = None;
+            for block in 0..=function.blocks.len() {
+                match (open, block < function.blocks.len() && is_live(vreg, block)) {
+                    (None, true) => open = Some(block),
+                    (Some(first), false) => {
+                        wanted.push((vreg, first as u32, block as u32));
+                        open = None;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        assert_eq!(runs, wanted, "{side:?} {:?}", set.road());
+    }
+}
+
+/// Strips are the sets, cut into pieces by bit.
+fn compare_strips(set: &LiveSet) {
+    assert_eq!(set.strip_count(), set.globals().len().div_ceil(STRIP_BITS));
+    let [mut into, mut out_of] = [Vec::new(), Vec::new()];
+    for strip in 0..set.strip_count() {
+        set.live_in_strip(strip, &mut into);
+        set.live_out_strip(strip, &mut out_of);
+        assert_eq!((into.len(), out_of.len()), (set.block_count(), set.block_count()));
+        for (block, (into, out_of)) in into.iter().zip(&out_of).enumerate() {
+            for bit in 0..STRIP_BITS {
+                let has = |strip: &Strip| strip[bit / 64] >> (bit % 64) & 1 == 1;
+                let vreg = set.globals().get(strip * STRIP_BITS + bit);
+                let is_in = vreg.is_some_and(|&vreg| set.is_live_in(BlockId::new(block), vreg));
+                let is_out = vreg.is_some_and(|&vreg| set.is_live_out(BlockId::new(block), vreg));
+                assert_eq!(
+                    (has(into), has(out_of)),
+                    (is_in, is_out),
+                    "{:?} bix{block} bit {bit}",
+                    set.road()
+                );
+            }
+        }
+    }
+}
+
+/// More registers than a strip has bits, each from one block to another.
+#[test]
+fn registers_of_several_strips_are_told_apart() {
+    const COUNT: usize = STRIP_BITS + 200;
+    let mut random = Random::new(5);
+    let mut lines = vec![String::new(); 12];
+    for number in 0..COUNT {
+        let [first, last] = [random.below(11), random.below(11)];
+        lines[first].push_str(&format!(" mov.u32 %r{number}, 1;"));
+        lines[last + 1].push_str(&format!(" st.global.u32 [g], %r{number};"));
+    }
+    let body: Vec<String> = lines
+        .iter()
+        .enumerate()
+        .map(|(at, line)| format!("B{at}:{line} @%p0 bra B{};", (at + 5) % 12))
+        .collect();
+    let built = Built::of_module(format!(
+        ".version 8.6\n.target sm_90\n.global .u32 g;\n.entry k() {{ .reg .b32 %r<{COUNT}>; .reg .pred %p<1>;\n\
+         {}\nret; }}\n",
+        body.join("\n")
+    ));
+    let (mut scratch, mut sets) = (LivenessScratch::default(), Default::default());
+    compare(&built, &mut scratch, &mut sets);
+    assert!(sets.iter().all(|set| set.strip_count() == 2));
+}
+
+#[test]
+fn small_functions_take_the_dense_road() {
+    assert_eq!(random(1, Style::Calm, 190).live_set().road(), Representation::Dense);
 }
 
 fn sorted(vregs: impl Iterator<Item = VRegId>) -> Vec<VRegId> {

@@ -1,0 +1,83 @@
+//! What phases say of themselves beside their algorithm: the pipeline, its messages and its documentation go by it.
+
+use crate::analyze::{control_flow, def_use, liveness, loops, post_dominators, uniformity};
+use crate::flow::{optimize_branches, simplify_loops, split_at_control_flow};
+use crate::report::{code, registers};
+use crate::upkeep::{advance_progress, inspect, sweep};
+use crate::values::eliminate_dead;
+use ptxopt_engine::run::phase::{Phase, Wanted};
+
+/// Each phase with the name of its file, followed by what tells those of one file apart.
+const NAMES: [(&Phase, &str); 20] = [
+    (&control_flow::ANALYSIS, "analyze_control_flow"),
+    (&control_flow::PHASE, "analyze_control_flow"),
+    (&def_use::ANALYSIS, "def_use"),
+    (&liveness::PHASE, "analyze_liveness"),
+    (&loops::ANALYSIS, "loops"),
+    (&post_dominators::ANALYSIS, "post_dominators"),
+    (&uniformity::ANALYSIS, "analyze_uniformity"),
+    (&uniformity::PHASE, "analyze_uniformity"),
+    (&optimize_branches::PHASE, "optimize_branches"),
+    (&simplify_loops::PHASE, "simplify_loops"),
+    (&split_at_control_flow::PHASE, "split_at_control_flow"),
+    (&code::INITIAL, "report_initial_code"),
+    (&code::PHASE, "report_code"),
+    (&registers::LIVENESS, "dump_registers"),
+    (&advance_progress::BACK_COPIES, "advance_progress_to_9"),
+    (&advance_progress::LEGALIZATION, "advance_progress_to_19"),
+    (&inspect::INITIAL, "check_initial"),
+    (&inspect::FINAL, "check_final"),
+    (&sweep::PHASE, "sweep"),
+    (&eliminate_dead::SIMPLE, "eliminate_dead_simple"),
+];
+
+fn named(is_it: impl Fn(&Phase) -> bool) -> Vec<&'static str> {
+    NAMES.iter().filter(|(phase, _)| is_it(phase)).map(|(_, name)| *name).collect()
+}
+
+#[test]
+fn a_phase_has_the_name_of_its_file() {
+    for (phase, name) in NAMES {
+        assert_eq!(phase.name, name);
+    }
+    assert_eq!(eliminate_dead::FULL.name, "eliminate_dead");
+}
+
+/// Without these, later phases are wrong.
+#[test]
+fn what_cannot_be_switched_off() {
+    let required = ["analyze_control_flow", "split_at_control_flow", "check_initial", "check_final"];
+    assert_eq!(named(|phase| phase.required), required);
+}
+
+/// These change no instruction, so that they run at `-O0` and in debug modules.
+#[test]
+fn what_runs_where_only_the_layout_may_change() {
+    let layout = [
+        "analyze_control_flow",
+        "split_at_control_flow",
+        "report_initial_code",
+        "report_code",
+        "advance_progress_to_9",
+        "advance_progress_to_19",
+        "check_initial",
+        "check_final",
+        "sweep",
+    ];
+    assert_eq!(named(|phase| phase.layout_only), layout);
+}
+
+#[test]
+fn what_is_left_out_where_nobody_looks() {
+    assert_eq!(named(|phase| phase.wanted == Wanted::WhenLookedAt), ["analyze_uniformity"]);
+    assert_eq!(named(|phase| phase.wanted == Wanted::ForRemarks), ["report_initial_code", "report_code"]);
+    let shown = ["advance_progress_to_9", "advance_progress_to_19", "check_initial"];
+    assert_eq!(named(|phase| phase.wanted == Wanted::WhenShown), shown);
+    assert_eq!(named(|phase| phase.verified), ["check_final"]);
+}
+
+/// Two blocks a loop are made, which rows must be there for.
+#[test]
+fn what_adds_rows_asks_for_room() {
+    assert_eq!(named(|phase| phase.room_percent > 0), ["simplify_loops"]);
+}
