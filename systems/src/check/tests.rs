@@ -128,7 +128,12 @@ pub(crate) fn run(text: &[u8], phases: &[&'static Phase]) -> BatchOutput {
     };
     let plan = Plan {
         steps: phases.iter().enumerate().map(step).collect(),
-        analyses: &[&analyze::control_flow::ANALYSIS, &analyze::loops::ANALYSIS, &analyze::liveness::PHASE],
+        analyses: &[
+            &analyze::control_flow::ANALYSIS,
+            &analyze::loops::ANALYSIS,
+            &analyze::liveness::PHASE,
+            &analyze::def_use::ANALYSIS,
+        ],
         checks: ALL,
         verify: Verify::Full,
         is_above_o1: true,

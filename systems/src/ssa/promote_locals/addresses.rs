@@ -127,7 +127,10 @@ impl Tracer {
             if self.hits[vreg.index()] as usize != def_use.def_count(vreg) {
                 let address = self.values[vreg.index()].expect("only registers with an address are listed");
                 let inst = def_use.defs(vreg).next().map_or(InstId(0), |at| at.inst);
-                self.escape(address, (inst, "a register holds the address of a local variable or something else"));
+                self.escape(
+                    address,
+                    (inst, "a register holds the address of a local variable or something else"),
+                );
             }
         }
         for access in &mut self.accesses {
@@ -181,7 +184,9 @@ impl Tracer {
                         let derived = sources.derive(form, at, address, align);
                         derived.and_then(|address| self.define(sources, at.inst, address))
                     }
-                    _ => Err("the address of a local variable goes to an instruction that is no plain access"),
+                    _ => {
+                        Err("the address of a local variable goes to an instruction that is no plain access")
+                    }
                 }
             }
             None => Err("the address of a local variable goes to an instruction that is no plain access"),
@@ -301,7 +306,8 @@ impl Sources<'_> {
         address: Address,
         align: u32,
     ) -> Result<Address, &'static str> {
-        const OTHER_USE: &str = "the address of a local variable goes to an instruction that is no plain access";
+        const OTHER_USE: &str =
+            "the address of a local variable goes to an instruction that is no plain access";
         const NO_CONSTANT: &str = "the address of a local variable is computed with what has no known bounds";
         if self.view.guard_of(at.inst).is_some() {
             return Err("the address of a local variable is made under a guard");
@@ -315,7 +321,9 @@ impl Sources<'_> {
         let other = || ranges::of_addend(self.view, self.forms, self.def_use, operands[3 - at.position], ty);
         let is_plain = *qualifiers == Qualifiers::default();
         match (form.operation, address.space) {
-            (Operation::Mov, _) if is_plain && form.lanes == 1 && !self.has_vector(form, at.inst) => Ok(address),
+            (Operation::Mov, _) if is_plain && form.lanes == 1 && !self.has_vector(form, at.inst) => {
+                Ok(address)
+            }
             (Operation::Cvta, StateSpace::Local) if is_of_local => with_space(StateSpace::Generic),
             (Operation::CvtaTo, StateSpace::Generic) if is_of_local => with_space(StateSpace::Local),
             (Operation::Add, _) if is_plain => {
