@@ -5,6 +5,7 @@
 
 use crate::check::tests::run;
 use crate::flow::{optimize_branches, simplify_loops, split_at_control_flow};
+use crate::ssa::promote_locals;
 use crate::upkeep::sweep;
 use crate::values::{eliminate_dead, general_optimize};
 use ptxopt_engine::run::phase::Phase;
@@ -86,4 +87,9 @@ fn optimize_branches() {
 #[test]
 fn simplify_loops() {
     assert!(check("simplify_loops", &[SPLIT], &simplify_loops::PHASE) > 8);
+}
+
+#[test]
+fn promote_locals() {
+    assert!(check("promote_locals", &[SPLIT], &promote_locals::PHASE) > 40);
 }

@@ -2,9 +2,9 @@
 
 use super::Mistake;
 use super::line::{Inst, Line, registers, renamed};
-use super::text::{Change, Mutated, Pair, each, each_function, insts, pairs};
+use super::text::{Change, Mutated, Pair, each, each_function, insts, pairs, remove};
 
-pub const MISTAKES: [Mistake; 13] = [
+pub const MISTAKES: [Mistake; 15] = [
     Mistake::new(
         "load-across-store",
         "a store to another register's address does not alias",
@@ -105,7 +105,64 @@ pub const MISTAKES: [Mistake; 13] = [
     Mistake::new("local-slots", "two local variables may share a slot", [4, 12], |lines| {
         each_function(lines, merge_slots)
     }),
+    Mistake::new(
+        "local-array-as-slots",
+        "what lies at a constant offset in local memory is accessed by that offset only",
+        [6, 12],
+        |lines| each_function(lines, forget_unnamed_reads),
+    ),
+    Mistake::new("local-halves", "the upper half of a value in local memory comes first", [2, 14], |lines| {
+        each_function(lines, swap_halves)
+    }),
 ];
+
+/// What an access to local memory at a constant offset from the frame or a variable names, and its offset.
+fn local_place(inst: &Inst) -> Option<(&str, u32)> {
+    let at = usize::from(inst.is(&["ld"]));
+    let is_access = inst.is(&["ld", "st"]) && !inst.has("volatile");
+    let address = inst.operands.get(at).filter(|_| is_access)?.strip_prefix('[')?.strip_suffix(']')?;
+    let (base, offset) = address.split_once('+').unwrap_or((address, "0"));
+    let is_local = base.starts_with("%SP") || inst.has("local") && !base.starts_with('%');
+    Some((base, offset.parse().ok()?)).filter(|_| is_local)
+}
+
+/// Stores to local memory go when no load names their bytes.
+fn forget_unnamed_reads(function: &[Line]) -> Mutated {
+    let width = |inst: &Inst| {
+        let lanes = [("v2", 2), ("v4", 4), ("v8", 8)].iter().find(|(lanes, _)| inst.has(lanes));
+        bits(inst.last_part()) / 8 * lanes.map_or(1, |&(_, count)| count)
+    };
+    let place = |inst: &Inst| {
+        let (base, offset) = local_place(inst)?;
+        Some((base.to_owned(), offset..offset + width(inst)))
+    };
+    let reads: Vec<_> = insts(function).filter(|inst| inst.is(&["ld"])).filter_map(place).collect();
+    remove(function, |inst| {
+        let Some((base, bytes)) = place(inst).filter(|_| inst.is(&["st"])) else { return false };
+        let is_read = |(other, read): &(String, std::ops::Range<u32>)| {
+            *other == base && read.start < bytes.end && bytes.start < read.end
+        };
+        !reads.iter().any(is_read)
+    })
+}
+
+/// Loads of one half of what a wide store wrote to local memory take the other half.
+fn swap_halves(function: &[Line]) -> Mutated {
+    let wide: Vec<(String, u32)> = insts(function)
+        .filter(|inst| inst.is(&["st"]) && bits(inst.last_part()) == 64)
+        .filter_map(|inst| local_place(inst).map(|(base, offset)| (base.to_owned(), offset)))
+        .collect();
+    each(function, |inst| {
+        let Some((base, offset)) = local_place(inst).filter(|_| inst.is(&["ld"])) else { return false };
+        let is_half = bits(inst.last_part()) == 32 && !inst.operands[0].starts_with('{');
+        if !is_half || !wide.contains(&(base.to_owned(), offset & !7)) {
+            return false;
+        }
+        let other = format!("[{base}+{}]", offset ^ 4);
+        inst.operands[1] = other;
+        true
+    })
+}
 
 fn is_write(inst: &Inst) -> bool {
     inst.is(&["st", "atom", "red"])

@@ -43,6 +43,7 @@ const GOLDENS: &[Golden] = &[
     Golden { phase: "sweep", before: &[6, 10, 16], step: 76, is_listed: true },
     Golden { phase: "optimize_branches", before: &[6, 76], step: 15, is_listed: false },
     Golden { phase: "simplify_loops", before: &[6], step: 18, is_listed: true },
+    Golden { phase: "promote_locals", before: &[6, 76], step: 13, is_listed: false },
 ];
 
 /// Lists blocks and rows after the last step. A phase of the tests' own, since only a system sees the tables.
@@ -97,6 +98,11 @@ fn optimize_branches() {
 #[test]
 fn simplify_loops() {
     check_folder(&GOLDENS[5]);
+}
+
+#[test]
+fn promote_locals() {
+    check_folder(&GOLDENS[6]);
 }
 
 /// A diff without a module, or a folder that no test visits, would claim something that nothing checks.
@@ -197,6 +203,8 @@ fn run(golden: &Golden, text: &str, with_step: bool) -> Output {
     };
     // The gate of phase 18.
     options.set_knob("Knob487.LoopMakeSingleEntry").expect("the knob exists");
+    // What a phase leaves to later ones may be more than was there.
+    options.set_limit("growth=1000").expect("it is a limit");
     let module = Module::scan(text.as_bytes()).unwrap_or_else(|error| panic!("{error:?}"));
     let mut plan = standard::plan(&options, module.is_debug);
     plan.steps

@@ -118,7 +118,7 @@ fn compare_runs(function: &FunctionView<'_>, set: &LiveSet) {
                 }
             }
         }
-        assert_eq!(runs, wanted, "{side:?} {:?}", set.road());
+        assert_eq!(runs, wanted, "{side:?} {:?}", set.representation());
     }
 }
 
@@ -140,7 +140,7 @@ fn compare_strips(set: &LiveSet) {
                     (has(into), has(out_of)),
                     (is_in, is_out),
                     "{:?} bix{block} bit {bit}",
-                    set.road()
+                    set.representation()
                 );
             }
         }
@@ -175,7 +175,7 @@ fn registers_of_several_strips_are_told_apart() {
 
 #[test]
 fn small_functions_take_the_dense_road() {
-    assert_eq!(random(1, Style::Calm, 190).live_set().road(), Representation::Dense);
+    assert_eq!(random(1, Style::Calm, 190).live_set().representation(), Representation::Dense);
 }
 
 fn sorted(vregs: impl Iterator<Item = VRegId>) -> Vec<VRegId> {

@@ -119,6 +119,7 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
         return;
     }
     rewriter.start(f);
+    plan.start();
     slots::find_components(tracer, components);
     for (inst, reason) in tracer.variables.iter().filter_map(|variable| variable.escape) {
         missed(f, inst, reason);
@@ -197,7 +198,7 @@ impl Rewriter {
             };
         }
         for replacement in &plan.replacements {
-            let guard = change.function().guard_of(replacement.inst);
+            let guard = replacement.guard;
             let planned = &plan.planned[replacement.planned.clone()];
             let has_own_row = !self.with_pragma.contains(&replacement.inst);
             let (in_place, before) = match planned.split_last() {

@@ -4,8 +4,8 @@
 //! not exist yet are numbers until then.
 
 use super::addresses::Access;
-use super::elements::{Element, Held, is_float};
-use super::slots::{Shape, Slot, Slots, bits_type};
+use super::elements::{Held, is_float};
+use super::slots::{Moved, Shape, Slot, Slots, bits_type};
 use ptxopt_components::description::{Description, Dialect};
 use ptxopt_components::form::shape;
 use ptxopt_components::ids::{FormId, Id, InstId};
@@ -42,6 +42,8 @@ pub struct Planned {
 pub struct Replacement {
     /// The access.
     pub inst: InstId,
+    /// Its guard.
+    pub guard: Option<Operand>,
     /// What takes its place, as a range of the plan's instructions.
     pub planned: Range<usize>,
 }
@@ -61,9 +63,22 @@ pub struct Plan {
     pub planned: Vec<Planned>,
     /// Their operands.
     pub operands: Vec<Value>,
+    forms: KnownForms,
 }
 
+/// The forms that were asked for in a function: a handful, which are found by comparing faster than by hashing.
+#[derive(Default)]
+struct KnownForms(Vec<(KnownForm, FormId)>);
+
+/// Operation, types and shape.
+type KnownForm = (Operation, [Option<PtxType>; 2], &'static [u8]);
+
 impl Plan {
+    /// Forgets what it knows of the module's forms.
+    pub fn start(&mut self) {
+        self.forms.0.clear();
+    }
+
     /// Plans what becomes of a component with these accesses; says whether there is an instruction for everything.
     pub fn make(&mut self, f: &mut FunctionEditor<'_>, accesses: &[Access]) -> bool {
         let (view, forms) = f.view_and_forms();
@@ -73,46 +88,41 @@ impl Plan {
         self.replacements.clear();
         self.planned.clear();
         self.operands.clear();
-        let first = accesses[0].inst;
-        let dialect = forms.describe(view.heads[first.index()].form).dialect;
-        self.plan_all(f, accesses, dialect).is_some()
+        self.replacements.extend(accesses.iter().map(|&Access { inst, .. }| Replacement {
+            inst,
+            guard: view.guard_of(inst),
+            planned: 0..0,
+        }));
+        let dialect = forms.describe(view.heads[accesses[0].inst.index()].form).dialect;
+        self.plan_all(f.forms(), dialect).is_some()
     }
 
-    fn plan_all(&mut self, f: &mut FunctionEditor<'_>, accesses: &[Access], dialect: Dialect) -> Option<()> {
-        let Self { slots, registers, entry, replacements, planned, operands } = self;
-        let mut writer = Writer { forms: f.forms(), dialect, registers, planned, operands };
+    fn plan_all(&mut self, forms: &mut FormTable, dialect: Dialect) -> Option<()> {
+        let Self { slots, registers, entry, replacements, planned, operands, forms: known } = self;
+        let mut writer = Writer { forms, known, dialect, registers, planned, operands };
         for (number, register) in
             slots.registers.iter().enumerate().filter(|(_, register)| register.is_zeroed)
         {
             writer.mov(register.ty, Value::New(number), Value::Literal(0, register.ty))?;
         }
         *entry = 0..writer.planned.len();
-        for access in accesses {
-            let (view, forms) = f.view_and_forms();
-            let form = forms.get(view.heads[access.inst.index()].form);
-            let (operation, ty) = (form.operation, form.types[0]?);
-            let elements = access.elements(&view, forms);
-            let mut writer = Writer { forms: f.forms(), dialect, registers, planned, operands };
-            let first = writer.planned.len();
-            for Element { offset, held } in elements.filter(|element| element.held != Held::Nothing) {
-                let low = access.low + offset;
-                let slot = slots.slot_at(low);
-                if slot.registers.is_empty() {
-                    continue;
-                }
-                let place = Place { slot, offset: low - slot.low, ty };
-                let register = |vreg, ty| Typed { value: Value::Operand(Operand::register(vreg)), ty };
-                match held {
-                    Held::Register(vreg, have) if operation == Operation::Ld => {
-                        writer.load(&place, register(vreg, have))?;
-                    }
-                    Held::Register(vreg, have) => writer.store(&place, register(vreg, have))?,
-                    Held::Literal(bits) => writer.store_literal(&place, bits)?,
-                    Held::Nothing => {}
-                }
+        for &Moved { low, ty, held, access, is_load, .. } in &slots.values {
+            let slot = slots.slot_at(low);
+            if slot.registers.is_empty() {
+                continue;
             }
-            let planned = first..writer.planned.len();
-            replacements.push(Replacement { inst: access.inst, planned });
+            let first = writer.planned.len();
+            let place = Place { slot, offset: low - slot.low, ty };
+            let register = |vreg, ty| Typed { value: Value::Operand(Operand::register(vreg)), ty };
+            match held {
+                Held::Register(vreg, have) if is_load => writer.load(&place, register(vreg, have))?,
+                Held::Register(vreg, have) => writer.store(&place, register(vreg, have))?,
+                Held::Literal(bits) => writer.store_literal(&place, bits)?,
+                Held::Nothing => {}
+            }
+            let planned = &mut replacements[access as usize].planned;
+            let first = if planned.end == 0 { first } else { planned.start };
+            *planned = first..writer.planned.len();
         }
         Some(())
     }
@@ -154,6 +164,7 @@ impl Typed {
 /// Writes planned instructions. All of its functions give nothing where there is no form.
 struct Writer<'a> {
     forms: &'a mut FormTable,
+    known: &'a mut KnownForms,
     dialect: Dialect,
     registers: &'a mut Vec<PtxType>,
     planned: &'a mut Vec<Planned>,
@@ -315,13 +326,13 @@ impl Writer<'_> {
     }
 
     fn pack(&mut self, to: Typed, parts: &[Typed]) -> Option<()> {
-        let codes: &[u8] = if parts.len() == 2 { b"#,{#,#}" } else { b"#,{#,#,#,#}" };
+        let codes: &'static [u8] = if parts.len() == 2 { b"#,{#,#}" } else { b"#,{#,#,#,#}" };
         let operands = std::iter::once(to.value).chain(parts.iter().map(|part| part.value));
         self.add_shaped(Operation::Mov, &[bits_type(to.width())], codes, operands)
     }
 
     fn unpack(&mut self, parts: &[Typed], from: Typed) -> Option<()> {
-        let codes: &[u8] = if parts.len() == 2 { b"{#,#},#" } else { b"{#,#,#,#},#" };
+        let codes: &'static [u8] = if parts.len() == 2 { b"{#,#},#" } else { b"{#,#,#,#},#" };
         let operands = parts.iter().map(|part| part.value).chain([from.value]);
         self.add_shaped(Operation::Mov, &[bits_type(from.width())], codes, operands)
     }
@@ -334,11 +345,19 @@ impl Writer<'_> {
         &mut self,
         operation: Operation,
         types: &[PtxType],
-        codes: &[u8],
+        codes: &'static [u8],
         operands: impl Iterator<Item = Value>,
     ) -> Option<()> {
-        let description = Description::new(operation, Qualifiers::default(), types);
-        let form = self.forms.build(&Description { dialect: self.dialect, ..description }, codes)?;
+        let key = (operation, [types.first().copied(), types.get(1).copied()], codes);
+        let form = match self.known.0.iter().find(|(known, _)| *known == key) {
+            Some(&(_, form)) => form,
+            None => {
+                let description = Description::new(operation, Qualifiers::default(), types);
+                let form = self.forms.build(&Description { dialect: self.dialect, ..description }, codes)?;
+                self.known.0.push((key, form));
+                form
+            }
+        };
         let first = self.operands.len();
         self.operands.extend(operands);
         self.planned.push(Planned { form, operands: first..self.operands.len() });

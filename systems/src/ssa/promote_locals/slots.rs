@@ -12,7 +12,7 @@
 
 use super::addresses::{Access, Refusal, Tracer};
 use super::elements::Held;
-use ptxopt_components::ids::Id;
+use ptxopt_components::ids::{BlockId, Id};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::types::PtxType;
 use ptxopt_engine::forms::FormTable;
@@ -89,56 +89,79 @@ pub struct Slots {
     pub slots: Vec<Slot>,
     /// The registers of all of them.
     pub registers: Vec<SlotRegister>,
-    values: Vec<ValueOfSlot>,
+    /// What the accesses move, in their order and in that of their lanes; without sinks.
+    pub values: Vec<Moved>,
+    /// The same, sorted.
+    sorted: Vec<Moved>,
 }
 
 /// A value that an access moves.
 #[derive(Clone, Copy, Debug)]
-struct ValueOfSlot {
-    low: u32,
-    width: u32,
-    held: Held,
-    access: Access,
-    is_load: bool,
+pub struct Moved {
+    /// Its first byte in the variable.
+    pub low: u32,
+    /// Its type in memory.
+    pub ty: PtxType,
+    /// What stands for it.
+    pub held: Held,
+    /// The access, by its place in the component.
+    pub access: u32,
+    /// Whether it is loaded.
+    pub is_load: bool,
     is_guarded: bool,
+    block: BlockId,
+    position: u32,
+}
+
+impl Moved {
+    fn width(&self) -> u32 {
+        self.ty.bits() / 8
+    }
+
+    fn end(&self) -> u32 {
+        self.low + self.width()
+    }
 }
 
 impl Slots {
     /// Divides a component with these accesses.
     pub fn divide(&mut self, view: &FunctionView<'_>, forms: &FormTable, accesses: &[Access]) {
-        let Self { slots, registers, values } = self;
+        let Self { slots, registers, values, sorted } = self;
         slots.clear();
         registers.clear();
         values.clear();
-        for &access in accesses {
+        for (number, access) in accesses.iter().enumerate() {
             let head = view.heads[access.inst.index()];
             let form = forms.get(head.form);
-            let width = form.types[0].map_or(0, |ty| ty.bits() / 8);
-            let is_load = form.operation == Operation::Ld;
+            let Some(ty) = form.types[0] else { continue };
             let elements = access.elements(view, forms).filter(|element| element.held != Held::Nothing);
-            values.extend(elements.map(|element| ValueOfSlot {
+            values.extend(elements.map(|element| Moved {
                 low: access.low + element.offset,
-                width,
+                ty,
                 held: element.held,
-                access,
-                is_load,
+                access: number as u32,
+                is_load: form.operation == Operation::Ld,
                 is_guarded: head.opcode.is_guarded(),
+                block: access.block,
+                position: access.position,
             }));
         }
-        values
-            .sort_unstable_by_key(|value| (value.low, std::cmp::Reverse(value.width), value.access.position));
-        let mut rest = &values[..];
-        while let Some(&ValueOfSlot { low, width, .. }) = rest.first() {
-            let count = rest.iter().take_while(|value| value.low < low + width).count();
+        sorted.clear();
+        sorted.extend_from_slice(values);
+        sorted.sort_unstable_by_key(|value| (value.low, std::cmp::Reverse(value.width()), value.position));
+        let mut rest = &sorted[..];
+        while let Some(first) = rest.first() {
+            let (low, end) = (first.low, first.end());
+            let count = rest.iter().take_while(|value| value.low < end).count();
             let (own, others) = rest.split_at(count);
-            debug_assert!(own.iter().all(|value| value.low + value.width <= low + width), "values overlap");
+            debug_assert!(own.iter().all(|value| value.end() <= end), "values overlap in part");
             rest = others;
             let shape = shape_of(own);
             let first = registers.len();
             if own.iter().any(|value| value.is_load) {
-                add_registers(view, low, shape, own, registers);
+                add_registers(view, shape, own, registers);
             }
-            slots.push(Slot { low, width, shape, registers: first..registers.len() });
+            slots.push(Slot { low, width: end - low, shape, registers: first..registers.len() });
         }
     }
 
@@ -150,9 +173,9 @@ impl Slots {
     }
 }
 
-fn shape_of(values: &[ValueOfSlot]) -> Shape {
-    let widths = values.iter().fold(0, |all, value| all | value.width);
-    let narrow = widths & !values[0].width;
+fn shape_of(values: &[Moved]) -> Shape {
+    let widths = values.iter().fold(0, |all, value| all | value.width());
+    let narrow = widths & !values[0].width();
     match narrow {
         0 => Shape::Whole,
         2 | 4 => Shape::Parts(narrow),
@@ -160,55 +183,40 @@ fn shape_of(values: &[ValueOfSlot]) -> Shape {
     }
 }
 
-fn add_registers(
-    view: &FunctionView<'_>,
-    low: u32,
-    shape: Shape,
-    values: &[ValueOfSlot],
-    registers: &mut Vec<SlotRegister>,
-) {
-    let width = values[0].width;
+/// Adds the registers of the slot with these values, of which the first is as wide as the slot.
+fn add_registers(view: &FunctionView<'_>, shape: Shape, values: &[Moved], registers: &mut Vec<SlotRegister>) {
+    let (low, width) = (values[0].low, values[0].width());
     let (ty, part) = match shape {
         Shape::Whole => (register_type(width, values), width),
         Shape::Parts(part) => (bits_type(part), part),
         Shape::Fields => (bits_type(width.max(4)), width),
     };
     for part_low in (low..low + width).step_by(part as usize) {
-        let part_end = part_low + part;
-        let inside = values.iter().filter(|value| value.low < part_end && part_low < value.low + value.width);
-        let is_zeroed = is_zeroed(view, inside, part_low, part_end);
+        let is_zeroed = is_zeroed(view, values, part_low, part_low + part);
         registers.push(SlotRegister { ty, is_zeroed });
     }
 }
 
 /// Whether a read of `low..end` may come before any write of all of it.
-fn is_zeroed<'a>(
-    view: &FunctionView<'_>,
-    values: impl Iterator<Item = &'a ValueOfSlot> + Clone,
-    low: u32,
-    end: u32,
-) -> bool {
-    let writes_all = |value: &&ValueOfSlot| {
-        !value.is_load && !value.is_guarded && value.low <= low && end <= value.low + value.width
-    };
-    let order = |value: &ValueOfSlot| view.orders[value.access.block.index()];
-    let first =
-        values.clone().filter(writes_all).min_by_key(|value| (order(value).rpo, value.access.position));
-    let Some(first) = first else { return true };
-    let comes_first = |value: &ValueOfSlot| {
-        if first.access.block == value.access.block {
-            first.access.position < value.access.position
+fn is_zeroed(view: &FunctionView<'_>, values: &[Moved], low: u32, end: u32) -> bool {
+    let inside = || values.iter().filter(|value| value.low < end && low < value.end());
+    let is_whole = |value: &Moved| value.low <= low && end <= value.end();
+    let order = |value: &Moved| &view.orders[value.block.index()];
+    let writes = inside().filter(|value| !value.is_load && !value.is_guarded && is_whole(value));
+    let Some(first) = writes.min_by_key(|value| (order(value).rpo, value.position)) else { return true };
+    let comes_before = |value: &Moved| {
+        if first.block == value.block {
+            first.position < value.position
         } else {
-            order(first).dominates(&order(value))
+            order(first).dominates(order(value))
         }
     };
     // A write of a part reads the rest.
-    let reads = |value: &ValueOfSlot| value.is_load || value.low > low || value.low + value.width < end;
-    values.into_iter().any(|value| reads(value) && !comes_first(value))
+    inside().any(|value| (value.is_load || !is_whole(value)) && !comes_before(value))
 }
 
 /// The type for values of `width` bytes: that of the registers, where all are floats of it, so that no move changes types.
-fn register_type(width: u32, values: &[ValueOfSlot]) -> PtxType {
+fn register_type(width: u32, values: &[Moved]) -> PtxType {
     let float = match width {
         4 => PtxType::F32,
         8 => PtxType::F64,
