@@ -16,7 +16,7 @@ use ptxopt_components::ids::{CodeId, Id};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::graph::analyze::{AnalysisScratch, annotate, bring_up_to_date, retag_everything};
 use ptxopt_engine::graph::build::{connect, leaves_function};
-use ptxopt_engine::graph::graph::{Edges, Graph};
+use ptxopt_engine::graph::edges::{Edges, Graph};
 use ptxopt_engine::graph::nest::{LoopNest, NestScratch, build_nest};
 use ptxopt_engine::graph::post_dominators::{PostDominatorScratch, PostDominators, find_post_dominators};
 use ptxopt_engine::ptx::reader::{ReaderScratch, read};

@@ -10,7 +10,7 @@
 //! confirms the latch. The consistency check sets RPO_VIOLATION when some loop's interval of ranks is not its body.
 
 use super::dominators::Solver;
-use super::graph::Graph;
+use super::edges::Graph;
 use super::loops::{LoopScratch, find_loops};
 use super::ranks::{Ranks, rank};
 use crate::forms::FormTable;

@@ -187,7 +187,7 @@ fn list(blocks: &[BlockId]) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::analyze::{AnalysisScratch, bring_up_to_date};
-    use super::super::graph::Graph;
+    use super::super::edges::Graph;
     use super::super::nest::{NestScratch, build_nest};
     use super::*;
     use crate::forms::FormTable;

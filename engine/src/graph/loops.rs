@@ -11,7 +11,7 @@
 //! Another back edge belongs to a cycle with several entries. Its target is marked IRREDUCIBLE and belongs to no
 //! natural loop on that account; [`super::nest`] finds the region.
 
-use super::graph::Graph;
+use super::edges::Graph;
 use ptxopt_components::block::{BlockFlags, BlockHead, BlockOrder};
 use ptxopt_components::ids::{BlockId, Id, Maybe};
 

@@ -9,7 +9,7 @@
 //! What is left of the graph without natural back edges has cycles exactly where it is irreducible. The strongly
 //! connected components of several blocks (Tarjan 1972) are the regions.
 
-use super::graph::Graph;
+use super::edges::Graph;
 use bevy_ecs::resource::Resource;
 use ptxopt_components::block::{BlockFlags, BlockHead, BlockOrder};
 use ptxopt_components::ids::{BlockId, CodeId, Id, LoopId, Maybe, Span};

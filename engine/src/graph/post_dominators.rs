@@ -17,7 +17,7 @@
 //! ```
 
 use super::dominators::Solver;
-use super::graph::Graph;
+use super::edges::Graph;
 use bevy_ecs::resource::Resource;
 use ptxopt_components::block::BlockOrder;
 use ptxopt_components::ids::{BlockId, CodeId, Id, Maybe};

@@ -4,7 +4,7 @@
 //! reachability by their definitions.
 
 use super::analyze::{AnalysisScratch, annotate};
-use super::graph::{Edges, Graph};
+use super::edges::{Edges, Graph};
 use super::nest::{LoopNest, NestScratch, build_nest};
 use super::post_dominators::{PostDominatorScratch, PostDominators, find_post_dominators};
 use ptxopt_components::block::{BlockFlags, BlockHead, BlockOrder};

@@ -3,7 +3,7 @@
 //! Depth-first from the entry with an explicit stack; the fall-through successor is visited last, so that it gets
 //! the rank right after its block. A block without a path from the entry has no rank; ranks have no gaps.
 
-use super::graph::Graph;
+use super::edges::Graph;
 use ptxopt_components::block::BlockOrder;
 use ptxopt_components::ids::{BlockId, Id};
 

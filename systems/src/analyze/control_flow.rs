@@ -21,7 +21,7 @@ use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{CodeId, Id};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::graph::analyze::{AnalysisScratch, Annotated, bring_up_to_date};
-use ptxopt_engine::graph::graph::Graph;
+use ptxopt_engine::graph::edges::Graph;
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::log::{Remark, RemarkKind, Remarks, StepLog};
 use ptxopt_engine::run::phase::Phase;

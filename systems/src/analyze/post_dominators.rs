@@ -16,7 +16,7 @@ use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{CodeId, Id};
 use ptxopt_engine::graph::build::leaves_function;
-use ptxopt_engine::graph::graph::Graph;
+use ptxopt_engine::graph::edges::Graph;
 use ptxopt_engine::graph::post_dominators::{PostDominatorScratch, PostDominatorTrees, find_post_dominators};
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::log::StepLog;

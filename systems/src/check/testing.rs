@@ -8,7 +8,7 @@ use ptxopt_engine::dataflow::uniformity::{self, Uniformity};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::graph::analyze::{AnalysisScratch, annotate};
 use ptxopt_engine::graph::build::connect;
-use ptxopt_engine::graph::graph::Graph;
+use ptxopt_engine::graph::edges::Graph;
 use ptxopt_engine::graph::nest::{LoopNest, NestScratch, build_nest};
 use ptxopt_engine::ptx::reader::{ReaderScratch, read};
 use ptxopt_engine::ptx::scan::Module;

@@ -12,7 +12,7 @@ use ptxopt_components::operand::OperandKind;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::graph::analyze::{AnalysisScratch, annotate};
 use ptxopt_engine::graph::build::{EdgeSource, connect_blocks, leaves_function};
-use ptxopt_engine::graph::graph::Graph;
+use ptxopt_engine::graph::edges::Graph;
 use ptxopt_engine::graph::nest::{LoopNest, LoopNests, NestScratch, build_nest};
 use ptxopt_engine::graph::post_dominators::{
     PostDominatorScratch, PostDominatorTrees, PostDominators, find_post_dominators,

@@ -140,7 +140,7 @@ fn compare(built: &Built, scratch: &mut Scratch) -> bool {
         let from =
             || function.block_ids().skip(step - 1).step_by(step).filter(|&block| tree.is_reachable(block));
         // All blocks are joins, or those that a register would be live in: here, every other one.
-        for is_join in [|_: BlockId| true, |block: BlockId| block.0 % 2 == 0] {
+        for is_join in [|_: BlockId| true, |block: BlockId| block.0.is_multiple_of(2)] {
             let wanted = iterated(&wanted, &from().collect::<Vec<_>>(), is_join);
             for frontier in &mut *both {
                 let mut found = Vec::new();

@@ -10,7 +10,7 @@ mod uninitialised;
 use crate::dataflow::liveness::{LiveSet, LivenessScratch, solve};
 use crate::forms::FormTable;
 use crate::graph::analyze::{AnalysisScratch, annotate};
-use crate::graph::graph::Graph;
+use crate::graph::edges::Graph;
 use crate::ptx::reader::{ReaderScratch, read};
 use crate::ptx::scan::Module;
 use crate::store::tables::CodeTables;

@@ -2,7 +2,7 @@
 
 use super::Built;
 use crate::dataflow::uniformity::{SameThreads, Scratch, Uniformity, solve};
-use crate::graph::graph::Graph;
+use crate::graph::edges::Graph;
 use crate::graph::nest::{LoopNest, NestScratch, build_nest};
 use ptxopt_components::ids::Id;
 

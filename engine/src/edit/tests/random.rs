@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::graph::analyze::{AnalysisScratch, annotate, bring_up_to_date};
-use crate::graph::graph::Graph;
+use crate::graph::edges::Graph;
 use crate::graph::nest::{LoopNest, NestScratch, build_nest};
 use ptxopt_components::block::{BlockHead, BlockOrder};
 use ptxopt_components::instruction::Marks;

@@ -1,7 +1,7 @@
 //! The service: what it writes on blocks, and what its calls cost.
 
 use super::*;
-use crate::graph::graph::Edges;
+use crate::graph::edges::Edges;
 use crate::ptx::reader::{ReaderScratch, read};
 use crate::ptx::scan::Module;
 
