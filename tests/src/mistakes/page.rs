@@ -21,7 +21,7 @@ What running cannot show is not in the table: fences and memory orders (the emul
 
 /// The phases that change something, and the mistakes that are typical of each: those that follow from its own rules.
 /// Phases 0, 3, 9 and 94, and the reports, change nothing: 3 stands after the mistakes of 15 and 18.
-pub const OF_PHASES: [(&str, &[&str]); 6] = [
+pub const OF_PHASES: [(&str, &[&str]); 7] = [
     (
         "6 SetControlFlowOpLastInBB",
         &["branch-crossed", "guarded-end", "exit-removed", "call-guarded", "return-exits"],
@@ -52,6 +52,23 @@ pub const OF_PHASES: [(&str, &[&str]); 6] = [
             "parallel-edges",
             "table-entry",
             "fall-through-lost",
+        ],
+    ),
+    (
+        "29 GeneralOptimize and 37 GeneralOptimizeMid, general_optimize",
+        &[
+            "lost-copy",
+            "operand-redefined",
+            "guarded-value-reused",
+            "wrong-dominator",
+            "constant-width",
+            "signed-conversion",
+            "wide-product-narrow",
+            "shift-masked",
+            "sub-operands",
+            "source-negation",
+            "carry-ignored",
+            "saturation-ignored",
         ],
     ),
     (

@@ -14,6 +14,7 @@ mod descriptions;
 mod determinism;
 mod editing;
 mod fallback;
+mod folding;
 mod fuzz;
 mod fuzz_pipeline;
 mod fuzz_reader;

@@ -1,0 +1,185 @@
+//! Folding and algebra against the emulator: every operation that is folded, on edge and random operands, both constant and
+//! with one of them loaded.
+
+use ptxopt::check::{CheckOptions, Reference, Verdict, launches};
+use ptxopt::{Options, optimize};
+use std::fmt::Write;
+
+/// Splitmix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// An edge of some width, or anything.
+    fn operand(&mut self) -> u64 {
+        const EDGES: [u64; 20] = [
+            0,
+            1,
+            2,
+            3,
+            7,
+            15,
+            16,
+            31,
+            32,
+            33,
+            63,
+            64,
+            65,
+            0x7F,
+            0x80,
+            0xFF,
+            0x7FFF,
+            0x8000,
+            65_536,
+            0x7FFF_FFFF,
+        ];
+        let edge = EDGES[self.next() as usize % EDGES.len()];
+        match self.next() % 4 {
+            0 => self.next(),
+            1 => edge.wrapping_neg(),
+            _ => edge,
+        }
+    }
+}
+
+/// An operation: its mnemonic, and the widths of its result and its sources.
+struct Shape {
+    mnemonic: String,
+    result: u32,
+    sources: Vec<u32>,
+}
+
+fn shapes() -> Vec<Shape> {
+    let mut shapes = Vec::new();
+    let mut add = |mnemonic: String, result: u32, sources: &[u32]| {
+        shapes.push(Shape { mnemonic, result, sources: sources.to_vec() });
+    };
+    for width in [16, 32, 64] {
+        for ty in [format!("s{width}"), format!("u{width}")] {
+            for name in ["add", "sub", "mul.lo", "mul.hi", "min", "max"] {
+                add(format!("{name}.{ty}"), width, &[width, width]);
+            }
+            add(format!("mad.lo.{ty}"), width, &[width, width, width]);
+            add(format!("mad.hi.{ty}"), width, &[width, width, width]);
+            add(format!("shr.{ty}"), width, &[width, 32]);
+            if width < 64 {
+                add(format!("mul.wide.{ty}"), 2 * width, &[width, width]);
+                add(format!("mad.wide.{ty}"), 2 * width, &[width, width, 2 * width]);
+            }
+            for other in [8, 16, 32, 64] {
+                for from in [format!("s{other}"), format!("u{other}")] {
+                    add(format!("cvt.{ty}.{from}"), width, &[other.max(16)]);
+                }
+            }
+        }
+        for name in ["and", "or", "xor"] {
+            add(format!("{name}.b{width}"), width, &[width, width]);
+        }
+        add(format!("shl.b{width}"), width, &[width, 32]);
+        add(format!("not.b{width}"), width, &[width]);
+        add(format!("neg.s{width}"), width, &[width]);
+        add(format!("abs.s{width}"), width, &[width]);
+        if width > 16 {
+            add(format!("popc.b{width}"), 32, &[width]);
+            add(format!("clz.b{width}"), 32, &[width]);
+        }
+    }
+    shapes
+}
+
+fn register(width: u32, number: usize) -> String {
+    match width {
+        16 => format!("%rs{number}"),
+        32 => format!("%r{number}"),
+        _ => format!("%rd{number}"),
+    }
+}
+
+/// A kernel that applies an operation `count` times. Source number `loaded` comes from memory, the others are constants.
+fn kernel(shape: &Shape, count: usize, loaded: Option<usize>, random: &mut Random) -> String {
+    let mut text = format!(
+        "// launch k grid 1 block 1 args u64[{count}]=zero u64[{count}]=bits\n.version 8.0\n.target sm_80\n.address_size 64\n\
+         .visible .entry k(.param .u64 out, .param .u64 in)\n{{\n.reg .b16 %rs<9>;\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n\
+         ld.param.u64 %rd7, [out];\nld.param.u64 %rd8, [in];\n"
+    );
+    for at in 0..count {
+        let mut names = Vec::new();
+        for (number, &width) in shape.sources.iter().enumerate() {
+            let name = register(width, number + 1);
+            if loaded == Some(number) {
+                writeln!(text, "ld.global.u{width} {name}, [%rd8+{}];", 8 * at).unwrap();
+            } else {
+                let bits = random.operand() & (u64::MAX >> (64 - width));
+                writeln!(text, "mov.b{width} {name}, {bits};").unwrap();
+            }
+            names.push(name);
+        }
+        let result = register(shape.result, 5);
+        writeln!(text, "{} {result}, {};", shape.mnemonic, names.join(", ")).unwrap();
+        writeln!(text, "st.global.u{} [%rd7+{}], {result};", shape.result, 8 * at).unwrap();
+    }
+    text.push_str("ret;\n}\n");
+    text
+}
+
+/// Optimizes a kernel and runs it before and after; gives the optimized text.
+fn judged(text: &str, what: &str) -> String {
+    let lines = launches::in_text(text.as_bytes()).expect("it has a launch line");
+    let reference = Reference::new(text.as_bytes(), &lines, CheckOptions::default()).expect("it runs");
+    let after =
+        optimize(text.as_bytes(), &Options { threads: 1, ..Options::default() }).expect("it is valid");
+    for kernel in reference.compare(&after.text).expect("it runs") {
+        assert!(matches!(kernel.verdict, Verdict::Same), "{what}: {:?}\n{text}", kernel.verdict);
+    }
+    String::from_utf8(after.text).expect("text in, text out")
+}
+
+#[test]
+fn what_has_constant_operands_only_is_folded_to_what_the_emulator_computes() {
+    let mut random = Random(1);
+    for shape in shapes() {
+        let after = judged(&kernel(&shape, 100, None, &mut random), &shape.mnemonic);
+        let left = after.lines().filter(|line| line.trim_start().starts_with(&shape.mnemonic)).count();
+        assert_eq!(left, 0, "`{}` is folded\n{after}", shape.mnemonic);
+    }
+}
+
+#[test]
+fn what_has_a_constant_operand_computes_the_same() {
+    let mut random = Random(2);
+    for shape in shapes() {
+        for loaded in 0..shape.sources.len() {
+            judged(&kernel(&shape, 100, Some(loaded), &mut random), &shape.mnemonic);
+        }
+    }
+}
+
+/// Quotients, and the two of them that the ISA does not define: those are left.
+#[test]
+fn quotients_are_folded_but_for_those_without_a_value() {
+    for (mnemonic, one, other, is_folded) in [
+        ("div.s32", -7, 2, true),
+        ("rem.s32", -7, 2, true),
+        ("div.u32", -7, 2, true),
+        ("rem.u32", -7, 2, true),
+        ("div.s32", 7, 0, false),
+        ("rem.u32", 7, 0, false),
+        ("div.s32", i32::MIN, -1, false),
+    ] {
+        let text = format!(
+            "// launch k grid 1 block 1 args u32[1]=zero\n.version 8.0\n.target sm_80\n.address_size 64\n\
+             .visible .entry k(.param .u64 out)\n{{\n.reg .b32 %r<4>;\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [out];\n\
+             mov.b32 %r1, {one};\nmov.b32 %r2, {other};\n{mnemonic} %r3, %r1, %r2;\nst.global.u32 [%rd1], %r3;\nret;\n}}\n"
+        );
+        let after = judged(&text, mnemonic);
+        assert_eq!(!after.contains(mnemonic), is_folded, "{mnemonic} {one}, {other}\n{after}");
+    }
+}
