@@ -94,6 +94,11 @@ impl Journal {
         self.edits.iter().filter(|edit| !edit.is_undone).map(|edit| edit.code)
     }
 
+    /// The functions that the step has changed, each perhaps several times, and their states before.
+    pub fn states_before(&self) -> impl Iterator<Item = (CodeId, &CodeState)> + '_ {
+        self.edits.iter().filter(|edit| !edit.is_undone).map(|edit| (edit.code, &edit.state))
+    }
+
     /// Instructions that a function had alive before the step.
     #[must_use]
     pub fn live_insts_before(&self, code: CodeId) -> Option<u32> {

@@ -92,6 +92,10 @@ impl Phase {
     };
 }
 
+/// The phase of each step of the running pipeline.
+#[derive(Resource, Default)]
+pub struct StepPhases(pub Vec<&'static Phase>);
+
 /// When a phase is part of a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {

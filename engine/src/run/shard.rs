@@ -22,7 +22,7 @@ use crate::run::guard::{TIME_LIMIT, guarded};
 use crate::run::log::{
     Dumps, Left, LeftFunctions, Remark, Remarks, StepLog, StepStats, Undone, UndoneSteps, Violations,
 };
-use crate::run::phase::{Check, Limits, Plan, Slot, Stage, Step, Verify};
+use crate::run::phase::{Check, Limits, Plan, Slot, Stage, Step, StepPhases, Verify};
 use crate::store::as_read::AsRead;
 use crate::store::columns::{
     BlocksMut, Code, CodeMut, CodeObjects, CodeObjectsMut, InUse, InstsMut, LiveRows, PoolsResource, VRegsMut,
@@ -163,6 +163,7 @@ impl Shard {
         world.insert_resource(StepLog::new(plan.steps.len(), 1));
         world.insert_resource(Fuel::new(plan.fuel));
         world.insert_resource(LimitsResource(plan.limits));
+        world.insert_resource(StepPhases(plan.steps.iter().map(|step| step.phase).collect()));
         plan.settings.install(&mut world);
         let mut schedule = build_schedule(plan, &mut world);
         schedule.initialize(&mut world).expect("a checked plan has a schedule");

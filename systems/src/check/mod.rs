@@ -21,6 +21,7 @@
 
 pub mod anchors;
 pub mod async_registers;
+pub mod breaks;
 pub mod call_sequences;
 pub mod control_flow;
 pub mod control_flow_full;
@@ -79,6 +80,7 @@ pub const ALL: &[Check] = &[
     ssa::CHECK,
     dead_code::CHECK,
     def_use::CHECK,
+    breaks::CHECK,
     inspection::CHECK,
 ];
 
