@@ -69,6 +69,7 @@ fn copy_constants(f: &mut FunctionEditor<'_>, settings: &CopySettings) {
 static LEAVE_SSA: Phase = Phase {
     name: "drop_phis",
     needs: &[Fact::DefUse],
+    breaks: &[Fact::Liveness],
     install: |slot| slot.add(drop_phis),
     ..Phase::NOTHING
 };
