@@ -4,7 +4,7 @@ use super::ROOM_OF_A_CHANGE;
 use super::function::FunctionRows;
 use super::journal::Journal;
 use crate::forms::FormTable;
-use crate::run::facts::Fact;
+use crate::run::facts::{Fact, Memo};
 use crate::run::fuel::Fuel;
 use crate::run::log::{Remark, RemarkKind, Remarks, StepLog, StepStats};
 use crate::store::view::FunctionView;
@@ -322,6 +322,17 @@ impl<'a> FunctionEditor<'a> {
     /// Notes that `fact` holds for the function as it is now, when the edit ends.
     pub fn fact_computed(&mut self, fact: Fact) {
         self.rows.facts.computed(fact, self.rows.state);
+    }
+
+    /// Whether nothing has changed since `memo` was noted.
+    #[must_use]
+    pub fn remembers(&self, memo: Memo) -> bool {
+        self.rows.facts.remembers(memo, self.rows.state)
+    }
+
+    /// Notes `memo` for the function as it is now.
+    pub fn remember(&mut self, memo: Memo) {
+        self.rows.facts.remember(memo, self.rows.state);
     }
 
     /// Sets and clears state bits.

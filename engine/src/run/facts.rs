@@ -20,10 +20,6 @@ pub enum Fact {
     Liveness,
     /// Which registers and branches are uniform in a warp.
     Uniformity,
-    /// Nothing is dead: no instruction, no cycle, no block.
-    NoDeadCode,
-    /// General optimization finds nothing.
-    NoCopies,
     /// The operands that define and read each register.
     DefUse,
     /// Instruction ids are in program order: of two in a block the smaller one comes first, and blocks follow one another.
@@ -32,21 +28,19 @@ pub enum Fact {
 
 impl Fact {
     /// Every fact.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 7] = [
         Self::ControlFlow,
         Self::Loops,
         Self::PostDominators,
         Self::Liveness,
         Self::Uniformity,
-        Self::NoDeadCode,
-        Self::NoCopies,
         Self::DefUse,
         Self::ProgramOrder,
     ];
 
     /// Whether the fact says something about instructions, and not only about blocks and edges.
     const fn follows_instructions(self) -> bool {
-        matches!(self, Self::Liveness | Self::Uniformity | Self::NoDeadCode | Self::NoCopies | Self::DefUse)
+        matches!(self, Self::Liveness | Self::Uniformity | Self::DefUse)
     }
 
     /// Whether the fact says something about blocks and edges.
@@ -58,6 +52,20 @@ impl Fact {
     const fn names_instructions(self) -> bool {
         matches!(self, Self::DefUse)
     }
+}
+
+/// What a phase remembers of a function: that it found nothing more to do. Nobody else builds on it, so it is no fact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Memo {
+    /// Nothing is dead: no instruction, no cycle, no block.
+    NothingDead,
+    /// No use reads a copy or a constant that could be read directly, and no rule applies.
+    NothingToPropagate,
+}
+
+impl Memo {
+    const COUNT: usize = 2;
 }
 
 /// Epochs at which a fact was computed.
@@ -72,6 +80,7 @@ struct Computed {
 #[derive(Component, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CodeFacts {
     computed: [Computed; Fact::ALL.len()],
+    remembered: [Computed; Memo::COUNT],
 }
 
 impl CodeFacts {
@@ -88,6 +97,19 @@ impl CodeFacts {
             && (!fact.names_instructions() || computed.row_epoch == state.row_epoch)
     }
 
+    /// Whether nothing has changed in a function in `state` since `memo` was noted.
+    #[must_use]
+    pub fn remembers(&self, memo: Memo, state: &CodeState) -> bool {
+        let noted = self.remembered[memo as usize];
+        noted.inst_epoch != 0 && (noted.inst_epoch, noted.cfg_epoch) == (state.inst_epoch, state.cfg_epoch)
+    }
+
+    /// Notes `memo` for a function in `state`.
+    pub fn remember(&mut self, memo: Memo, state: &CodeState) {
+        let CodeState { inst_epoch, cfg_epoch, row_epoch, .. } = *state;
+        self.remembered[memo as usize] = Computed { inst_epoch, cfg_epoch, row_epoch };
+    }
+
     /// Notes that `fact` was computed for a function in `state`.
     pub fn computed(&mut self, fact: Fact, state: &CodeState) {
         let CodeState { inst_epoch, cfg_epoch, row_epoch, .. } = *state;
@@ -98,6 +120,24 @@ impl CodeFacts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_memo_is_forgotten_when_anything_changes() {
+        let mut state = CodeState { inst_epoch: 1, cfg_epoch: 1, ..CodeState::default() };
+        let mut facts = CodeFacts::default();
+        assert!(!facts.remembers(Memo::NothingDead, &state));
+        facts.remember(Memo::NothingDead, &state);
+        assert!(!facts.remembers(Memo::NothingToPropagate, &state), "each on its own");
+        state.row_epoch += 1;
+        assert!(facts.remembers(Memo::NothingDead, &state), "it names no instruction");
+        for change in
+            [|state: &mut CodeState| state.inst_epoch += 1, |state: &mut CodeState| state.cfg_epoch += 1]
+        {
+            let mut changed = state;
+            change(&mut changed);
+            assert!(!facts.remembers(Memo::NothingDead, &changed));
+        }
+    }
 
     #[test]
     fn a_fact_holds_until_its_epoch_passes() {

@@ -4,7 +4,7 @@
 //! run as several steps. A [`Plan`] is checked when it is built, so a pipeline that cannot be right never starts.
 
 use crate::edit::compact::ORDER_ROWS;
-use crate::run::facts::Fact;
+use crate::run::facts::{Fact, Memo};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::ScheduleSystem;
 use std::fmt;
@@ -59,6 +59,8 @@ pub struct Phase {
     /// Facts that hold after it. Where they all hold before it, for every function, it does nothing but remark on them; then it
     /// is passed over where no remarks are kept.
     pub gives: &'static [Fact],
+    /// What it remembers of a function in which it found nothing more to do: it is not run where that holds for all.
+    pub memo: Option<Memo>,
     /// Facts that it may break; epochs say whether it did.
     pub breaks: &'static [Fact],
     /// Later phases are wrong without it: it cannot be switched off.
@@ -82,6 +84,7 @@ impl Phase {
         name: "nothing",
         needs: &[],
         gives: &[],
+        memo: None,
         breaks: &[],
         required: false,
         layout_only: false,

@@ -16,13 +16,13 @@ use crate::ptx::reader::{ReaderScratch, read_parts};
 use crate::ptx::scan::{FunctionText, Module, Part};
 use crate::ptx::writer::{WriterScratch, write_function};
 use crate::run::arena::ArenaMemory;
-use crate::run::facts::{CodeFacts, Fact};
+use crate::run::facts::CodeFacts;
 use crate::run::fuel::Fuel;
 use crate::run::guard::{TIME_LIMIT, guarded};
 use crate::run::log::{
     Dumps, Left, LeftFunctions, Remark, Remarks, StepLog, StepStats, Undone, UndoneSteps, Violations,
 };
-use crate::run::phase::{Check, Limits, Plan, Slot, Stage, Step, StepPhases, Verify};
+use crate::run::phase::{Check, Limits, Phase, Plan, Slot, Stage, Step, StepPhases, Verify};
 use crate::store::as_read::AsRead;
 use crate::store::columns::{
     BlocksMut, Code, CodeMut, CodeObjects, CodeObjectsMut, InUse, InstsMut, LiveRows, PoolsResource, VRegsMut,
@@ -493,9 +493,9 @@ fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
         }
         follow(&mut schedule, Stage::Run(index));
         schedule.configure_sets(Stage::Run(index).in_set(Stage::Step(index)));
-        if !step.phase.gives.is_empty() && !plan.remarks {
-            let gives = step.phase.gives;
-            let lacks = move |codes: CodeObjects| lacks_facts(&codes, gives);
+        if !(step.phase.gives.is_empty() && step.phase.memo.is_none()) && !plan.remarks {
+            let phase = step.phase;
+            let lacks = move |codes: CodeObjects| lacks_facts(&codes, phase);
             schedule.configure_sets(Stage::Step(index).run_if(lacks));
         }
         (step.phase.install)(&mut Slot { world, schedule: &mut schedule, stage: Stage::Run(index) });
@@ -539,10 +539,12 @@ fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
 }
 
 /// Whether some function of the batch that phases work on lacks one of `facts`.
-fn lacks_facts(codes: &CodeObjects<'_, '_>, facts: &[Fact]) -> bool {
+fn lacks_facts(codes: &CodeObjects<'_, '_>, phase: &Phase) -> bool {
     let (states, held, ..) = codes.columns();
     let lacks = |(state, held): (&CodeState, &CodeFacts)| {
-        !state.flags.contains(CodeFlags::LEFT) && !facts.iter().all(|&fact| held.holds(fact, state))
+        let has_facts = phase.gives.iter().all(|&fact| held.holds(fact, state));
+        let has_memo = phase.memo.is_none_or(|memo| held.remembers(memo, state));
+        !state.flags.contains(CodeFlags::LEFT) && !(has_facts && has_memo)
     };
     states.iter().zip(held).any(lacks)
 }

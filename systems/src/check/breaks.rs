@@ -43,10 +43,14 @@ pub fn run(
 pub fn verify(phase: &Phase, before: &CodeState, after: &CodeState) -> Verdict {
     let is_silent = |fact: Fact| !phase.breaks.contains(&fact);
     if before.cfg_epoch != after.cfg_epoch && is_silent(Fact::ControlFlow) {
-        return Err("the edges have changed, and the phase does not say that it breaks control flow".to_owned());
+        return Err(
+            "the edges have changed, and the phase does not say that it breaks control flow".to_owned()
+        );
     }
     if before.inst_epoch != after.inst_epoch && is_silent(Fact::Liveness) {
-        return Err("instructions have changed, and the phase does not say that it breaks liveness".to_owned());
+        return Err(
+            "instructions have changed, and the phase does not say that it breaks liveness".to_owned()
+        );
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Dead code: where [`Fact::NoDeadCode`] holds, the textbook finds nothing dead.
+//! Dead code: where [`Memo::NothingDead`] is remembered, the textbook finds nothing dead.
 //!
 //! Full. Live sets and a walk with a running set through each block, and marks by register.
 //!
@@ -15,7 +15,7 @@ use ptxopt_components::operand::{reads, writes};
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, killed, solve};
 use ptxopt_engine::forms::FormTable;
-use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::log::Violations;
 use ptxopt_engine::run::phase::{Check, Verify};
 use ptxopt_engine::store::columns::{Code, CodeObjects};
@@ -35,7 +35,7 @@ pub fn run(
     let (_, facts, ..) = codes.columns();
     each_function(&code, CHECK.name, &mut violations, |function| {
         let facts = facts[function.code.index()];
-        if !facts.holds(Fact::NoDeadCode, &function.state) {
+        if !facts.remembers(Memo::NothingDead, &function.state) {
             return Ok(());
         }
         let (solver, set) = &mut *scratch;

@@ -9,7 +9,7 @@ use ptxopt_components::operand::Operand;
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::dataflow::liveness::LiveSets;
 use ptxopt_engine::dataflow::uniformity::Uniformities;
-use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::{Phase, Slot};
 use ptxopt_engine::store::columns::{BlocksMut, CodeObjectsMut, InstsMut, PoolsResource, VRegsMut};
 
@@ -117,7 +117,7 @@ static CASES: [Case; 18] = [
     case("dead_code", "mov.b32 %r1, 1; ret;", &[Fact::ControlFlow], |slot| {
         slot.add(|mut codes: CodeObjectsMut| {
             let (states, facts, ..) = codes.columns();
-            facts[0].computed(Fact::NoDeadCode, &states[0]);
+            facts[0].remember(Memo::NothingDead, &states[0]);
         });
     }),
     case("def_use", "mov.u32 %r1, 1; add.u32 %r2, %r1, %r1; ret;", &[Fact::DefUse], |slot| {

@@ -21,7 +21,7 @@ struct CopySettings {
 static PHASE: Phase = Phase {
     name: "copy_constants",
     needs: &[Fact::DefUse],
-    breaks: &[Fact::ControlFlow, Fact::Liveness, Fact::Uniformity, Fact::NoDeadCode],
+    breaks: &[Fact::ControlFlow, Fact::Liveness, Fact::Uniformity],
     room_percent: 100,
     install: |slot| slot.add(run),
     ..Phase::NOTHING

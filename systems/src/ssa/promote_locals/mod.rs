@@ -82,7 +82,7 @@ use slots::Component;
 pub const PHASE: Phase = Phase {
     name: "promote_locals",
     needs: &[Fact::ControlFlow, Fact::DefUse],
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::NoDeadCode],
+    breaks: &[Fact::Liveness, Fact::Uniformity],
     // A slot takes one register, and a function that stores and loads it has more than two already. A vector access of
     // four becomes four rows.
     room_percent: 50,

@@ -59,7 +59,7 @@ use ptxopt_components::ids::{BlockId, Id, InstId};
 use ptxopt_components::operand::Operand;
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
-use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::store::view::FunctionView;
 
@@ -75,7 +75,7 @@ pub const SIMPLE: Phase = Phase {
 pub const FULL: Phase = Phase {
     name: "eliminate_dead",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
-    gives: &[Fact::NoDeadCode],
+    memo: Some(Memo::NothingDead),
     breaks: &[Fact::ControlFlow, Fact::Liveness, Fact::Uniformity],
     install: |slot| slot.add(run_full),
     ..Phase::NOTHING
@@ -111,11 +111,11 @@ pub struct FullScratch {
 
 /// Removes what is dead in one function, as far as the bisect limit allows.
 pub fn eliminate(f: &mut FunctionEditor<'_>, scratch: &mut FullScratch) {
-    if f.fact_holds(Fact::NoDeadCode) {
+    if f.remembers(Memo::NothingDead) {
         return;
     }
     let FullScratch { blocks, dead, unread, needs } = scratch;
-    let has_no_copies = f.fact_holds(Fact::NoCopies);
+    let has_no_copies = f.remembers(Memo::NothingToPropagate);
     find_unreachable(&f.view(), blocks);
     if !blocks.is_empty() {
         // They count as one change, since they may branch to one another.
@@ -137,10 +137,10 @@ pub fn eliminate(f: &mut FunctionEditor<'_>, scratch: &mut FullScratch) {
         };
         change.set_operand(inst, position, Operand::sink());
     }
-    f.fact_computed(Fact::NoDeadCode);
+    f.remember(Memo::NothingDead);
     if has_no_copies && blocks.is_empty() {
         // What is left reads what it read before.
-        f.fact_computed(Fact::NoCopies);
+        f.remember(Memo::NothingToPropagate);
     }
 }
 

@@ -35,7 +35,7 @@ use copies::Copies;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_engine::edit::{Editor, FunctionEditor};
-use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::values::reaching::{Place, Reaching, Value};
 
@@ -43,8 +43,8 @@ use ptxopt_engine::values::reaching::{Place, Reaching, Value};
 pub const PHASE: Phase = Phase {
     name: "general_optimize",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
-    gives: &[Fact::NoCopies],
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::NoDeadCode],
+    memo: Some(Memo::NothingToPropagate),
+    breaks: &[Fact::Liveness, Fact::Uniformity],
     install: |slot| slot.add(run),
     ..Phase::NOTHING
 };
@@ -67,7 +67,7 @@ pub struct Scratch {
 
 /// Optimizes one function, as far as the bisect limit allows.
 pub fn optimize(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
-    if f.fact_holds(Fact::NoCopies) || f.state().flags.contains(CodeFlags::SSA) {
+    if f.remembers(Memo::NothingToPropagate) || f.state().flags.contains(CodeFlags::SSA) {
         return;
     }
     let Scratch { reaching, copies, order } = scratch;
@@ -83,7 +83,7 @@ pub fn optimize(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
             }
         }
     }
-    f.fact_computed(Fact::NoCopies);
+    f.remember(Memo::NothingToPropagate);
 }
 
 /// The walk over a function. Its methods give nothing where the bisect limit is reached.
