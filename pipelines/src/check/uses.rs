@@ -16,6 +16,7 @@ use ptxopt_engine::ptx::reader::{ReaderScratch, read};
 use ptxopt_engine::ptx::scan;
 use ptxopt_engine::store::tables::CodeTables;
 use ptxopt_engine::store::view::FunctionView;
+use ptxopt_engine::values::def_use::{DefUse, OperandRef};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of the parameters: the name and the offset.
@@ -54,27 +55,22 @@ pub fn of(text: &[u8], entry: &Entry) -> Uses {
     })
 }
 
-/// The definitions of a function's registers.
+/// A function, with who defines which register.
 struct Walk<'a> {
     function: &'a FunctionView<'a>,
     forms: &'a FormTable,
     text: &'a [u8],
-    /// By register.
-    definitions: Vec<Vec<InstId>>,
+    def_use: DefUse,
     /// Stores, by the register and offset that they go to.
     stores: BTreeMap<(u32, i64), Vec<InstId>>,
 }
 
 impl<'a> Walk<'a> {
     fn new(function: &'a FunctionView<'a>, forms: &'a FormTable, text: &'a [u8]) -> Self {
-        let definitions = vec![Vec::new(); function.vregs.len()];
-        let mut walk = Self { function, forms, text, definitions, stores: BTreeMap::new() };
+        let mut def_use = DefUse::default();
+        def_use.build(function);
+        let mut walk = Self { function, forms, text, def_use, stores: BTreeMap::new() };
         for inst in walk.insts() {
-            for operand in function.operands_of(inst) {
-                if let Some(vreg) = operand.vreg().filter(|_| operand.is_definition()) {
-                    walk.definitions[vreg.index()].push(inst);
-                }
-            }
             if matches!(walk.operation(inst), Operation::St | Operation::StAsync | Operation::StBulk)
                 && let Some(address) = walk.address(inst)
                 && let Some(vreg) = address.vreg()
@@ -119,7 +115,7 @@ impl<'a> Walk<'a> {
                     return Some((name.into_owned(), usize::try_from(offset).ok()?));
                 }
                 OperandKind::Register { vreg, .. } => {
-                    let [inst] = self.definitions[vreg.index()][..] else { return None };
+                    let inst = self.def_use.only_def(vreg)?.inst;
                     let operands = self.function.operands_of(inst);
                     match (self.operation(inst), operands) {
                         (Operation::Mov | Operation::Cvta | Operation::CvtaTo, &[_, from]) => {
@@ -178,7 +174,7 @@ impl<'a> Walk<'a> {
         }
         let mut places = BTreeSet::new();
         while let Some(vreg) = waiting.pop() {
-            for &inst in &self.definitions[vreg.index()] {
+            for OperandRef { inst, .. } in self.def_use.defs(vreg) {
                 let operands = self.function.operands_of(inst);
                 match self.operation(inst) {
                     Operation::Ld | Operation::Ldu => {
