@@ -4,11 +4,13 @@
 use super::ALL;
 use super::tests::run;
 use bevy_ecs::prelude::*;
-use ptxopt_components::ids::{BlockId, CodeId, Id, Maybe, Span, VRegId};
+use ptxopt_components::code_object::CodeFlags;
+use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, Maybe, Span, VRegId};
 use ptxopt_components::operand::Operand;
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::dataflow::liveness::LiveSets;
 use ptxopt_engine::dataflow::uniformity::Uniformities;
+use ptxopt_engine::edit::Editor;
 use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::{Phase, Slot};
 use ptxopt_engine::store::columns::{BlocksMut, CodeObjectsMut, InstsMut, PoolsResource, VRegsMut};
@@ -39,7 +41,7 @@ const MMA: &str = "wgmma.fence.sync.aligned; \
 const CHOICE: &str = "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 9; mov.u32 %r2, 1; @%p1 bra J; A: mov.u32 %r2, 2; \
     J: st.global.u32 [g], %r2; ret;";
 
-static CASES: [Case; 18] = [
+static CASES: [Case; 19] = [
     case("rows", "mov.b32 %r1, 1; ret;", &[], |slot| {
         slot.add(|mut insts: InstsMut| insts.columns().0[0].block = BlockId(7));
     }),
@@ -52,6 +54,9 @@ static CASES: [Case; 18] = [
     // Registers are numbered as they are named first.
     case("operand_types", "add.s32 %r1, %r2, 3; st.global.f32 [g], %f1; ret;", &[], |slot| {
         slot.add(|mut insts: InstsMut| put(&mut insts, 0, 1, VRegId(2)));
+    }),
+    case("ssa", "mov.u32 %r1, 1; mov.u32 %r1, 2; ret;", &[], |slot| {
+        slot.add(|mut codes: CodeObjectsMut| codes.columns().0[0].flags |= CodeFlags::SSA);
     }),
     case("edges", "bra L; L: ret;", &[], |slot| {
         slot.add(|mut blocks: BlocksMut| blocks.columns().1[0].succs.count = 0);
@@ -166,9 +171,32 @@ fn every_verifier_is_asked_and_heard() {
     }
 }
 
+/// What it deletes it deletes well, but it does not say that it breaks anything.
+static SILENT: Phase = Phase {
+    name: "silent",
+    install: |slot| {
+        slot.add(|mut editor: Editor| {
+            if let Some(mut change) = editor.edit(CodeId(0)).change_in_place(InstId(0), "deleted") {
+                change.delete(InstId(0));
+            }
+        });
+    },
+    ..Phase::NOTHING
+};
+
+#[test]
+fn what_a_phase_does_not_say_is_undone() {
+    let text = ".version 8.6\n.target sm_90a\n.entry k() { .reg .b32 %r<2>; mov.b32 %r1, 1; ret; }\n";
+    let function = &run(text.as_bytes(), &[&SILENT]).functions[0];
+    let [(_, reason)] = &function.undone[..] else { panic!("{:?}", function.undone) };
+    assert!(reason.contains("does not say that it breaks liveness"), "{reason}");
+}
+
 #[test]
 fn no_verifier_is_forgotten() {
     let heard = |name: &str| CASES.iter().any(|case| case.check == name);
-    let others: Vec<&str> = ALL.iter().map(|check| check.name).filter(|name| !heard(name)).collect();
-    assert_eq!(others, ["first_look"], "it says nothing that the others do not say");
+    let mut others: Vec<&str> = ALL.iter().map(|check| check.name).filter(|name| !heard(name)).collect();
+    others.sort_unstable();
+    // The inspection stands for the others where none runs after each step; the first look says nothing that they do not.
+    assert_eq!(others, ["breaks", "first_look", "inspection"]);
 }
