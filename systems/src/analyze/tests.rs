@@ -1,7 +1,7 @@
 //! The analyses inside a shard: each is run for the functions whose fact is stale and for no other, and what they say holds.
 
 use super::{control_flow, uniformity};
-use crate::check::tests::run;
+use crate::check::tests::{plan, run, run_plan};
 use crate::check::updates::rebuild;
 use crate::flow::split_at_control_flow;
 use bevy_ecs::prelude::*;
@@ -15,7 +15,7 @@ use ptxopt_engine::graph::nest::LoopNests;
 use ptxopt_engine::graph::post_dominators::PostDominatorTrees;
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::log::RemarkKind;
-use ptxopt_engine::run::phase::{Phase, Slot};
+use ptxopt_engine::run::phase::{Phase, Plan, Slot, Verify};
 use ptxopt_engine::store::columns::Code;
 
 /// A loop; a function that keeps its text, since something that is no branch names its table; a diamond.
@@ -107,6 +107,28 @@ fn a_fact_is_computed_where_it_is_stale_and_nowhere_else() {
         let computed: Vec<u64> = output.steps.iter().map(|step| step.facts_computed).collect();
         assert_eq!(computed, [0, 2 * first, 0, 0, *again], "{fact:?}");
     }
+}
+
+/// Verifiers bring what they look at as well: without them, each analysis has to.
+#[test]
+fn an_analysis_brings_what_it_writes() {
+    static NEEDS: [Phase; 6] = [
+        needs(&[Fact::ControlFlow]),
+        needs(&[Fact::Loops]),
+        needs(&[Fact::PostDominators]),
+        needs(&[Fact::Liveness]),
+        needs(&[Fact::Uniformity]),
+        needs(&[Fact::DefUse]),
+    ];
+    for phase in NEEDS.iter().chain([&control_flow::PHASE, &uniformity::PHASE]) {
+        let plan = plan(&[&split_at_control_flow::PHASE, phase]);
+        let output = run_plan(TEXT.as_bytes(), Plan { checks: &[], verify: Verify::Off, ..plan });
+        assert!(output.steps[1].facts_computed > 0, "{:?} {}", phase.needs, phase.name);
+    }
+}
+
+const fn needs(needs: &'static [Fact]) -> Phase {
+    Phase { name: "needs", needs, ..Phase::NOTHING }
 }
 
 /// Remarks of an analysis: where, and what.

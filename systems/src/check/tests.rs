@@ -119,6 +119,11 @@ pub(crate) const PLAN_LIMITS: Limits = Limits { time_ms: 60_000, memory: u64::MA
 
 /// Runs `phases` over a module with every verifier after each.
 pub(crate) fn run(text: &[u8], phases: &[&'static Phase]) -> BatchOutput {
+    run_plan(text, plan(phases))
+}
+
+/// A plan of `phases` with every verifier behind each.
+pub(crate) fn plan(phases: &[&'static Phase]) -> Plan {
     let step = |(number, phase): (usize, &&'static Phase)| Step {
         number: number as u16,
         name: phase.name,
@@ -126,7 +131,7 @@ pub(crate) fn run(text: &[u8], phases: &[&'static Phase]) -> BatchOutput {
         dump: false,
         verified: false,
     };
-    let plan = Plan {
+    Plan {
         steps: phases.iter().enumerate().map(step).collect(),
         analyses: &[
             &analyze::control_flow::ANALYSIS,
@@ -143,7 +148,11 @@ pub(crate) fn run(text: &[u8], phases: &[&'static Phase]) -> BatchOutput {
         fingerprint: None,
         limits: PLAN_LIMITS,
         settings: Settings::default(),
-    };
+    }
+}
+
+/// Runs a plan over a module.
+pub(crate) fn run_plan(text: &[u8], plan: Plan) -> BatchOutput {
     plan.check(&[]).unwrap();
     let module = Module::scan(text).unwrap();
     Shard::new(&plan).run(&module, &module.functions).unwrap()

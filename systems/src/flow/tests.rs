@@ -302,6 +302,18 @@ fn loops_have_a_preheader_and_a_latch_or_a_remark() {
     assert!(change_count > 100 && excuse_count > 50, "{change_count} changes, {excuse_count} excuses");
 }
 
+/// A jump back that is all of its block is the latch for the others, and nothing is made.
+#[test]
+fn a_jump_back_becomes_the_only_latch() {
+    let text = ".version 8.6\n.target sm_90\n.global .u32 g;\n.entry k() {\n.reg .pred %p<3>;\nst.global.u32 [g], 1;\n\
+                H:\nst.global.u32 [g], 2;\n@%p0 bra H;\n@%p1 bra LATCH;\nret;\nLATCH:\nbra H;\n}\n";
+    let output = run(text.as_bytes(), &[&split_at_control_flow::PHASE, &simplify_loops::PHASE, &TELLS]);
+    let changed = text_of(&output);
+    assert_alike(text, &changed);
+    assert_eq!(changed.matches("bra LATCH").count(), 2, "{changed}");
+    assert!(output.remarks.iter().all(|remark| remark.reason != LACKS_LATCH), "{:?}", output.remarks);
+}
+
 /// Each round finds that the last branch of those that are left leads to the next line.
 #[test]
 fn rounds_are_bounded_and_a_function_with_more_is_counted() {

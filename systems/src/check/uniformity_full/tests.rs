@@ -42,7 +42,8 @@ fn random_kernel(seed: u64) -> Built {
             match random.below(14) {
                 0..5 => write!(body, " {guard}mov.u32 %r{a}, {block};"),
                 5..7 => write!(body, " {guard}add.u32 %r{a}, %r{a}, %r{b};"),
-                7..10 => write!(body, " {guard}st.global.u32 [g], %r{b};"),
+                7..9 => write!(body, " {guard}st.global.u32 [g], %r{b};"),
+                9 => write!(body, " {guard}ld.global.u32 %r{a}, [g];"),
                 10 => write!(body, " setp.lt.u32 %p{p}, %r{b}, 5;"),
                 11 => write!(body, " {guard}vote.sync.ballot.b32 %r{a}, %p{p}, -1;"),
                 12 => write!(body, " bar.sync 0;"),
@@ -84,7 +85,7 @@ fn again(built: &Built, nest: &LoopNest, set: &LiveSet) -> (Vec<bool>, Vec<bool>
 /// one of the two has lost since, if it is more than it was.
 #[test]
 fn both_find_the_same_on_random_functions() {
-    const CAUTIOUS_MAX: usize = 87;
+    const CAUTIOUS_MAX: usize = 86;
     let [mut seen, mut found, mut cautious] = [0; 3];
     for seed in 0..1_500 {
         let built = random_kernel(seed);
