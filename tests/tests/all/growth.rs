@@ -293,13 +293,10 @@ fn states_behind_one_block() {
     });
 }
 
-/// Blocks that die after the last one that stays: the lines in each look for the place that comes next.
-/// Slots of their own, all accesses of one slot, and an array between slots.
-#[test]
-/// Blocks that die after the last one that stays: the lines in each look for the place that comes next.
 /// Slots of their own, all accesses of one slot, and an array between slots.
 #[test]
 fn slots_in_local_memory() {
+    let work = |text: &str| optimize_as(text, &Options { threads: 1, ..Options::default() });
     let frame = |size: usize, body: String| {
         let end = 4 * size + 4;
         kernel(&format!(
@@ -314,19 +311,20 @@ fn slots_in_local_memory() {
         write!(text, "st.b32 [%SP+{}], %r{n};\n@%p bra L{n};\n", 4 * slot)?;
         writeln!(text, "add.s32 %r0, %r0, {n};\nL{n}: ld.b32 %r{}, [%SP+{}];", n + 1, 4 * from)
     };
-    work_grows_like_its_text(optimize_all, 2_000, |size| {
+    work_grows_like_its_text(work, 2_000, |size| {
         frame(size, each(size, |text, n| store_and_load(text, n, n, n * 7919 % (n + 1))))
     });
-    work_grows_like_its_text(optimize_all, 2_000, |size| {
+    work_grows_like_its_text(work, 2_000, |size| {
         frame(size, each(size, |text, n| store_and_load(text, n, 0, 0)))
     });
-    work_grows_like_its_text(optimize_all, 2_000, |size| {
+    work_grows_like_its_text(work, 2_000, |size| {
         let index =
             "and.b32 %r0, %r0, 255; mul.wide.u32 %d1, %r0, 4; add.s64 %d2, %SP, %d1; st.b32 [%d2+64], 1;\n";
         frame(size, index.to_owned() + &each(size, |text, n| store_and_load(text, n, n, n)))
     });
 }
 
+/// Blocks that die after the last one that stays: the lines in each look for the place that comes next.
 #[test]
 fn dead_blocks_at_the_end() {
     let work = |text: &str| optimize_as(text, &Options { threads: 1, ..Options::default() });

@@ -1,9 +1,9 @@
 //! Promote locals: what lies in `.local` memory at constant addresses moves to registers.
 //!
 //! Source phase  before 23, and ConvertMemoryToRegisterOrUniform of 37 GeneralOptimizeMid; here rows 13 and 32
-//! Reads         Blocks, Insts, VRegs, declarations, Fact::DefUse, Fact::ControlFlow
+//! Reads         Blocks, Insts, VRegs, declarations, Fact::ControlFlow, Fact::DefUse where it holds
 //! Writes        loads and stores of `.local` variables of the body, registers, DROPS_LOCALS
-//! Needs         control flow ends its block; def-use; dominators
+//! Needs         control flow ends its block; dominators
 //! Leaves        no access to a byte of a variable that does not escape and that only plain accesses at constant
 //!               addresses touch; a slot has a value before it is read, whatever the way to the read
 //! Breaks        liveness, uniformity, no dead code
@@ -55,6 +55,10 @@
 //! The replacements of a guarded access have its guard. Nothing else is needed, since a store to a register slot reads the
 //! old value where it writes a part of it.
 //!
+//! # Def-use
+//! Functions without `.local` variables are the rule in optimized code, so the phase does not need the fact, which would be
+//! computed for all functions: where it does not hold, the lists of the function at hand are built for this phase alone.
+//!
 //! # Limits
 //! [`SLOTS_MAX`].
 
@@ -76,12 +80,13 @@ use ptxopt_components::types::{PtxType, StateSpace};
 use ptxopt_engine::edit::{Change, Editor, FunctionEditor};
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
+use ptxopt_engine::values::def_use::DefUse;
 use slots::Component;
 
 /// Rows 13 and 32.
 pub const PHASE: Phase = Phase {
     name: "promote_locals",
-    needs: &[Fact::ControlFlow, Fact::DefUse],
+    needs: &[Fact::ControlFlow],
     breaks: &[Fact::Liveness, Fact::Uniformity, Fact::NoDeadCode],
     // A slot takes one register, and a function that stores and loads it has more than two already. A vector access of
     // four becomes four rows.
@@ -103,6 +108,8 @@ pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
 #[derive(Default)]
 pub struct Scratch {
     tracer: Tracer,
+    /// Of a function for which nobody has computed the fact.
+    def_use: DefUse,
     components: Vec<Component>,
     plan: Plan,
     rewriter: Rewriter,
@@ -113,8 +120,14 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     if !view.decls.iter().any(|decl| decl.space == StateSpace::Local) {
         return;
     }
-    let Scratch { tracer, components, plan, rewriter } = scratch;
-    if let Err((inst, reason)) = tracer.trace(&view, forms, f.def_use()) {
+    let Scratch { tracer, def_use, components, plan, rewriter } = scratch;
+    let def_use = if f.fact_holds(Fact::DefUse) {
+        f.def_use()
+    } else {
+        def_use.build(&view);
+        def_use
+    };
+    if let Err((inst, reason)) = tracer.trace(&view, forms, def_use) {
         missed(f, inst, reason);
         return;
     }

@@ -348,6 +348,10 @@ impl Writer<'_> {
         codes: &'static [u8],
         operands: impl Iterator<Item = Value>,
     ) -> Option<()> {
+        // `.target sm_1x` has no bit fields.
+        if self.dialect.flushes && matches!(operation, Operation::Bfe | Operation::Bfi) {
+            return None;
+        }
         let key = (operation, [types.first().copied(), types.get(1).copied()], codes);
         let form = match self.known.0.iter().find(|(known, _)| *known == key) {
             Some(&(_, form)) => form,
