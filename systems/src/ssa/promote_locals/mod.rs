@@ -60,7 +60,8 @@
 //! computed for all functions: where it does not hold, the lists of the function at hand are built for this phase alone.
 //!
 //! # Limits
-//! [`SLOTS_MAX`].
+//! [`SLOTS_MAX`]. A function that has more instructions at the end than it came with is written as it came in, so a vector
+//! access becomes moves only while the function is not larger than it was. Later copies of this phase try again.
 
 pub mod addresses;
 mod elements;
@@ -68,7 +69,7 @@ pub mod plan;
 pub mod ranges;
 pub mod slots;
 
-use addresses::Tracer;
+use addresses::{Access, Tracer};
 use ahash::AHashSet;
 use bevy_ecs::prelude::*;
 use plan::{Plan, Planned, Value};
@@ -137,7 +138,11 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     for (inst, reason) in tracer.variables.iter().filter_map(|variable| variable.escape) {
         missed(f, inst, reason);
     }
-    let mut slot_count = 0;
+    let mut stays = components.iter().any(|component| component.verdict.is_err())
+        || tracer.variables.iter().any(|variable| variable.escape.is_some());
+    let (mut slot_count, mut growth) = (0, 0);
+    // What needs room that later changes may make.
+    let mut deferred: Vec<&[Access]> = Vec::new();
     for component in &*components {
         let accesses = &tracer.accesses[component.accesses.clone()];
         let verdict = component.verdict.and_then(|()| {
@@ -150,13 +155,41 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
             is_planned.then_some(()).ok_or((accesses[0].inst, "no instruction takes the place of an access"))
         });
         match verdict {
-            Ok(()) => rewriter.apply(f, plan),
-            Err((inst, reason)) => missed(f, inst, reason),
+            Ok(()) if fits(f, plan.growth(), 0) => rewriter.apply(f, plan),
+            Ok(()) => {
+                growth += plan.growth();
+                deferred.push(accesses);
+            }
+            Err((inst, reason)) => {
+                stays = true;
+                missed(f, inst, reason);
+            }
         }
         if slot_count > SLOTS_MAX {
-            return;
+            break;
         }
     }
+    let addresses_to_go = if stays { 0 } else { tracer.address_count() };
+    let is_small = fits(f, growth, addresses_to_go);
+    for accesses in deferred {
+        if is_small && plan.make(f, accesses) {
+            rewriter.apply(f, plan);
+        } else {
+            f.stats().limits_hit += 1;
+            missed(
+                f,
+                accesses[0].inst,
+                "more instructions than came in would take the place of local memory",
+            );
+        }
+    }
+}
+
+/// Whether the function has no more instructions than it came with when it has `growth` more, those left out that make
+/// addresses which nothing will read any more.
+fn fits(f: &FunctionEditor<'_>, growth: isize, addresses_to_go: usize) -> bool {
+    let room = (f.view().text.insts_in as usize + addresses_to_go) as isize - f.state().live_insts as isize;
+    growth <= room.max(0)
 }
 
 fn missed(f: &mut FunctionEditor<'_>, inst: InstId, reason: &'static str) {
