@@ -293,6 +293,37 @@ fn states_after_one_block() {
     });
 }
 
+/// Slots of their own, all accesses of one slot, and an array between slots.
+#[test]
+fn slots_in_local_memory() {
+    let work = |text: &str| optimize_as(text, &Options { threads: 1, ..Options::default() });
+    let frame = |size: usize, body: String| {
+        let end = 4 * size + 4;
+        kernel(&format!(
+            ".local .align 16 .b8 depot[{}]; .reg .b64 %SP; .reg .b64 %d<4>; .reg .b32 %r<{}>; .reg .pred %p;\n\
+             mov.b64 %d0, depot; cvta.local.u64 %SP, %d0; mov.u32 %r0, %tid.x; setp.eq.s32 %p, %r0, 0;\n\
+             {body}st.volatile.u32 [%SP+{end}], %r{size}; ret;",
+            end + 4,
+            size + 1
+        ))
+    };
+    let store_and_load = |text: &mut String, n: usize, slot: usize, from: usize| {
+        write!(text, "st.b32 [%SP+{}], %r{n};\n@%p bra L{n};\n", 4 * slot)?;
+        writeln!(text, "add.s32 %r0, %r0, {n};\nL{n}: ld.b32 %r{}, [%SP+{}];", n + 1, 4 * from)
+    };
+    work_grows_like_its_text(work, 2_000, |size| {
+        frame(size, each(size, |text, n| store_and_load(text, n, n, n * 7919 % (n + 1))))
+    });
+    work_grows_like_its_text(work, 2_000, |size| {
+        frame(size, each(size, |text, n| store_and_load(text, n, 0, 0)))
+    });
+    work_grows_like_its_text(work, 2_000, |size| {
+        let index =
+            "and.b32 %r0, %r0, 255; mul.wide.u32 %d1, %r0, 4; add.s64 %d2, %SP, %d1; st.b32 [%d2+64], 1;\n";
+        frame(size, index.to_owned() + &each(size, |text, n| store_and_load(text, n, n, n)))
+    });
+}
+
 /// Blocks that die after the last one that stays: the lines in each look for the place that comes next.
 #[test]
 fn dead_blocks_at_the_end() {

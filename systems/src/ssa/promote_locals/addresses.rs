@@ -72,7 +72,7 @@ pub struct Tracer {
     values: Vec<Option<Address>>,
     /// By register: definitions that make that address.
     hits: Vec<u32>,
-    /// Registers that hold an address, those from `next` on with uses to be looked at.
+    /// Registers that hold an address.
     holders: Vec<VRegId>,
     /// By instruction.
     positions: Vec<u32>,
@@ -137,6 +137,12 @@ impl Tracer {
             access.position = self.positions[access.inst.index()];
         }
         Ok(())
+    }
+
+    /// Number of registers that hold an address.
+    #[must_use]
+    pub fn address_count(&self) -> usize {
+        self.holders.len()
     }
 
     fn start(&mut self, view: &FunctionView<'_>) {

@@ -1,9 +1,9 @@
 //! Promote locals: what lies in `.local` memory at constant addresses moves to registers.
 //!
 //! Source phase  before 23, and ConvertMemoryToRegisterOrUniform of 37 GeneralOptimizeMid; here rows 13 and 32
-//! Reads         Blocks, Insts, VRegs, declarations, Fact::DefUse, Fact::ControlFlow
+//! Reads         Blocks, Insts, VRegs, declarations, Fact::ControlFlow, Fact::DefUse where it holds
 //! Writes        loads and stores of `.local` variables of the body, registers, DROPS_LOCALS
-//! Needs         control flow ends its block; def-use; dominators
+//! Needs         control flow ends its block; dominators
 //! Leaves        no access to a byte of a variable that does not escape and that only plain accesses at constant
 //!               addresses touch; a slot has a value before it is read, whatever the way to the read
 //! Breaks        liveness, uniformity, no dead code
@@ -55,8 +55,13 @@
 //! The replacements of a guarded access have its guard. Nothing else is needed, since a store to a register slot reads the
 //! old value where it writes a part of it.
 //!
+//! # Def-use
+//! Functions without `.local` variables are the rule in optimized code, so the phase does not need the fact, which would be
+//! computed for all functions: where it does not hold, the lists of the function at hand are built for this phase alone.
+//!
 //! # Limits
-//! [`SLOTS_MAX`].
+//! [`SLOTS_MAX`]. A function that has more instructions at the end than it came with is written as it came in, so a vector
+//! access becomes moves only while the function is not larger than it was. Later copies of this phase try again.
 
 pub mod addresses;
 mod elements;
@@ -64,7 +69,7 @@ pub mod plan;
 pub mod ranges;
 pub mod slots;
 
-use addresses::Tracer;
+use addresses::{Access, Tracer};
 use ahash::AHashSet;
 use bevy_ecs::prelude::*;
 use plan::{Plan, Planned, Value};
@@ -76,12 +81,13 @@ use ptxopt_components::types::{PtxType, StateSpace};
 use ptxopt_engine::edit::{Change, Editor, FunctionEditor};
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
+use ptxopt_engine::values::def_use::DefUse;
 use slots::Component;
 
 /// Rows 13 and 32.
 pub const PHASE: Phase = Phase {
     name: "promote_locals",
-    needs: &[Fact::ControlFlow, Fact::DefUse],
+    needs: &[Fact::ControlFlow],
     breaks: &[Fact::Liveness, Fact::Uniformity],
     // A slot takes one register, and a function that stores and loads it has more than two already. A vector access of
     // four becomes four rows.
@@ -103,6 +109,8 @@ pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
 #[derive(Default)]
 pub struct Scratch {
     tracer: Tracer,
+    /// Of a function for which nobody has computed the fact.
+    def_use: DefUse,
     components: Vec<Component>,
     plan: Plan,
     rewriter: Rewriter,
@@ -113,8 +121,14 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     if !view.decls.iter().any(|decl| decl.space == StateSpace::Local) {
         return;
     }
-    let Scratch { tracer, components, plan, rewriter } = scratch;
-    if let Err((inst, reason)) = tracer.trace(&view, forms, f.def_use()) {
+    let Scratch { tracer, def_use, components, plan, rewriter } = scratch;
+    let def_use = if f.fact_holds(Fact::DefUse) {
+        f.def_use()
+    } else {
+        def_use.build(&view);
+        def_use
+    };
+    if let Err((inst, reason)) = tracer.trace(&view, forms, def_use) {
         missed(f, inst, reason);
         return;
     }
@@ -124,7 +138,11 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     for (inst, reason) in tracer.variables.iter().filter_map(|variable| variable.escape) {
         missed(f, inst, reason);
     }
-    let mut slot_count = 0;
+    let mut stays = components.iter().any(|component| component.verdict.is_err())
+        || tracer.variables.iter().any(|variable| variable.escape.is_some());
+    let (mut slot_count, mut growth) = (0, 0);
+    // What needs room that later changes may make.
+    let mut deferred: Vec<&[Access]> = Vec::new();
     for component in &*components {
         let accesses = &tracer.accesses[component.accesses.clone()];
         let verdict = component.verdict.and_then(|()| {
@@ -137,13 +155,41 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
             is_planned.then_some(()).ok_or((accesses[0].inst, "no instruction takes the place of an access"))
         });
         match verdict {
-            Ok(()) => rewriter.apply(f, plan),
-            Err((inst, reason)) => missed(f, inst, reason),
+            Ok(()) if fits(f, plan.growth(), 0) => rewriter.apply(f, plan),
+            Ok(()) => {
+                growth += plan.growth();
+                deferred.push(accesses);
+            }
+            Err((inst, reason)) => {
+                stays = true;
+                missed(f, inst, reason);
+            }
         }
         if slot_count > SLOTS_MAX {
-            return;
+            break;
         }
     }
+    let addresses_to_go = if stays { 0 } else { tracer.address_count() };
+    let is_small = fits(f, growth, addresses_to_go);
+    for accesses in deferred {
+        if is_small && plan.make(f, accesses) {
+            rewriter.apply(f, plan);
+        } else {
+            f.stats().limits_hit += 1;
+            missed(
+                f,
+                accesses[0].inst,
+                "more instructions than came in would take the place of local memory",
+            );
+        }
+    }
+}
+
+/// Whether the function has no more instructions than it came with when it has `growth` more, those left out that make
+/// addresses which nothing will read any more.
+fn fits(f: &FunctionEditor<'_>, growth: isize, addresses_to_go: usize) -> bool {
+    let room = (f.view().text.insts_in as usize + addresses_to_go) as isize - f.state().live_insts as isize;
+    growth <= room.max(0)
 }
 
 fn missed(f: &mut FunctionEditor<'_>, inst: InstId, reason: &'static str) {

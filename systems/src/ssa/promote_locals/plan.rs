@@ -79,6 +79,12 @@ impl Plan {
         self.forms.0.clear();
     }
 
+    /// How many instructions more there are than before, or fewer.
+    #[must_use]
+    pub fn growth(&self) -> isize {
+        self.planned.len() as isize - self.replacements.len() as isize
+    }
+
     /// Plans what becomes of a component with these accesses; says whether there is an instruction for everything.
     pub fn make(&mut self, f: &mut FunctionEditor<'_>, accesses: &[Access]) -> bool {
         let (view, forms) = f.view_and_forms();
@@ -348,6 +354,10 @@ impl Writer<'_> {
         codes: &'static [u8],
         operands: impl Iterator<Item = Value>,
     ) -> Option<()> {
+        // `.target sm_1x` has no bit fields.
+        if self.dialect.flushes && matches!(operation, Operation::Bfe | Operation::Bfi) {
+            return None;
+        }
         let key = (operation, [types.first().copied(), types.get(1).copied()], codes);
         let form = match self.known.0.iter().find(|(known, _)| *known == key) {
             Some(&(_, form)) => form,

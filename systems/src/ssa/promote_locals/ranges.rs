@@ -234,3 +234,82 @@ fn is_integer(ty: PtxType) -> bool {
     use PtxType::{B8, B16, B32, B64, U8, U16, U32, U64};
     is_signed(ty) || matches!(ty, B8 | B16 | B32 | B64 | U8 | U16 | U32 | U64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::testing::kernel;
+    use ptxopt_components::ids::VRegId;
+
+    /// What is known of the last register that `body` names as `%d9`, as an addend of 64 bits.
+    fn range(body: &str) -> Option<(i64, i64)> {
+        let built = kernel(&format!(
+            ".reg .b64 %d<10>; .reg .b32 %r<10>; .reg .b16 %h<10>; .reg .f32 %f<10>; .reg .pred %p<2>; {body} \
+             mov.b64 %d8, %d9; ret;"
+        ));
+        let view = built.function();
+        let mut def_use = DefUse::default();
+        def_use.build(&view);
+        let vreg: VRegId = built.vreg("%d", 9);
+        let found = of_addend(&view, &built.forms, &def_use, Operand::register(vreg), PtxType::B64);
+        found.map(|range| (range.low, range.high))
+    }
+
+    const WORD: i64 = u32::MAX as i64;
+
+    #[test]
+    fn what_is_extended_has_bounds() {
+        assert_eq!(range("cvt.u64.u32 %d9, %r1;"), Some((0, WORD)));
+        assert_eq!(range("cvt.s64.s32 %d9, %r1;"), Some((i64::from(i32::MIN), i64::from(i32::MAX))));
+        assert_eq!(range("cvt.u64.s16 %d9, %r1;"), Some((-32768, 32767)));
+        assert_eq!(range("cvt.u64.u32 %d9, %tid.x;"), Some((0, WORD)));
+        assert_eq!(range("ld.global.u8 %d9, [%d1];"), Some((0, 255)));
+        assert_eq!(range("ld.global.s8 %d9, [%d1];"), Some((-128, 127)));
+        assert_eq!(range("ld.global.b32 %d9, [%d1];"), Some((0, WORD)));
+        assert_eq!(range("ld.global.u64 %d9, [%d1];"), None);
+        assert_eq!(range("cvt.u64.u32 %d9, %d1;"), Some((0, WORD)));
+        assert_eq!(range("cvt.rzi.u64.f32 %d9, %f1;"), None);
+    }
+
+    #[test]
+    fn what_is_masked_scaled_or_shifted_has_bounds() {
+        assert_eq!(range("and.b64 %d9, %d1, 12;"), Some((0, 12)));
+        assert_eq!(range("and.b64 %d9, %d1, -4;"), None);
+        assert_eq!(range("and.b32 %r1, %r2, 3; mul.wide.u32 %d9, %r1, 4;"), Some((0, 12)));
+        assert_eq!(range("and.b32 %r1, %r2, 3; mul.wide.s32 %d9, %r1, 4;"), Some((0, 12)));
+        assert_eq!(range("mul.wide.s32 %d9, %r1, 4;"), Some((-(1 << 33), (1 << 33) - 4)));
+        assert_eq!(range("mul.wide.s32 %d9, %r1, -4;"), None);
+        assert_eq!(range("cvt.u64.u32 %d1, %r1; shl.b64 %d9, %d1, 2;"), Some((0, WORD << 2)));
+        assert_eq!(range("cvt.u64.u32 %d1, %r1; mul.lo.s64 %d9, %d1, 12;"), Some((0, WORD * 12)));
+        assert_eq!(range("shr.u32 %r1, %r2, 28; cvt.u64.u32 %d9, %r1;"), Some((0, 15)));
+        assert_eq!(range("rem.u32 %r1, %r2, 10; cvt.u64.u32 %d9, %r1;"), Some((0, 9)));
+        assert_eq!(range("and.b32 %r1, %r2, 7; cvt.s64.s32 %d1, %r1; sub.s64 %d9, %d1, 9;"), Some((-9, -2)));
+    }
+
+    /// Signed shifts copy the sign, signed remainders have one, and sums of 32 bits wrap around.
+    #[test]
+    fn what_may_wrap_around_or_have_a_sign_is_anything() {
+        assert_eq!(range("shr.s32 %r1, %r2, 28; cvt.u64.u32 %d9, %r1;"), Some((0, WORD)));
+        assert_eq!(range("rem.s32 %r1, %r2, 10; cvt.u64.u32 %d9, %r1;"), Some((0, WORD)));
+        assert_eq!(
+            range("and.b32 %r1, %r2, 7; add.s32 %r3, %r1, -1; cvt.u64.u32 %d9, %r3;"),
+            Some((0, WORD))
+        );
+        assert_eq!(range("and.b32 %r1, %r2, 7; sub.s32 %r3, %r1, 1; cvt.u64.u32 %d9, %r3;"), Some((0, WORD)));
+        assert_eq!(range("shl.b32 %r1, %r2, 2; cvt.u64.u32 %d9, %r1;"), Some((0, WORD)));
+        assert_eq!(range("mul.lo.s32 %r1, %r2, 4; cvt.u64.u32 %d9, %r1;"), Some((0, WORD)));
+        assert_eq!(range("cvt.u64.u32 %d1, %r1; shl.b64 %d9, %d1, 40;"), None);
+        assert_eq!(range("add.f32 %r1, %f1, %f2; cvt.u64.u32 %d9, %r1;"), Some((0, WORD)));
+    }
+
+    /// A guard, a second definition, a vector, a part: the register holds something else as well.
+    #[test]
+    fn what_another_instruction_writes_is_anything() {
+        assert_eq!(range("@%p1 cvt.u64.u32 %d9, %r1;"), None);
+        assert_eq!(range("cvt.u64.u32 %d9, %r1; ld.global.u64 %d9, [%d1];"), None);
+        assert_eq!(range("ld.global.v2.u8 {%d1, %d9}, [%d2];"), None);
+        assert_eq!(range("mov.b64 {%r1, %r2}, %d1; cvt.u64.u32 %d9, %r2;"), Some((0, WORD)));
+        assert_eq!(range("add.cc.s64 %d9, %d1, 4;"), None);
+        assert_eq!(range("and.b64 %d1, %d2, 3; add.s64 %d9, %d9, %d1;"), None);
+    }
+}
