@@ -582,9 +582,9 @@ mod huge {
     #[test]
     fn a_range_of_twenty_million_registers_costs_what_is_used_of_it() {
         let output = accepted(kernel(
-            "\t.reg .b32 %r<20000000>;\n\tmov.u32 %r19999999, 1;\n\tst.shared.u32 [0], %r19999999;\n\tret;",
+            "\t.reg .b32 %r<20000000>;\n\tmov.u32 %r19999999, %tid.x;\n\tst.shared.u32 [0], %r19999999;\n\tret;",
         ));
-        assert!(String::from_utf8(output).unwrap().contains("%r19999999, 1"));
+        assert!(String::from_utf8(output).unwrap().contains("%r19999999, %tid.x"));
     }
 
     #[test]
