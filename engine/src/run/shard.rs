@@ -493,8 +493,9 @@ fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
         }
         follow(&mut schedule, Stage::Run(index));
         schedule.configure_sets(Stage::Run(index).in_set(Stage::Step(index)));
-        if !(step.phase.gives.is_empty() && step.phase.memo.is_none()) && !plan.remarks {
-            let phase = step.phase;
+        let phase = step.phase;
+        let may_hold_already = !phase.gives.is_empty() || phase.memo.is_some();
+        if may_hold_already && !plan.remarks {
             let lacks = move |codes: CodeObjects| lacks_facts(&codes, phase);
             schedule.configure_sets(Stage::Step(index).run_if(lacks));
         }
@@ -544,7 +545,8 @@ fn lacks_facts(codes: &CodeObjects<'_, '_>, phase: &Phase) -> bool {
     let lacks = |(state, held): (&CodeState, &CodeFacts)| {
         let has_facts = phase.gives.iter().all(|&fact| held.holds(fact, state));
         let has_memo = phase.memo.is_none_or(|memo| held.remembers(memo, state));
-        !state.flags.contains(CodeFlags::LEFT) && !(has_facts && has_memo)
+        let has_all = has_facts && has_memo;
+        !has_all && !state.flags.contains(CodeFlags::LEFT)
     };
     states.iter().zip(held).any(lacks)
 }
