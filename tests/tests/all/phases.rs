@@ -36,7 +36,7 @@ ROUND:
     add.u32 %r5, %r5, 1;
     setp.lt.u32 %p1, %r1, 16;
     @%p1 bra END;
-    mov.u32 %r6, %r1;
+    shl.b32 %r6, %r1, 1;
     add.u32 %r1, %r1, %r6;
     bra.uni ROUND;
     ways: .branchtargets ROUND, END;
