@@ -317,8 +317,13 @@ mod tests {
         });
     }
 
-    static REWRITES: Phase =
-        Phase { name: "rewrites", install: |slot| slot.add(rewrite), room_percent: 50, ..Phase::NOTHING };
+    static REWRITES: Phase = Phase {
+        name: "rewrites",
+        breaks: &[Fact::ControlFlow, Fact::Liveness],
+        install: |slot| slot.add(rewrite),
+        room_percent: 50,
+        ..Phase::NOTHING
+    };
 
     /// Sees that marked rows are what was read at their place, but for where they branch to, and that others are there.
     fn compare(
@@ -410,6 +415,7 @@ mod tests {
     /// Writes an operand again, and grows.
     static GROWS: Phase = Phase {
         name: "grows",
+        breaks: &[Fact::ControlFlow, Fact::Liveness],
         install: |slot| {
             slot.add(|mut editor: Editor| {
                 let mut f = editor.edit(CodeId(0));
