@@ -10,6 +10,7 @@ use ptxopt_components::code_object::{CodeText, Room};
 use ptxopt_components::ids::{BlockId, CodeId, Id, InstId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_engine::edit::Editor;
+use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::{Phase, Plan, Step};
 use ptxopt_engine::store::columns::{BlocksMut, CodeObjects, InstsMut};
 use std::process::Command;
@@ -76,7 +77,7 @@ const INNOCENT: &str = r".version 8.0
 ";
 
 const fn sabotage(name: &'static str, install: fn(&mut ptxopt_engine::run::phase::Slot<'_>)) -> Phase {
-    Phase { name, install, ..Phase::NOTHING }
+    Phase { name, breaks: &Fact::ALL, install, ..Phase::NOTHING }
 }
 
 static PANICS: Phase = sabotage("panics", |slot| slot.add(panic_on_guilty));
