@@ -3,7 +3,7 @@
 //! Each rewrites one instruction in place, so that no rule makes the code longer.
 
 use super::Walk;
-use super::constants::{self, literal_bits, truncate};
+use super::constants::{self, bits_in, literal_bits, truncate};
 use super::copies::Source;
 use super::evaluate::evaluate;
 use ptxopt_components::description::Description;
@@ -192,7 +192,8 @@ impl Walk<'_, '_> {
             return Some(());
         }
         let Some(result) = self.only_result(inst) else { return Some(()) };
-        match literal_bits(one, self.f.literals()) {
+        let ty = self.f.description_of(inst).types[0];
+        match ty.and_then(|ty| bits_in(one, ty, self.f.literals())) {
             Some(bits) => self.become_constant(inst, result, bits, "both choices are the same"),
             None => self.become_copy(inst, result, one, "both choices are the same"),
         }

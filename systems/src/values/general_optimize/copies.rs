@@ -1,7 +1,7 @@
 //! Copies: which instructions leave another register or a constant in their result, and who reads those instead.
 
 use super::Walk;
-use super::constants::{self, literal_bits};
+use super::constants::{self, bits_in, truncate};
 use ptxopt_components::form::{Accepts, Form, FormFlags, Role, Slot};
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::opcodes::Effects;
@@ -114,10 +114,10 @@ impl Walk<'_, '_> {
             _ if ty == PtxType::Pred => None,
             _ => {
                 // A literal is as wide as the type of the mov.
-                let is_whole = moved.is_some_and(|of| of.bits() == ty.bits());
-                literal_bits(source, self.f.literals())
-                    .filter(|_| is_whole)
-                    .map(|bits| Source::Constant(constants::truncate(bits, ty.bits())))
+                let moved = moved.filter(|of| of.bits() == ty.bits());
+                moved
+                    .and_then(|of| bits_in(source, of, self.f.literals()))
+                    .map(|bits| Source::Constant(truncate(bits, ty.bits())))
             }
         };
         if let Some(source) = noted {
@@ -206,7 +206,8 @@ impl Walk<'_, '_> {
                 let moves = matches!(form.operation, Operation::Mov | Operation::St);
                 let sources = function.operands_of(inst).iter().enumerate().skip(1);
                 let computes = sources.filter(|&(at, _)| at != position).any(|(_, other)| !is_literal(other));
-                (is_plain && (moves || computes)).then_some(New::Constant(bits, ty))
+                let fits = is_plain && (moves || computes) && !is_past_the_field(form, position, bits);
+                fits.then_some(New::Constant(bits, ty))
             }
         }
     }
@@ -233,6 +234,16 @@ fn takes_register(form: &Form, slot: &Slot, old: PtxType, new: PtxType) -> bool 
         (Role::Use, Some(wanted)) => wanted.bits() == new.bits() && form.lanes == 1 && agree(wanted),
         _ => false,
     }
+}
+
+/// Whether a constant is a position or length of a bit field that the assembler takes in a register only: past 255.
+fn is_past_the_field(form: &Form, position: usize, bits: u64) -> bool {
+    let is_of_field = match form.operation {
+        Operation::Bfe => position >= 2,
+        Operation::Bfi => position >= 3,
+        _ => false,
+    };
+    is_of_field && truncate(bits, 32) > 255
 }
 
 /// Whether a constant may stand in a slot of type `ty`.
