@@ -11,12 +11,6 @@ pub fn incoming(operands: &[Operand]) -> impl ExactSizeIterator<Item = (BlockId,
     pairs.chunks_exact(2).map(|pair| (pair[0].as_block().expect("a pair begins with a block"), pair[1]))
 }
 
-/// Position of the value of pair number `pair` among the operands of a phi.
-#[must_use]
-pub const fn value_position(pair: usize) -> usize {
-    2 + 2 * pair
-}
-
 /// The phis of a block.
 pub fn phis_of<'a>(
     function: &FunctionView<'a>,

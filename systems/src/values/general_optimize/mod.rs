@@ -1,6 +1,6 @@
 //! General optimization: copies, constants and algebra, in one walk.
 //!
-//! Source phase  13 GeneralOptimizeEarly, 29, 37, 46, 58, 65 (copy-prop-and-cse, "Forward Copy Propagation")
+//! Source phase  29 GeneralOptimize, 37 GeneralOptimizeMid (copy-prop-and-cse, "Forward Copy Propagation")
 //! Reads         Blocks, Insts, VRegs, Fact::ControlFlow
 //! Writes        operands, forms
 //! Needs         control-flow facts; instruction ids in program order; control flow ends its block
@@ -24,6 +24,11 @@
 //! ```
 //! Both registers need their only reaching definition; a guarded or partial one is a value of its own, and so is what
 //! meets at a join.
+//!
+//! # What it leaves alone
+//! Floats are not folded, only moved. Copies under a guard, vector registers, registers that leave the function or are in
+//! flight, and functions in SSA form stay as they are. The bundles of phases 13, 46, 58 and 65 do not run it: 13 promotes local
+//! variables, and between the others nothing changes yet that it could follow.
 
 mod algebra;
 mod constants;
@@ -39,7 +44,7 @@ use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::values::reaching::{Place, Reaching, Value};
 
-/// Phases 13, 29, 37, 46, 58 and 65.
+/// Phases 29 and 37.
 pub const PHASE: Phase = Phase {
     name: "general_optimize",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
