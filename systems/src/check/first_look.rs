@@ -348,7 +348,7 @@ fn passes_closer_look(function: &FunctionView<'_>, forms: &FormTable, inst: Inst
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::testing::{Built, kernel};
+    use crate::check::testing::{Built, Random, kernel};
     use ptxopt_components::ids::{FormId, LiteralId, NameId, TableId, VRegId};
     use ptxopt_components::instruction::OPERANDS_INLINE;
     use ptxopt_components::operand::Selector;
@@ -374,18 +374,7 @@ mod tests {
         look.passes(&built.function(), &built.forms)
     }
 
-    /// Splitmix64.
-    struct Random(u64);
-
     impl Random {
-        fn below(&mut self, end: usize) -> usize {
-            self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-            let mut mixed = self.0;
-            mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-            ((mixed ^ (mixed >> 31)) % end as u64) as usize
-        }
-
         /// An operand of any kind; its id may be one that is not there.
         fn operand(&mut self) -> Operand {
             let id = [0, 1, 2, 5, 9, 12, 20, 1000][self.below(8)];

@@ -16,6 +16,20 @@ use ptxopt_engine::store::tables::CodeTables;
 use ptxopt_engine::store::view::FunctionView;
 use std::path::PathBuf;
 
+/// Splitmix64.
+pub(crate) struct Random(pub u64);
+
+impl Random {
+    /// A number below `end`.
+    pub fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((mixed ^ (mixed >> 31)) % end as u64) as usize
+    }
+}
+
 /// A batch of one function and what its ids mean.
 #[derive(Default)]
 pub(crate) struct Built {

@@ -1,21 +1,8 @@
 //! The full verifier against the analysis, on random functions.
 
 use super::*;
-use crate::check::testing::{Built, analyzed, module, verdicts};
+use crate::check::testing::{Built, Random, analyzed, module, verdicts};
 use std::fmt::Write;
-
-/// Splitmix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((mixed ^ (mixed >> 31)) % end as u64) as usize
-    }
-}
 
 /// A kernel with `body`. A module of two functions is taken as it is read, with a block's end at each branch.
 fn two_functions(body: &str) -> Built {
