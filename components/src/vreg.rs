@@ -7,7 +7,7 @@ use bitflags::bitflags;
 use bytemuck::{Pod, Zeroable};
 
 bitflags! {
-    /// Facts about a virtual register. Bits 7 to 14 are free: a phase that needs a documented one (chains and splits of
+    /// Facts about a virtual register. Bits 8 to 14 are free: a phase that needs a documented one (chains and splits of
     /// live ranges, propagation) brings it along.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Pod, Zeroable)]
     #[repr(transparent)]
@@ -26,6 +26,8 @@ bitflags! {
         const CARRY = 1 << 5;
         /// Holds a value before its first definition.
         const INITIALISED = 1 << 6;
+        /// In SSA form: keeps several definitions, or partial or guarded ones. It is no value, and no phi names it.
+        const VARIABLE = 1 << 7;
         /// The threads of a warp read the same from it, where the fact of uniformity holds.
         const UNIFORM = 1 << 15;
     }

@@ -63,6 +63,21 @@ pub const ORDER: &[Edge] = &[
         reason: "local memory has to be in registers when registers are given one definition each",
     },
     Edge {
+        before: "OriPerformLiveDeadFirst",
+        after: "GenerateMovPhi",
+        reason: "definitions that nobody reads, and unreachable ones, would get registers of their own",
+    },
+    Edge {
+        before: "OriPerformLiveDeadThird",
+        after: "ConvertAllMovPhiToMov",
+        reason: "a phi that nobody reads would become moves",
+    },
+    Edge {
+        before: "ConvertAllMovPhiToMov",
+        after: "OriPerformLiveDeadFourth",
+        reason: "what comes after it writes the code down, and no text has phis",
+    },
+    Edge {
         before: "CompactLocalMemory",
         after: "OriPerformLiveDeadSecond",
         reason: "addresses of promoted local memory are left to dead-code elimination",

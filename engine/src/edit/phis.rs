@@ -9,6 +9,7 @@ use crate::values::phis::{incoming, phis_of};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, FormId, Id, InstId, VRegId};
 use ptxopt_components::operand::Operand;
+use ptxopt_components::vreg::VRegFlags;
 
 impl Change<'_, '_> {
     /// Notes that the function is in SSA form from now on, or that it is not any more.
@@ -22,11 +23,28 @@ impl Change<'_, '_> {
     /// # Panics
     /// Where the function is not in SSA form ([`CodeFlags::SSA`]), and where a value does not fit.
     pub fn phi(&mut self, block: BlockId, to: VRegId, incoming: &[(BlockId, Operand)]) -> InstId {
+        let after = self.first_after_phis(block);
+        self.phi_before(block, after, to, incoming)
+    }
+
+    /// The first instruction of a block that is no phi.
+    #[must_use]
+    pub fn first_after_phis(&self, block: BlockId) -> Option<InstId> {
+        self.f.view().rows_of(block).find(|(_, head, _)| !head.is_phi()).map(|(inst, ..)| inst)
+    }
+
+    /// As [`Change::phi`], where `after` is what [`Change::first_after_phis`] says of `block`: for many phis of one block.
+    pub fn phi_before(
+        &mut self,
+        block: BlockId,
+        after: Option<InstId>,
+        to: VRegId,
+        incoming: &[(BlockId, Operand)],
+    ) -> InstId {
         assert!(self.f.is_in_ssa(), "phis belong to SSA form");
         let (form, operands) = self.f.phi_of(to, incoming);
-        let first = self.f.view().rows_of(block).find(|(_, head, _)| !head.is_phi()).map(|(inst, ..)| inst);
-        match first {
-            Some(first) => self.insert_before(first, form, &operands, None),
+        match after {
+            Some(after) => self.insert_before(after, form, &operands, None),
             None => self.insert_at_end(block, form, &operands, None),
         }
     }
@@ -38,6 +56,11 @@ impl Change<'_, '_> {
 }
 
 impl FunctionEditor<'_> {
+    /// Notes that a register keeps several definitions in SSA form, or partial or guarded ones, or that it does not.
+    pub fn set_variable(&mut self, vreg: VRegId, is_variable: bool) {
+        self.rows.vregs[vreg.index()].flags.set(VRegFlags::VARIABLE, is_variable);
+    }
+
     fn is_in_ssa(&self) -> bool {
         self.rows.state.flags.contains(CodeFlags::SSA)
     }

@@ -94,6 +94,11 @@ impl Change<'_, '_> {
     pub fn function(&self) -> FunctionView<'_> {
         self.f.view()
     }
+
+    /// The forms.
+    pub fn forms(&mut self) -> &mut FormTable {
+        self.f.forms()
+    }
 }
 
 impl<'a> FunctionEditor<'a> {

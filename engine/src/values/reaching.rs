@@ -57,6 +57,18 @@ impl Reaching {
         &self.tree
     }
 
+    /// The instruction that alone defines `vreg`, if there is just one.
+    #[must_use]
+    pub fn only_definition(&self, vreg: VRegId) -> Option<InstId> {
+        self.definitions.only(vreg).map(Definition::inst)
+    }
+
+    /// Whether some instruction defines `vreg`.
+    #[must_use]
+    pub fn is_defined(&self, vreg: VRegId) -> bool {
+        !self.definitions.of(vreg).is_empty()
+    }
+
     /// What `vreg` holds at a place. `function` gives the function, in the few cases where it has to be looked at.
     #[inline]
     pub fn value<'f>(

@@ -13,7 +13,7 @@ use Category::{
 use ptxopt_systems::analyze::{control_flow, uniformity};
 use ptxopt_systems::flow::{optimize_branches, simplify_loops, split_at_control_flow};
 use ptxopt_systems::report::code;
-use ptxopt_systems::ssa::promote_locals;
+use ptxopt_systems::ssa::{build_ssa, leave_ssa, promote_locals};
 use ptxopt_systems::upkeep::{advance_progress, inspect, sweep};
 use ptxopt_systems::values::{eliminate_dead, general_optimize};
 
@@ -65,7 +65,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(20, "PerformPGO", Optimization, Any, Nothing(PROFILE)),
     row(21, "OriStrengthReduce", Optimization, Any, Nothing(NOT_YET)),
     row(22, "OriLoopUnrolling", Optimization, Above(1), Nothing(NOT_YET)),
-    row(23, "GenerateMovPhi", Lowering, Any, Nothing(NOT_YET)),
+    row(23, "GenerateMovPhi", Lowering, Any, Runs(&build_ssa::PHASE)),
     row(24, "OriPipelining", Optimization, Above(1), Nothing(NOT_YET)),
     row(25, "StageAndFence", Lowering, Any, Nothing(UNSAID)),
     row(26, "OriRemoveRedundantBarriers", Optimization, Above(1), Nothing(NOT_YET)),
@@ -115,7 +115,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(70, "OriPropagateVaryingSecond", Optimization, Any, Runs(&uniformity::PHASE)),
     row(71, "OptimizeSyncInstructions", Optimization, Above(1), Nothing(NOT_YET)),
     row(72, "LateExpandSyncInstructions", Lowering, Above(2), Nothing(MACHINE)),
-    row(73, "ConvertAllMovPhiToMov", Lowering, Any, Nothing(NOT_YET)),
+    row(73, "ConvertAllMovPhiToMov", Lowering, Any, Runs(&leave_ssa::PHASE)),
     row(74, "ConvertToUniformReg", Optimization, Any, Nothing(UNIFORM)),
     row(75, "LateArchOptimizeFirst", Optimization, Any, Nothing(MACHINE)),
     row(76, "UpdateAfterOptimize", Cleanup, Any, Runs(&sweep::PHASE)),

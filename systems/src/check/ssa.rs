@@ -6,7 +6,8 @@
 //! - Outside SSA form there is no phi.
 //! - Phis stand before all other instructions of their block, unguarded, and name each reachable predecessor once and
 //!   nothing else.
-//! - A register that is not pinned has one definition, which is total: unguarded, without an old value that flows in.
+//! - A register that is a value ([`NO_VALUE`]) has one definition, which is total: unguarded, without an old value that
+//!   flows in. Phis name values only, all of one type.
 //! - It dominates its uses. A phi uses a value at the end of the predecessor that it names with it. A register without
 //!   definition may be read anywhere: it was read uninitialised in the text.
 
@@ -15,24 +16,16 @@ use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::operand::{definitions, reads};
-use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::graph::dominator_tree::DominatorTree;
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::log::Violations;
 use ptxopt_engine::run::phase::{Check, Verify};
 use ptxopt_engine::store::columns::{Code, CodeObjects};
 use ptxopt_engine::store::view::FunctionView;
-use ptxopt_engine::values::phis::{incoming, phis_of};
+use ptxopt_engine::values::phis::{NO_VALUE, incoming, phis_of};
 
 /// The verifier of SSA form.
 pub const CHECK: Check = Check { name: "ssa", from: Verify::Fast, install: |slot| slot.add(run) };
-
-/// Registers that may have any definitions: SSA form leaves them alone.
-pub const LEFT_ALONE: VRegFlags = VRegFlags::PINNED
-    .union(VRegFlags::CARRY)
-    .union(VRegFlags::FORMAL)
-    .union(VRegFlags::MODULE)
-    .union(VRegFlags::OUTPUT);
 
 /// Verifies every function of the batch.
 pub fn run(code: Code, codes: CodeObjects, mut scratch: Local<Scratch>, mut violations: ResMut<Violations>) {
@@ -77,12 +70,24 @@ pub fn verify(function: &FunctionView<'_>, has_ranks: bool, scratch: &mut Scratc
 fn verify_places(function: &FunctionView<'_>) -> Verdict {
     for block in function.block_ids() {
         let mut is_past_phis = false;
-        for (inst, head, _) in function.rows_of(block) {
+        for (inst, head, operands) in function.rows_of(block) {
             if head.is_phi() && is_past_phis {
                 return wrong_at(block, inst.index(), "a phi after an instruction that is none");
             }
             if head.is_phi() && head.opcode.is_guarded() {
                 return wrong_at(block, inst.index(), "a phi with a guard");
+            }
+            let mut named = operands.iter().filter_map(|operand| operand.vreg());
+            let ty = |vreg: VRegId| function.vregs[vreg.index()].ty;
+            if head.is_phi() && named.clone().any(|vreg| Some(ty(vreg)) != operands[0].vreg().map(ty)) {
+                return wrong_at(block, inst.index(), "a phi of registers of different types");
+            }
+            if let Some(vreg) = named.find(|&vreg| head.is_phi() && !is_value(function, vreg)) {
+                return wrong_at(
+                    block,
+                    inst.index(),
+                    format_args!("a phi names {vreg:?}, which is no value"),
+                );
             }
             is_past_phis |= !head.is_phi();
         }
@@ -91,7 +96,7 @@ fn verify_places(function: &FunctionView<'_>) -> Verdict {
 }
 
 fn is_value(function: &FunctionView<'_>, vreg: VRegId) -> bool {
-    !function.vregs[vreg.index()].flags.intersects(LEFT_ALONE)
+    !function.vregs[vreg.index()].flags.intersects(NO_VALUE)
 }
 
 fn verify_definitions(function: &FunctionView<'_>, scratch: &mut Scratch) -> Verdict {

@@ -1,3 +1,9 @@
 //! Phases that give values registers of their own.
 
+pub mod build_ssa;
+pub mod leave_ssa;
+mod moves;
 pub mod promote_locals;
+
+#[cfg(test)]
+mod tests;

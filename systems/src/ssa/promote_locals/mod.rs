@@ -183,6 +183,8 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
             );
         }
     }
+    // A slot is written wherever its variable was, so in SSA form it is no value.
+    rewriter.variables.iter().for_each(|&vreg| f.set_variable(vreg, true));
 }
 
 /// Whether the function has no more instructions than it came with when it has `growth` more, those left out that make
@@ -205,6 +207,8 @@ struct Rewriter {
     /// Instructions with a pragma that is about loads and stores.
     with_pragma: AHashSet<InstId>,
     registers: Vec<VRegId>,
+    /// All registers that were made in the function.
+    variables: Vec<VRegId>,
     operands: Vec<Operand>,
 }
 
@@ -213,6 +217,7 @@ impl Rewriter {
 
     fn start(&mut self, f: &FunctionEditor<'_>) {
         let view = f.view();
+        self.variables.clear();
         self.first_row = view.all_rows_of(Self::ENTRY).next();
         let pragmas = view.anchors.iter().filter(|anchor| anchor.kind == AnchorKind::InstPragma);
         self.with_pragma.clear();
@@ -236,6 +241,7 @@ impl Rewriter {
         let Some(mut change) = f.change_with_room(offset, reason, room) else { return };
         self.registers.clear();
         self.registers.extend(plan.registers.iter().map(|&ty| change.new_vreg(ty)));
+        self.variables.extend_from_slice(&self.registers);
         for planned in &plan.planned[plan.entry.clone()] {
             let form = self.materialise(&mut change, plan, planned);
             match self.first_row {

@@ -55,7 +55,7 @@ impl Copies {
         self.sources.get(self.number[inst.index()] as usize).copied()
     }
 
-    fn add(&mut self, inst: InstId, result: VRegId, source: Source) {
+    pub(super) fn add(&mut self, inst: InstId, result: VRegId, source: Source) {
         self.number[inst.index()] = self.sources.len() as u32;
         self.sources.push(source);
         self.is_copy[result.index()] = true;
@@ -86,7 +86,7 @@ impl Walk<'_, '_> {
     /// Whether an instruction reads the result of a copy.
     pub(super) fn reads_copy(&self, inst: InstId) -> bool {
         let is_copy = |vreg: VRegId| self.copies.is_copy[vreg.index()];
-        reads(self.f.operands_of(inst)).any(is_copy) && !self.f.head(inst).is_phi()
+        reads(self.f.operands_of(inst)).any(is_copy)
     }
 
     /// Notes what an instruction leaves in its result, where that is a copy.

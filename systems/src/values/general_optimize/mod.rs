@@ -26,14 +26,15 @@
 //! meets at a join.
 //!
 //! # What it leaves alone
-//! Floats are not folded, only moved. Copies under a guard, vector registers, registers that leave the function or are in
-//! flight, and functions in SSA form stay as they are. The bundles of phases 13, 46, 58 and 65 do not run it: 13 promotes local
+//! Floats are not folded, only moved. Copies under a guard, vector registers, and registers that leave the function or are in
+//! flight stay as they are. The bundles of phases 13, 46, 58 and 65 do not run it: 13 promotes local
 //! variables, and between the others nothing changes yet that it could follow.
 
 mod algebra;
 mod constants;
 mod copies;
 mod evaluate;
+mod phis;
 
 use bevy_ecs::prelude::*;
 use copies::Copies;
@@ -72,7 +73,7 @@ pub struct Scratch {
 
 /// Optimizes one function, as far as the bisect limit allows.
 pub fn optimize(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
-    if f.remembers(Memo::NothingToPropagate) || f.state().flags.contains(CodeFlags::SSA) {
+    if f.remembers(Memo::NothingToPropagate) {
         return;
     }
     let Scratch { reaching, copies, order } = scratch;
@@ -88,6 +89,12 @@ pub fn optimize(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
             }
         }
     }
+    if f.state().flags.contains(CodeFlags::SSA) {
+        let mut walk = Walk { f, reaching, copies };
+        if order.iter().try_for_each(|&block| walk.replace_in_phis(block)).is_none() {
+            return;
+        }
+    }
     f.remember(Memo::NothingToPropagate);
 }
 
@@ -100,6 +107,10 @@ struct Walk<'w, 'a> {
 
 impl Walk<'_, '_> {
     fn visit(&mut self, inst: InstId) -> Option<()> {
+        if self.f.head(inst).is_phi() {
+            self.note_phi(inst);
+            return Some(());
+        }
         if self.reads_copy(inst) {
             self.replace_copies(inst)?;
             self.fold(inst)?;

@@ -1,0 +1,301 @@
+//! Leave SSA form: phis become moves, and most of those nothing at all.
+//!
+//! Source phase  73 ConvertAllMovPhiToMov (copy-prop-and-cse, "MOV.PHI")
+//! Reads         Blocks, Insts, VRegs, Fact::ControlFlow, Fact::Liveness where it holds
+//! Writes        registers of operands, moves, phis, `CodeFlags::SSA`
+//! Needs         control flow ends its block; dominators
+//! Leaves        no phi; a move only where two registers of one web live at the same time
+//! Breaks        liveness, uniformity, program order
+//! Cost          a look at the first instruction of each block; in functions with phis live sets, one walk backward over all
+//!               instructions, and one forward that renames
+//! Papers        Sreedhar, Ju, Gillies and Santhanam 1999 (copies at both ends of a phi, then coalescing); Boissinot and
+//!               others 2009 (copies that are never made unless they stay; parallel copies in sequence)
+//! Checked by    check/ssa.rs; the values that random runs store, before and after, in ssa/tests.rs; the judge
+//!
+//! # How it works
+//! A phi stands for copies: each predecessor copies its value to the *phi's own register* at its end, and the block
+//! copies that to the phi's result at its start. So every phi is right on its own, whatever phases did to its values.
+//!
+//! ```text
+//! r3 = phi {A, r1}, {B, r2}        A: P = r1     B: P = r2     C: r3 = P
+//! ```
+//! Then [registers and phis that are connected](webs) are brought together again, those in the deepest loops first, where
+//! they do not [live at the same time](interference). In code that no phase has changed, all of a web is one register
+//! again, and no copy is left. What is left is made as [parallel copies](copies): what one of them writes, another may read.
+//!
+//! # Differences from the papers
+//! Registers that live at the same time are found by one walk that looks at the connected ones only, not by
+//! comparing live ranges pair by pair. Values that are equal though they live at the same time are not brought together:
+//! copies of copies were propagated before.
+//!
+//! # Lost copies and swaps
+//! ```text
+//! L: r2 = phi {A, r1}, {L, r3};      // r2 is read after the loop: it lives where the copies at the end of L write
+//!    r3 = r2 + 1; @p bra L; use r2
+//! ```
+//! The phi's own register is written at the end of `L`, where `r2` is still live: they are kept apart, and `r2` stays
+//! a copy at the start of `L`. Two phis of one block that read each other's results become a cycle of copies, which takes one
+//! more register.
+//!
+//! # Names
+//! What comes together takes the register with the smallest number, which is one that the function came with if there is one.
+
+mod copies;
+mod interference;
+mod webs;
+
+use super::moves::moved_as;
+use bevy_ecs::prelude::*;
+use copies::{Copy, Sequence};
+use interference::Interference;
+use ptxopt_components::code_object::{CodeFlags, Room};
+use ptxopt_components::description::Description;
+use ptxopt_components::form::shape;
+use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
+use ptxopt_components::instruction::Marks;
+use ptxopt_components::operand::Operand;
+use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::Qualifiers;
+use ptxopt_components::types::PtxType;
+use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets, LivenessScratch, solve};
+use ptxopt_engine::edit::{Change, Editor, FunctionEditor};
+use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::phase::Phase;
+use ptxopt_engine::store::view::FunctionView;
+use webs::{Node, Webs};
+
+/// Phase 73.
+pub const PHASE: Phase = Phase {
+    name: "leave_ssa",
+    needs: &[Fact::ControlFlow],
+    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::ProgramOrder],
+    required: true,
+    room_percent: 50,
+    install: |slot| {
+        slot.init_resource::<LiveSets>();
+        slot.add(run);
+    },
+    ..Phase::NOTHING
+};
+
+/// Works on every function in SSA form.
+pub fn run(mut editor: Editor, sets: Res<LiveSets>, mut scratch: Local<Scratch>) {
+    editor.each(CodeFlags::SSA, |mut f| {
+        let live = f.fact_holds(Fact::Liveness).then(|| &sets.functions[f.code().index()]);
+        leave(&mut f, live, &mut scratch);
+    });
+}
+
+/// The memory of the phase.
+#[derive(Default)]
+pub struct Scratch {
+    webs: Webs,
+    interference: Interference,
+    solver: LivenessScratch,
+    live: LiveSet,
+    plan: Plan,
+}
+
+/// Takes a function out of SSA form. `live` are its live sets, where they are known.
+pub fn leave(f: &mut FunctionEditor<'_>, live: Option<&LiveSet>, scratch: &mut Scratch) {
+    let Scratch { webs, interference, solver, live: own, plan } = scratch;
+    webs.collect(&f.view());
+    if !webs.phis.is_empty() {
+        let (view, forms) = f.view_and_forms();
+        let live = live.unwrap_or_else(|| {
+            solve(&view, forms, solver, own);
+            own
+        });
+        let limits_hit = interference.find(&view, live, webs);
+        webs.coalesce(&view, interference);
+        plan.make(&view, webs);
+        f.stats().limits_hit += limits_hit;
+        if !plan.fits(f.room()) {
+            // Nobody can write phis down.
+            f.stats().limits_hit += 1;
+            f.set_flags(CodeFlags::LEFT, true);
+            return;
+        }
+        plan.apply(&mut f.required_change(), webs);
+    }
+    f.set_flags(CodeFlags::SSA, false);
+}
+
+/// What is done to a function.
+#[derive(Default)]
+struct Plan {
+    /// The registers of phis that came together with no other.
+    new: Vec<PtxType>,
+    /// By block: the end of a predecessor, or the start of a block with phis.
+    parallel: Vec<Parallel>,
+    copies: Vec<Copy>,
+    sequence: Sequence,
+    /// By register: its name from now on.
+    name_of: Vec<VRegId>,
+    /// By node: the name of what it came together with.
+    names: Vec<VRegId>,
+    renamed: Vec<(InstId, usize, Operand)>,
+}
+
+/// Copies that are made at once.
+#[derive(Clone, Copy)]
+struct Parallel {
+    block: BlockId,
+    is_at_end: bool,
+    /// Where they are in the list of copies.
+    first: usize,
+    end: usize,
+}
+
+impl Plan {
+    /// Names what came together, and lists the copies that are left.
+    fn make(&mut self, function: &FunctionView<'_>, webs: &mut Webs) {
+        self.name_all(function, webs);
+        self.rename(function);
+        self.parallel.clear();
+        self.copies.clear();
+        for phis in webs.phis.chunk_by(|one, other| one.block == other.block) {
+            let first = self.copies.len();
+            for phi in phis {
+                let (from, to) = (self.names[phi.node.index()], self.names[phi.result.index()]);
+                if from != to {
+                    self.copies.push(Copy { to, from: operand_of(phi.ty, from), ty: phi.ty });
+                }
+            }
+            self.close(phis[0].block, false, first);
+        }
+        webs.sort_pairs_by_pred();
+        for pairs in webs.pairs.chunk_by(|one, other| one.pred == other.pred) {
+            let first = self.copies.len();
+            for pair in pairs {
+                let phi = &webs.phis[pair.phi];
+                let to = self.names[phi.node.index()];
+                let from = match pair.node {
+                    Some(node) => operand_of(phi.ty, self.names[node.index()]),
+                    None if pair.value.vreg().is_some() => continue,
+                    None => pair.value,
+                };
+                if from.vreg() != Some(to) {
+                    self.copies.push(Copy { to, from, ty: phi.ty });
+                }
+            }
+            self.close(pairs[0].pred, true, first);
+        }
+    }
+
+    /// Puts the copies since `first` in sequence. Phis of several successors may have come together: then they get one
+    /// value.
+    fn close(&mut self, block: BlockId, is_at_end: bool, first: usize) {
+        self.copies[first..].sort_unstable_by_key(|copy| copy.to);
+        let mut last = None;
+        let mut place = first;
+        for at in first..self.copies.len() {
+            let copy = self.copies[at];
+            if last.replace(copy.to) != Some(copy.to) {
+                self.copies[place] = copy;
+                place += 1;
+            } else {
+                debug_assert_eq!(copy, self.copies[place - 1]);
+            }
+        }
+        self.copies.truncate(place);
+        let (new, next) = (&mut self.new, self.name_of.len());
+        self.sequence.order(&mut self.copies, first, |ty| {
+            new.push(ty);
+            VRegId::new(next + new.len() - 1)
+        });
+        let end = self.copies.len();
+        if first < end {
+            self.parallel.push(Parallel { block, is_at_end, first, end });
+        }
+    }
+
+    fn name_all(&mut self, function: &FunctionView<'_>, webs: &mut Webs) {
+        self.new.clear();
+        self.names.clear();
+        self.names.resize(webs.node_count(), VRegId(u32::MAX));
+        self.name_of.clear();
+        self.name_of.extend(function.vreg_ids());
+        for (node, vreg) in webs.registers() {
+            let name = &mut self.names[webs.class_of(node).index()];
+            *name = vreg.min(*name);
+        }
+        for phi in 0..webs.phis.len() {
+            let class = webs.class_of(webs.phis[phi].node);
+            if self.names[class.index()] == VRegId(u32::MAX) {
+                self.names[class.index()] = VRegId::new(self.name_of.len() + self.new.len());
+                self.new.push(webs.phis[phi].ty);
+            }
+        }
+        for node in (0..webs.node_count()).map(Node::new) {
+            self.names[node.index()] = self.names[webs.class_of(node).index()];
+        }
+        for (node, vreg) in webs.registers() {
+            self.name_of[vreg.index()] = self.names[node.index()];
+        }
+    }
+
+    fn fits(&self, room: Room) -> bool {
+        self.copies.len() <= room.insts as usize && self.new.len() <= room.vregs as usize
+    }
+
+    fn apply(&self, change: &mut Change<'_, '_>, webs: &Webs) {
+        for &ty in &self.new {
+            change.new_vreg(ty);
+        }
+        for &(inst, position, operand) in &self.renamed {
+            change.set_operand(inst, position, operand);
+        }
+        for parallel in &self.parallel {
+            let before = if parallel.is_at_end {
+                last_control(&change.function(), parallel.block)
+            } else {
+                change.first_after_phis(parallel.block)
+            };
+            for copy in &self.copies[parallel.first..parallel.end] {
+                make(change, copy, parallel.block, before);
+            }
+        }
+        for phi in &webs.phis {
+            change.delete(phi.inst);
+        }
+    }
+
+    /// Lists the operands that name another register from now on.
+    fn rename(&mut self, function: &FunctionView<'_>) {
+        self.renamed.clear();
+        for (inst, _, operands) in function.rows().filter(|(_, head, _)| !head.is_phi()) {
+            for (position, operand) in operands.iter().enumerate() {
+                let Some(vreg) = operand.vreg() else { continue };
+                let name = self.name_of[vreg.index()];
+                if name != vreg {
+                    self.renamed.push((inst, position, operand.with_vreg(name)));
+                }
+            }
+        }
+    }
+}
+
+/// Makes a copy in `block`, at its end where nothing stands after it.
+fn make(change: &mut Change<'_, '_>, copy: &Copy, block: BlockId, before: Option<InstId>) {
+    let ty = moved_as(copy.ty).expect("only registers that can be moved are in SSA form");
+    let description = Description::new(Operation::Mov, Qualifiers::default(), &[ty]);
+    let form =
+        change.forms().build(&description, shape::plain(2)).expect("registers of the type can be moved");
+    let operands = [operand_of(copy.ty, copy.to), copy.from];
+    match before {
+        Some(before) => change.insert_before(before, form, &operands, None),
+        None => change.insert_at_end(block, form, &operands, None),
+    };
+}
+
+/// A register of type `ty` as an operand that is read.
+fn operand_of(ty: PtxType, vreg: VRegId) -> Operand {
+    if ty == PtxType::Pred { Operand::predicate(vreg, false) } else { Operand::register(vreg) }
+}
+
+/// The instruction with which control leaves a block, if there is one.
+fn last_control(function: &FunctionView<'_>, block: BlockId) -> Option<InstId> {
+    let last = function.insts_of(block).next_back()?;
+    function.heads[last.index()].marks.contains(Marks::CONTROL).then_some(last)
+}

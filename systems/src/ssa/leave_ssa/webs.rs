@@ -1,0 +1,248 @@
+//! Webs: phis and the registers that they connect, and what of them comes together.
+//!
+//! A *node* is a register that some phi names, or the register of a phi itself. Nodes that phis connect are one *web*; the
+//! nodes of a web that become one register are a *class*. Both are kept by the same kind of table (Tarjan 1975).
+
+use super::interference::Interference;
+use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
+use ptxopt_components::operand::{Operand, definitions};
+use ptxopt_components::types::PtxType;
+use ptxopt_engine::store::view::FunctionView;
+use ptxopt_engine::values::phis::{incoming, phis_of};
+
+/// A register that phis name, or that of a phi.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Node(pub u32);
+
+impl Node {
+    /// Node number `index`.
+    pub fn new(index: usize) -> Self {
+        Self(index as u32)
+    }
+
+    /// Its number.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A phi.
+#[derive(Clone, Copy)]
+pub struct Phi {
+    pub inst: InstId,
+    pub block: BlockId,
+    /// The type of the registers that it connects.
+    pub ty: PtxType,
+    /// Its own register.
+    pub node: Node,
+    /// The register that it defines.
+    pub result: Node,
+}
+
+/// What comes to a phi from one predecessor.
+#[derive(Clone, Copy)]
+pub struct Pair {
+    /// Number of the phi.
+    pub phi: usize,
+    pub pred: BlockId,
+    pub value: Operand,
+    /// The register that comes from there, if there is one and something defines it.
+    pub node: Option<Node>,
+}
+
+const NO_NODE: u32 = u32::MAX;
+
+/// The webs of a function.
+#[derive(Default)]
+pub struct Webs {
+    /// In the order of their blocks.
+    pub phis: Vec<Phi>,
+    /// In the order of their phis, until they are sorted by predecessor.
+    pub pairs: Vec<Pair>,
+    /// By register: whether something defines it. Only made where there are phis.
+    is_defined: Vec<bool>,
+    /// By register.
+    node_of: Vec<u32>,
+    /// By node: its register; none for that of a phi.
+    vregs: Vec<Option<VRegId>>,
+    webs: Sets,
+    classes: Sets,
+    /// Connections, the heaviest first.
+    affinities: Vec<(u32, Node, Node)>,
+}
+
+impl Webs {
+    /// Lists the phis of a function and what they connect.
+    pub fn collect(&mut self, function: &FunctionView<'_>) {
+        self.phis.clear();
+        self.pairs.clear();
+        if !function.block_ids().any(|block| phis_of(function, block).next().is_some()) {
+            return;
+        }
+        self.is_defined.clear();
+        self.is_defined.resize(function.vregs.len(), false);
+        for (_, _, operands) in function.rows() {
+            definitions(operands).for_each(|(vreg, _)| self.is_defined[vreg.index()] = true);
+        }
+        self.node_of.clear();
+        self.node_of.resize(function.vregs.len(), NO_NODE);
+        self.vregs.clear();
+        for block in function.block_ids() {
+            for (inst, operands) in phis_of(function, block) {
+                let result = operands[0].vreg().expect("a phi has a result");
+                let ty = function.vregs[result.index()].ty.element();
+                let node = self.add(None);
+                let result = self.node_for(result);
+                let phi = self.phis.len();
+                self.phis.push(Phi { inst, block, ty, node, result });
+                for (pred, value) in incoming(operands) {
+                    let vreg = value.vreg().filter(|vreg| self.is_defined[vreg.index()]);
+                    let node = vreg.map(|vreg| self.node_for(vreg));
+                    self.pairs.push(Pair { phi, pred, value, node });
+                }
+            }
+        }
+        self.webs.start(self.vregs.len());
+        for &Phi { node, result, .. } in &self.phis {
+            self.webs.unite(node, result);
+        }
+        for pair in &self.pairs {
+            if let Some(node) = pair.node {
+                self.webs.unite(self.phis[pair.phi].node, node);
+            }
+        }
+    }
+
+    fn add(&mut self, vreg: Option<VRegId>) -> Node {
+        self.vregs.push(vreg);
+        Node::new(self.vregs.len() - 1)
+    }
+
+    fn node_for(&mut self, vreg: VRegId) -> Node {
+        if self.node_of[vreg.index()] == NO_NODE {
+            self.node_of[vreg.index()] = self.add(Some(vreg)).0;
+        }
+        Node(self.node_of[vreg.index()])
+    }
+
+    /// Number of nodes.
+    pub fn node_count(&self) -> usize {
+        self.vregs.len()
+    }
+
+    /// The node of a register that some phi names.
+    #[inline]
+    pub fn node_of(&self, vreg: VRegId) -> Option<Node> {
+        let node = self.node_of[vreg.index()];
+        (node != NO_NODE).then_some(Node(node))
+    }
+
+    /// The node of the register of an operand.
+    pub fn node_of_operand(&self, operand: Operand) -> Option<Node> {
+        self.node_of(operand.vreg()?)
+    }
+
+    /// The registers that phis name.
+    pub fn registers(&self) -> Vec<(Node, VRegId)> {
+        let nodes = self.vregs.iter().enumerate();
+        nodes.filter_map(|(node, vreg)| Some((Node::new(node), (*vreg)?))).collect()
+    }
+
+    /// The web of a node, named by one of its nodes.
+    pub fn web_of(&mut self, node: Node) -> Node {
+        self.webs.find(node)
+    }
+
+    /// The class of a node, named by one of its nodes.
+    pub fn class_of(&mut self, node: Node) -> Node {
+        self.classes.find(node)
+    }
+
+    /// Sorts pairs by predecessor, and by phi within one.
+    pub fn sort_pairs_by_pred(&mut self) {
+        self.pairs.sort_unstable_by_key(|pair| (pair.pred, pair.phi));
+    }
+
+    /// Brings nodes together along phis, in the deepest loops first, where they do not live at the same time.
+    pub fn coalesce(&mut self, function: &FunctionView<'_>, interference: &mut Interference) {
+        let Self { phis, pairs, affinities, classes, .. } = self;
+        classes.start(self.vregs.len());
+        affinities.clear();
+        let depth = |block: BlockId| function.orders[block.index()].depth;
+        affinities.extend(pairs.iter().filter_map(|pair| {
+            let node = pair.node?;
+            Some((depth(pair.pred), phis[pair.phi].node, node))
+        }));
+        // Last, and so last of one depth: where a result stays apart, one copy at the start of its block is enough.
+        affinities.extend(phis.iter().map(|phi| (depth(phi.block), phi.node, phi.result)));
+        if !interference.is_empty() {
+            self.add_equal_values(function);
+            self.affinities.sort_by_key(|&(depth, ..)| std::cmp::Reverse(depth));
+        }
+        let Self { affinities, classes, .. } = self;
+        for &(_, one, other) in &*affinities {
+            let (one, other) = (classes.find(one), classes.find(other));
+            if one != other && interference.may_unite(classes, one, other) {
+                let together = classes.unite(one, other);
+                interference.unite(together, if together == one { other } else { one });
+            }
+        }
+    }
+
+    /// Phis of several successors that get one value from a predecessor get it by one copy, if they come together:
+    /// ```text
+    /// L: r1 = phi {A, ..}, {L, r2};  r2 = phi {A, ..}, {L, r3}; ...; @p bra L;  M: r4 = phi {L, r2}, ..
+    /// ```
+    /// Interference is known within one web only, and one literal may come to several.
+    fn add_equal_values(&mut self, function: &FunctionView<'_>) {
+        self.pairs
+            .sort_unstable_by_key(|pair| (pair.pred, pair.value.word(), pair.value.modifiers(), pair.phi));
+        let Self { pairs, phis, webs, affinities, .. } = self;
+        for same in pairs.chunk_by(|one, other| (one.pred, one.value) == (other.pred, other.value)) {
+            let depth = function.orders[same[0].pred.index()].depth;
+            let of_two = same.windows(2).map(|two| (depth, phis[two[0].phi].node, phis[two[1].phi].node));
+            affinities.extend(of_two.filter(|&(_, one, other)| webs.find(one) == webs.find(other)));
+        }
+    }
+}
+
+/// Disjoint sets of nodes.
+#[derive(Default)]
+pub struct Sets {
+    parents: Vec<u32>,
+    sizes: Vec<u32>,
+}
+
+impl Sets {
+    /// Each of `count` nodes alone.
+    fn start(&mut self, count: usize) {
+        self.parents.clear();
+        self.parents.extend(0..count as u32);
+        self.sizes.clear();
+        self.sizes.resize(count, 1);
+    }
+
+    /// The node that names the set of `node`.
+    pub fn find(&mut self, node: Node) -> Node {
+        let mut at = node.0;
+        while self.parents[at as usize] != at {
+            let above = self.parents[self.parents[at as usize] as usize];
+            self.parents[at as usize] = above;
+            at = above;
+        }
+        Node(at)
+    }
+
+    /// Makes the sets of two nodes one; gives the node that names it.
+    fn unite(&mut self, one: Node, other: Node) -> Node {
+        let (one, other) = (self.find(one), self.find(other));
+        if one == other {
+            return one;
+        }
+        let is_larger = self.sizes[one.index()] >= self.sizes[other.index()];
+        let (root, below) = if is_larger { (one, other) } else { (other, one) };
+        self.parents[below.index()] = root.0;
+        self.sizes[root.index()] += self.sizes[below.index()];
+        root
+    }
+}

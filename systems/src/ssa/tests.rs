@@ -1,0 +1,365 @@
+//! SSA form there and back, on random functions: runs store the same, uses see the same definitions, and code that nothing
+//! has changed comes out as it went in.
+
+use super::{build_ssa, leave_ssa};
+use crate::check::ssa;
+use crate::check::testing::{Built, Random, labelled, solved};
+use ptxopt_components::code_object::CodeFlags;
+use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, VRegId};
+use ptxopt_components::instruction::Marks;
+use ptxopt_components::operand::{Operand, OperandKind, definitions};
+use ptxopt_components::operation::Operation;
+use ptxopt_components::vreg::VRegFlags;
+use ptxopt_engine::edit::PlainEditor;
+use ptxopt_engine::store::view::FunctionView;
+use ptxopt_engine::values::phis::{incoming, phis_of};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+const CODE: CodeId = CodeId(0);
+
+/// A kernel of up to nine blocks with six registers and three predicates, all of which its first block writes.
+fn random_body(random: &mut Random, guards: bool) -> String {
+    let mut body = ".reg .b32 %r<7>; .reg .pred %p<4>;".to_owned();
+    for register in 1..=6 {
+        write!(body, " mov.u32 %r{register}, {register}0;").unwrap();
+    }
+    for predicate in 1..=3 {
+        write!(body, " setp.lt.u32 %p{predicate}, %r{predicate}, %r6;").unwrap();
+    }
+    let count = 2 + random.below(8);
+    for block in 0..count {
+        write!(body, " {}:", label(block)).unwrap();
+        for _ in 0..random.below(5) {
+            let [to, one, other] = [(); 3].map(|()| 1 + random.below(6));
+            let predicate = 1 + random.below(3);
+            let guard =
+                if guards && random.below(6) == 0 { format!("@%p{predicate} ") } else { String::new() };
+            match random.below(8) {
+                0..3 => write!(body, " {guard}mov.u32 %r{to}, %r{one};").unwrap(),
+                3..5 => write!(body, " {guard}add.u32 %r{to}, %r{one}, %r{other};").unwrap(),
+                5 => write!(body, " {guard}mov.u32 %r{to}, {one};").unwrap(),
+                6 => write!(body, " {guard}setp.lt.u32 %p{predicate}, %r{one}, %r{other};").unwrap(),
+                _ => write!(body, " {guard}st.global.u32 [g], %r{one};").unwrap(),
+            }
+        }
+        let target = label(random.below(count));
+        let predicate = 1 + random.below(3);
+        match random.below(6) {
+            0 => write!(body, " bra {target};").unwrap(),
+            1..5 => write!(body, " @%p{predicate} bra {target};").unwrap(),
+            _ => {}
+        }
+    }
+    for register in 1..=6 {
+        write!(body, " st.global.u32 [g], %r{register};").unwrap();
+    }
+    body + " ret;"
+}
+
+fn label(block: usize) -> char {
+    (b'A' + block as u8) as char
+}
+
+/// What stands for an unknown number that two others make.
+fn mix(one: u64, other: u64) -> u64 {
+    Random(one.wrapping_mul(31).wrapping_add(other)).below(1 << 40) as u64
+}
+
+/// Runs a function on symbols: an operation gives a number that its operands alone decide. Gives what is stored.
+fn run(built: &Built) -> Vec<u64> {
+    let function = built.function();
+    let mut values: Vec<u64> = vec![0; function.vregs.len()];
+    let mut stored = Vec::new();
+    let (mut block, mut from) = (BlockId(0), BlockId(0));
+    for _ in 0..60 {
+        let arriving: Vec<(VRegId, u64)> = phis_of(&function, block)
+            .map(|(_, operands)| {
+                let (_, value) =
+                    incoming(operands).find(|&(pred, _)| pred == from).expect("it names the way here");
+                (operands[0].vreg().unwrap(), value_of(value, &values))
+            })
+            .collect();
+        arriving.into_iter().for_each(|(vreg, value)| values[vreg.index()] = value);
+        let succs = function.succs(block);
+        let mut next = succs.last().copied();
+        for (_, head, operands) in function.rows_of(block).filter(|(_, head, _)| !head.is_phi()) {
+            let is_guarded = head.opcode.is_guarded();
+            let guard = operands.last().filter(|_| is_guarded).map(|operand| {
+                let OperandKind::Predicate { vreg, negated } = operand.kind() else { panic!("a guard") };
+                (mix(values[vreg.index()], 7) & 1 == 0) != negated
+            });
+            if guard == Some(false) {
+                continue;
+            }
+            let count = operands.len() - usize::from(is_guarded);
+            let read = |at: usize| value_of(operands[at], &values);
+            let form = built.forms.get(head.form);
+            match form.operation {
+                Operation::Mov => values[operands[0].vreg().unwrap().index()] = read(1),
+                Operation::St => stored.push(read(count - 1)),
+                Operation::Bra => next = operands[0].as_block(),
+                Operation::Ret => return stored,
+                _ => {
+                    let inputs = (1..count).map(read);
+                    let value = inputs.fold(u64::from(form.root), mix);
+                    values[operands[0].vreg().unwrap().index()] = value;
+                }
+            }
+        }
+        (from, block) = (block, next.expect("a block goes on or returns"));
+    }
+    stored
+}
+
+fn value_of(operand: Operand, values: &[u64]) -> u64 {
+    match operand.kind() {
+        OperandKind::Int(value) => value as u64,
+        _ => values[operand.vreg().expect("a register or a literal").index()],
+    }
+}
+
+fn make_ready(body: &str) -> Built {
+    let mut built = labelled(body);
+    // What the labels of `labelled` put after the end is unreachable.
+    built.tables.make_room(200);
+    built.analyze();
+    built
+}
+
+fn build(built: &mut Built) {
+    let live = solved(built);
+    let mut editor = PlainEditor::default();
+    let Built { tables, forms, .. } = &mut *built;
+    build_ssa::build(&mut editor.edit(tables, forms, CODE), &live, &mut build_ssa::Scratch::default());
+    built.analyze();
+    assert_eq!(ssa::verify(&built.function(), true, &mut ssa::Scratch::default()), Ok(()));
+    assert!(built.function().state.flags.contains(CodeFlags::SSA));
+}
+
+fn leave(built: &mut Built) {
+    let mut editor = PlainEditor::default();
+    let Built { tables, forms, .. } = &mut *built;
+    leave_ssa::leave(&mut editor.edit(tables, forms, CODE), None, &mut leave_ssa::Scratch::default());
+    built.analyze();
+    assert_eq!(ssa::verify(&built.function(), true, &mut ssa::Scratch::default()), Ok(()));
+    assert!(!built.function().state.flags.intersects(CodeFlags::SSA | CodeFlags::LEFT));
+}
+
+/// What reaches each operand that reads a register: the instructions that defined it last on some way. None stands for the
+/// entry. The plain way: sets for each block until they stay, phis replaced by what reaches them.
+fn reaching(function: &FunctionView<'_>) -> BTreeMap<(InstId, usize), BTreeSet<Option<InstId>>> {
+    type Reaching = BTreeMap<VRegId, BTreeSet<Option<InstId>>>;
+    let step = |state: &mut Reaching, inst: InstId, operands: &[Operand], is_guarded: bool| {
+        for (vreg, is_partial) in definitions(operands) {
+            let defs = state.entry(vreg).or_insert_with(|| BTreeSet::from([None]));
+            if !is_guarded && !is_partial {
+                defs.clear();
+            }
+            defs.insert(Some(inst));
+        }
+    };
+    let mut ends: Vec<Option<Reaching>> = vec![None; function.blocks.len()];
+    let start = |ends: &[Option<Reaching>], block: BlockId| -> Option<Reaching> {
+        let mut state = Reaching::new();
+        if block == BlockId(0) {
+            return Some(state);
+        }
+        let preds: Vec<&Reaching> =
+            function.preds(block).iter().filter_map(|pred| ends[pred.index()].as_ref()).collect();
+        (!preds.is_empty()).then(|| {
+            for vreg in function.vreg_ids() {
+                let entry = BTreeSet::from([None]);
+                let all = preds.iter().flat_map(|pred| pred.get(&vreg).unwrap_or(&entry).iter().copied());
+                state.insert(vreg, all.collect());
+            }
+            state
+        })
+    };
+    loop {
+        let before = ends.clone();
+        for block in function.block_ids() {
+            let Some(mut state) = start(&ends, block) else { continue };
+            // Phis read what their predecessors leave.
+            let arriving: Vec<(VRegId, BTreeSet<Option<InstId>>)> = phis_of(function, block)
+                .map(|(_, operands)| {
+                    let all = incoming(operands).filter_map(|(pred, value)| {
+                        ends[pred.index()].as_ref()?.get(&value.vreg()?).cloned()
+                    });
+                    (operands[0].vreg().unwrap(), all.flatten().collect())
+                })
+                .collect();
+            state.extend(arriving);
+            for (inst, head, operands) in function.rows_of(block).filter(|(_, head, _)| !head.is_phi()) {
+                step(&mut state, inst, operands, head.opcode.is_guarded());
+            }
+            ends[block.index()] = Some(state);
+        }
+        if before == ends {
+            break;
+        }
+    }
+    let mut found = BTreeMap::new();
+    for block in function.block_ids() {
+        let Some(mut state) = start(&ends, block) else { continue };
+        for (_, operands) in phis_of(function, block) {
+            let to = operands[0].vreg().unwrap();
+            let values = incoming(operands);
+            let all =
+                values.filter_map(|(pred, value)| ends[pred.index()].as_ref()?.get(&value.vreg()?).cloned());
+            let all: BTreeSet<_> = all.flatten().collect();
+            state.insert(to, all);
+        }
+        for (inst, head, operands) in function.rows_of(block).filter(|(_, head, _)| !head.is_phi()) {
+            for (position, operand) in operands.iter().enumerate().filter(|(_, operand)| operand.is_use()) {
+                let Some(vreg) = operand.vreg() else { continue };
+                let reaches = state.get(&vreg).cloned().unwrap_or_else(|| BTreeSet::from([None]));
+                found.insert((inst, position), reaches);
+            }
+            step(&mut state, inst, operands, head.opcode.is_guarded());
+        }
+    }
+    found
+}
+
+#[test]
+fn uses_see_the_definitions_that_they_saw_before() {
+    let mut phi_count = 0;
+    for seed in 0..400 {
+        let body = random_body(&mut Random(seed), seed % 3 == 0);
+        let mut built = make_ready(&body);
+        let (before, stored) = (reaching(&built.function()), run(&built));
+        build(&mut built);
+        assert_eq!(reaching(&built.function()), before, "seed {seed}: {body}");
+        assert_eq!(run(&built), stored, "seed {seed}: {body}");
+        let function = built.function();
+        let live = solved(&built);
+        for block in function.block_ids() {
+            for (_, operands) in phis_of(&function, block) {
+                phi_count += 1;
+                let to = operands[0].vreg().unwrap();
+                let read_here = function.rows_of(block).any(|(_, head, operands)| {
+                    !head.is_phi()
+                        && operands.iter().any(|operand| operand.is_use() && operand.vreg() == Some(to))
+                });
+                assert!(read_here || live.is_live_out(block, to), "seed {seed}: nothing reads {to:?}");
+            }
+        }
+    }
+    assert!(phi_count > 700, "{phi_count} phis");
+}
+
+#[test]
+fn code_that_nothing_has_changed_comes_back_as_it_was() {
+    for seed in 0..400 {
+        let body = random_body(&mut Random(seed), seed % 3 == 0);
+        let mut built = make_ready(&body);
+        let (count, stored) = (built.function().live_inst_count(), run(&built));
+        build(&mut built);
+        leave(&mut built);
+        assert_eq!(run(&built), stored, "seed {seed}: {body}");
+        assert_eq!(built.function().live_inst_count(), count, "seed {seed}: {body}");
+    }
+}
+
+/// Reads the sources of moves of values in their places, in some of the operands, those of phis among them; and puts
+/// constants into some phis.
+fn propagate(built: &mut Built, random: &mut Random) {
+    let function = built.function();
+    let mut source_of: BTreeMap<VRegId, Operand> = BTreeMap::new();
+    let is_value = |vreg: VRegId| !function.vregs[vreg.index()].flags.contains(VRegFlags::VARIABLE);
+    for (_, head, operands) in function.rows() {
+        if built.forms.get(head.form).operation == Operation::Mov && !head.opcode.is_guarded() {
+            let (to, from) = (operands[0].vreg().unwrap(), operands[1]);
+            if is_value(to) && from.vreg().is_none_or(is_value) {
+                source_of.insert(to, from);
+            }
+        }
+    }
+    let mut changes: Vec<(InstId, usize, Operand)> = Vec::new();
+    for (inst, head, operands) in function.rows() {
+        for (position, operand) in operands.iter().enumerate().filter(|(_, operand)| operand.is_use()) {
+            let Some(mut vreg) = operand.vreg() else { continue };
+            while random.below(4) > 0
+                && let Some(source) = source_of.get(&vreg)
+            {
+                if let Some(from) = source.vreg() {
+                    vreg = from;
+                } else {
+                    if head.is_phi() && random.below(2) == 0 {
+                        changes.push((inst, position, *source));
+                    }
+                    break;
+                }
+            }
+            if Some(vreg) != operand.vreg()
+                && changes.last().is_none_or(|last| (last.0, last.1) != (inst, position))
+            {
+                changes.push((inst, position, operand.with_vreg(vreg)));
+            }
+        }
+    }
+    let mut editor = PlainEditor::default();
+    let mut f = editor.edit(&mut built.tables, &mut built.forms, CODE);
+    let mut change = f.required_change();
+    changes.into_iter().for_each(|(inst, position, operand)| change.set_operand(inst, position, operand));
+    drop(f);
+    built.analyze();
+}
+
+#[test]
+fn what_was_propagated_through_phis_comes_back_right() {
+    let (mut moves_made, mut changed) = (0, 0);
+    for seed in 0..3000 {
+        let mut random = Random(seed);
+        let body = random_body(&mut random, seed % 5 == 0);
+        let mut built = make_ready(&body);
+        let stored = run(&built);
+        build(&mut built);
+        for _ in 0..2 {
+            propagate(&mut built, &mut random);
+        }
+        assert_eq!(run(&built), stored, "seed {seed}: the test's own propagation: {body}");
+        let count = built.function().rows().filter(|(_, head, _)| !head.is_phi()).count();
+        leave(&mut built);
+        assert_eq!(run(&built), stored, "seed {seed}: {body}");
+        moves_made += built.function().live_inst_count() - count;
+        changed += usize::from(built.function().live_inst_count() > count);
+    }
+    assert!(changed > 300, "{changed} functions needed moves, {moves_made} in all");
+}
+
+#[test]
+fn a_register_read_before_it_is_written_keeps_its_number_for_that() {
+    let mut built = make_ready(
+        ".reg .b32 %r<9>; .reg .pred %p<2>; mov.u32 %r2, %tid.x; A: setp.eq.u32 %p1, %r2, 0; @%p1 bra C; \
+         B: add.u32 %r2, %r1, %r2; mov.u32 %r1, %r2; bra A; C: st.global.u32 [g], %r1; ret;",
+    );
+    let first = built.vreg("%r", 1);
+    build(&mut built);
+    let function = built.function();
+    assert!(function.rows().all(|(_, _, operands)| definitions(operands).all(|(vreg, _)| vreg != first)));
+    let phis = function.rows().filter(|(_, head, _)| head.is_phi());
+    let named =
+        phis.filter(|(_, _, operands)| incoming(operands).any(|(_, value)| value.vreg() == Some(first)));
+    assert_eq!(named.count(), 1);
+    leave(&mut built);
+    let controls = built.function().rows().filter(|(_, head, _)| head.marks.contains(Marks::CONTROL)).count();
+    assert_eq!(built.function().live_inst_count() - controls, 5, "no move was needed");
+}
+
+#[test]
+fn what_may_keep_its_old_value_stays_a_variable() {
+    let mut built = make_ready(
+        ".reg .b32 %r<9>; .reg .v2 .b32 %v; .reg .pred %p<2>; setp.eq.u32 %p1, 1, 0; mov.u32 %r1, 1; \
+         @%p1 mov.u32 %r1, 2; mov.u32 %v.x, 3; mov.u32 %r2, 4; mov.u32 %r2, 5; mov.b64 {%r3, %r3}, 6; \
+         st.global.u32 [g], %r1; ret;",
+    );
+    build(&mut built);
+    let function = built.function();
+    let is_variable = |vreg: VRegId| function.vregs[vreg.index()].flags.contains(VRegFlags::VARIABLE);
+    assert!(is_variable(built.vreg("%r", 1)) && is_variable(built.vreg("%r", 3)));
+    assert!(!is_variable(built.vreg("%r", 2)));
+    let variables = function.vreg_ids().filter(|&vreg| is_variable(vreg)).count();
+    assert_eq!(variables, 3, "the vector too");
+}
