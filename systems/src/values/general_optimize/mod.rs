@@ -30,10 +30,12 @@
 //! flight, and functions in SSA form stay as they are. The bundles of phases 13, 46, 58 and 65 do not run it: 13 promotes local
 //! variables, and between the others nothing changes yet that it could follow.
 
-mod algebra;
 mod constants;
 mod copies;
 mod evaluate;
+mod pattern;
+mod rewrite;
+pub mod rules;
 
 use bevy_ecs::prelude::*;
 use copies::Copies;
@@ -43,6 +45,7 @@ use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::values::reaching::{Place, Reaching, Value};
+use rules::Index;
 
 /// Phases 29 and 37.
 pub const PHASE: Phase = Phase {
@@ -76,12 +79,13 @@ pub fn optimize(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
         return;
     }
     let Scratch { reaching, copies, order } = scratch;
+    let rules = Index::get();
     reaching.start(&f.view());
     copies.start(&f.view());
     order.clear();
     order.extend_from_slice(reaching.tree().reverse_postorder());
     for &block in &*order {
-        let mut walk = Walk { f, reaching, copies };
+        let mut walk = Walk { f, reaching, copies, rules };
         for inst in walk.f.view().blocks[block.index()].insts.range().map(InstId::new) {
             if walk.f.head(inst).is_live() && walk.visit(inst).is_none() {
                 return;
@@ -96,15 +100,15 @@ struct Walk<'w, 'a> {
     f: &'w mut FunctionEditor<'a>,
     reaching: &'w mut Reaching,
     copies: &'w mut Copies,
+    rules: &'static Index,
 }
 
 impl Walk<'_, '_> {
     fn visit(&mut self, inst: InstId) -> Option<()> {
         if self.reads_copy(inst) {
             self.replace_copies(inst)?;
-            self.fold(inst)?;
         }
-        self.simplify(inst)?;
+        self.apply_rules(inst)?;
         self.note(inst);
         Some(())
     }
