@@ -1,7 +1,8 @@
 //! Copies: which instructions leave another register or a constant in their result, and who reads those instead.
 
 use super::Walk;
-use super::constants::{self, bits_in, truncate};
+use super::constants::{bits_in, truncate};
+use super::rewrite::{New, Rewrite};
 use ptxopt_components::form::{Accepts, Form, FormFlags, Role, Slot};
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::opcodes::Effects;
@@ -146,18 +147,12 @@ impl Walk<'_, '_> {
                 operand.is_definition() || operand.selector().is_some() || operand.wide_offset().is_some();
             let Some(vreg) = operand.vreg().filter(|_| !is_other) else { continue };
             let Some(source) = self.source_of(vreg, inst) else { continue };
-            match self.operand_for(inst, position, operand, source) {
-                None => {}
-                Some(New::Operand(new)) => {
-                    let mut change = self.f.change_in_place(inst, "what was copied in place of the copy")?;
-                    change.set_operand(inst, position, new);
-                }
-                Some(New::Constant(bits, ty)) => {
-                    let mut change = self.f.change_in_place(inst, "a constant in place of a register")?;
-                    let constant = constants::operand(&mut change, bits, ty);
-                    change.set_operand(inst, position, constant);
-                }
-            }
+            let Some(new) = self.operand_for(inst, position, operand, source) else { continue };
+            let reason = match new {
+                New::Operand(_) => "what was copied in place of the copy",
+                New::Constant(..) => "a constant in place of a register",
+            };
+            self.rewrite(inst, reason, &Rewrite::Operand(position, new))?;
         }
         Some(())
     }
@@ -211,13 +206,6 @@ impl Walk<'_, '_> {
             }
         }
     }
-}
-
-/// What is to stand in the place of an operand.
-enum New {
-    Operand(Operand),
-    /// Bits, for a slot of this type.
-    Constant(u64, PtxType),
 }
 
 /// Whether a slot takes a register of another type than it holds.

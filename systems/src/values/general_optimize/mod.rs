@@ -30,11 +30,13 @@
 //! flight stay as they are. The bundles of phases 13, 46, 58 and 65 do not run it: 13 promotes local
 //! variables, and between the others nothing changes yet that it could follow.
 
-mod algebra;
 mod constants;
 mod copies;
 mod evaluate;
+mod pattern;
 mod phis;
+mod rewrite;
+pub mod rules;
 
 use bevy_ecs::prelude::*;
 use copies::Copies;
@@ -44,6 +46,7 @@ use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::values::reaching::{Place, Reaching, Value};
+use rules::Index;
 
 /// Phases 29 and 37.
 pub const PHASE: Phase = Phase {
@@ -77,12 +80,13 @@ pub fn optimize(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
         return;
     }
     let Scratch { reaching, copies, order } = scratch;
+    let rules = Index::get();
     reaching.start(&f.view());
     copies.start(&f.view());
     order.clear();
     order.extend_from_slice(reaching.tree().reverse_postorder());
     for &block in &*order {
-        let mut walk = Walk { f, reaching, copies };
+        let mut walk = Walk { f, reaching, copies, rules };
         for inst in walk.f.view().blocks[block.index()].insts.range().map(InstId::new) {
             if walk.f.head(inst).is_live() && walk.visit(inst).is_none() {
                 return;
@@ -90,7 +94,7 @@ pub fn optimize(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
         }
     }
     if f.state().flags.contains(CodeFlags::SSA) {
-        let mut walk = Walk { f, reaching, copies };
+        let mut walk = Walk { f, reaching, copies, rules };
         if order.iter().try_for_each(|&block| walk.replace_in_phis(block)).is_none() {
             return;
         }
@@ -103,6 +107,7 @@ struct Walk<'w, 'a> {
     f: &'w mut FunctionEditor<'a>,
     reaching: &'w mut Reaching,
     copies: &'w mut Copies,
+    rules: &'static Index,
 }
 
 impl Walk<'_, '_> {
@@ -113,9 +118,8 @@ impl Walk<'_, '_> {
         }
         if self.reads_copy(inst) {
             self.replace_copies(inst)?;
-            self.fold(inst)?;
         }
-        self.simplify(inst)?;
+        self.apply_rules(inst)?;
         self.note(inst);
         Some(())
     }

@@ -1,0 +1,53 @@
+//! Addresses: what an access adds to its base.
+
+use super::sums::sum_of;
+use super::{Guard, Rule};
+use crate::values::general_optimize::Walk;
+use crate::values::general_optimize::constants;
+use crate::values::general_optimize::rewrite::{New, Rewrite};
+use ptxopt_components::form::Role;
+use ptxopt_components::ids::InstId;
+use ptxopt_components::operand::Operand;
+use ptxopt_components::operation::Operation;
+use std::ops::Range;
+
+/// Offsets that every access takes: machine instructions hold 24 bits with a sign.
+const OFFSETS: Range<i64> = -(1 << 23)..1 << 23;
+
+pub(super) const RULES: &[Rule] = &[Rule {
+    name: "address-of-a-sum",
+    operations: &[Operation::Ld, Operation::St, Operation::Atom, Operation::Red],
+    pattern: "x = y + c; ld [x + o] -> ld [y + (c + o)]",
+    reason: "the address holds the sum",
+    guards: &[
+        Guard {
+            needs: "the address has 64 bits",
+            without: "add.u32 %r2, %r1, 8; ld.shared.u32 %r3, [%r2] with %r1 = 0xFFFFFFF8 reads from 0, and [%r1+8] may not",
+        },
+        Guard {
+            needs: "y still holds what was added",
+            without: "add.s64 %rd2, %rd1, 8; mov.u64 %rd1, %rd9; ld.u32 %r1, [%rd2] reads beside the old %rd1",
+        },
+        Guard {
+            needs: "the offset has 24 bits",
+            without: "[%rd1+16777216] takes an instruction more on the machine, at each access",
+        },
+    ],
+    apply: address_of_a_sum,
+}];
+
+/// Both sums are those of 64-bit addresses, so neither wraps elsewhere.
+fn address_of_a_sum(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let slots = walk.f.slots_of(inst);
+    let position = slots.iter().position(|slot| slot.role == Role::Address)?;
+    let operand = walk.f.operands_of(inst)[position];
+    let vreg = operand.vreg()?;
+    let has_other_payload = operand.has_payload() && operand.offset().is_none();
+    if walk.width(vreg) != 64 || has_other_payload {
+        return None;
+    }
+    let (base, constant) = sum_of(walk, vreg, inst)?;
+    let offset = i64::from(operand.offset().unwrap_or(0)).checked_add(constants::extend(constant, 64))?;
+    let new = Operand::register(base).with_offset(Some(offset).filter(|offset| OFFSETS.contains(offset))?)?;
+    Some(Rewrite::Operand(position, New::Operand(new)))
+}

@@ -1,0 +1,104 @@
+//! Conditions: predicates that were made numbers and come back.
+
+use super::{Guard, Rule};
+use crate::values::general_optimize::Walk;
+use crate::values::general_optimize::pattern::{is_integer, plain};
+use crate::values::general_optimize::rewrite::Rewrite;
+use ptxopt_components::ids::{InstId, VRegId};
+use ptxopt_components::operand::{Operand, OperandKind};
+use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::{Comparison, Modifiers, Qualifiers};
+use ptxopt_components::types::PtxType;
+use ptxopt_engine::values::reaching::Value;
+
+pub(super) const RULES: &[Rule] = &[Rule {
+    name: "condition-of-a-number",
+    operations: &[Operation::Setp],
+    pattern: "x = selp 1, 0, p; setp.ne q, x, 0 -> q = p, through conversions and masks of 1 as well",
+    reason: "the predicate was there before it was a number",
+    guards: &[
+        Guard {
+            needs: "the choice is between 1 and 0",
+            without: "selp.u32 %r1, 2, 0, %p1; setp.eq.u32 %p2, %r1, 1 is never true",
+        },
+        Guard {
+            needs: "p still holds what was chosen by",
+            without: "selp.u32 %r1, 1, 0, %p1; setp.lt.u32 %p1, %r8, %r9; setp.ne.u32 %p2, %r1, 0 is the old %p1",
+        },
+    ],
+    apply: condition_of_a_number,
+}];
+
+/// Instructions that one condition is followed through.
+const CHAIN_MAX: usize = 6;
+
+/// A predicate that decides whether a register holds 1 or 0.
+#[derive(Clone, Copy)]
+struct Condition {
+    predicate: VRegId,
+    /// The register holds 1 where the predicate is false.
+    is_negated: bool,
+    /// What the predicate held where the register was written.
+    value: Value,
+}
+
+fn condition_of_a_number(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let &[_, one, other] = walk.f.operands_of(inst) else { return None };
+    let constant = walk.literal(other).filter(|&constant| constant <= 1)?;
+    let description = walk.f.description_of(inst);
+    let Qualifiers { comparison, combiner, modifiers, .. } = description.qualifiers;
+    let is_equal = match comparison {
+        Some(Comparison::Equal) => true,
+        Some(Comparison::NotEqual) => false,
+        _ => return None,
+    };
+    let compares_integers = description.types[0].is_some_and(is_integer);
+    let vreg = one.vreg().filter(|_| one == plain(one))?;
+    if !compares_integers || combiner.is_some() || modifiers != Modifiers::empty() {
+        return None;
+    }
+    let result = walk.only_result(inst)?;
+    let condition = condition_of(walk, vreg, inst, CHAIN_MAX)?;
+    if walk.value(condition.predicate, inst) != condition.value {
+        return None;
+    }
+    // It is compared for being 1, or for being 0.
+    let is_for_one = is_equal == (constant == 1);
+    let is_negated = condition.is_negated == is_for_one;
+    walk.move_of(inst, result, Operand::predicate(condition.predicate, is_negated))
+}
+
+/// The predicate for which `vreg` holds 1 before `inst`, and else 0.
+fn condition_of(walk: &mut Walk<'_, '_>, vreg: VRegId, inst: InstId, chain_left: usize) -> Option<Condition> {
+    let chain_left = chain_left.checked_sub(1)?;
+    let definition = walk.computed_by(Operand::register(vreg), inst)?;
+    let is_number = |ty: Option<PtxType>| ty.is_some_and(|ty| is_integer(ty) && ty.bits() >= 8);
+    let description = walk.f.description_of(definition);
+    let (operation, types) = (description.operation, description.types);
+    let is_plain = description.qualifiers == Qualifiers::default();
+    match (operation, walk.f.operands_of(definition)) {
+        (Operation::Selp, &[_, one, other, predicate]) => {
+            let is_negated = match (walk.literal(one)?, walk.literal(other)?) {
+                (1, 0) => false,
+                (0, 1) => true,
+                _ => return None,
+            };
+            let OperandKind::Predicate { vreg: predicate, negated: false } = predicate.kind() else {
+                return None;
+            };
+            let value = walk.value(predicate, definition);
+            let is_known = is_number(types[0]) && walk.is_free(predicate);
+            is_known.then_some(Condition { predicate, is_negated, value })
+        }
+        (Operation::And, &[_, one, other]) if walk.literal(other) == Some(1) => {
+            let source = one.vreg().filter(|_| one == plain(one))?;
+            condition_of(walk, source, definition, chain_left)
+        }
+        (Operation::Cvt, &[_, source]) => {
+            let is_known = is_number(types[0]) && is_number(types[1]) && is_plain;
+            let source = source.vreg().filter(|_| is_known && source == plain(source))?;
+            condition_of(walk, source, definition, chain_left)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,91 @@
+//! Folding: what has constant operands only is a constant.
+
+use super::{Guard, Rule};
+use crate::values::general_optimize::Walk;
+use crate::values::general_optimize::copies::Source;
+use crate::values::general_optimize::evaluate::evaluate;
+use crate::values::general_optimize::pattern::plain;
+use crate::values::general_optimize::rewrite::Rewrite;
+use ptxopt_components::description::Description;
+use ptxopt_components::ids::InstId;
+use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::Part;
+
+pub(super) const RULES: &[Rule] = &[Rule {
+    name: "fold",
+    operations: &[
+        Operation::Add,
+        Operation::Sub,
+        Operation::Mul,
+        Operation::Mad,
+        Operation::Div,
+        Operation::Rem,
+        Operation::And,
+        Operation::Or,
+        Operation::Xor,
+        Operation::Not,
+        Operation::Neg,
+        Operation::Abs,
+        Operation::Shl,
+        Operation::Shr,
+        Operation::Min,
+        Operation::Max,
+        Operation::Popc,
+        Operation::Clz,
+        Operation::Cvt,
+    ],
+    pattern: "x = op c, d -> mov x, (c op d)",
+    reason: "its operands are constants",
+    guards: &[
+        Guard {
+            needs: "the quotient is defined",
+            without: "div.s32 %r1, 7, 0 gives what the machine gives, and no constant is known to be that",
+        },
+        Guard {
+            needs: "no qualifier that is not evaluated, such as .sat",
+            without: "add.sat.s32 %r1, 0x7FFFFFFF, 1 is 0x7FFFFFFF, and the plain sum is negative",
+        },
+    ],
+    apply: fold,
+}];
+
+fn fold(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let mut sources = [0; 3];
+    let count = walk.f.operands_of(inst).len().checked_sub(1)?;
+    if !(1..=3).contains(&count) {
+        return None;
+    }
+    for position in 0..count {
+        sources[position] = constant_at(walk, inst, position + 1)?;
+    }
+    let form = walk.f.form_of(inst);
+    // A guard or a hidden carry is an operand too.
+    if !form.is_pure() || form.slots.len() != count + 1 {
+        return None;
+    }
+    let result = walk.only_result(inst)?;
+    let description = walk.f.description_of(inst);
+    let bits = evaluate(description, &sources[..count])?;
+    let is_whole = result_width(description) == Some(walk.width(result));
+    is_whole.then(|| walk.move_of_constant(inst, result, bits))?
+}
+
+/// The bits of a source that is a constant.
+fn constant_at(walk: &mut Walk<'_, '_>, inst: InstId, position: usize) -> Option<u64> {
+    let operand = walk.f.operands_of(inst)[position];
+    let Some(vreg) = operand.vreg() else { return walk.literal(operand) };
+    match walk.source_of(vreg, inst).filter(|_| operand == plain(operand)) {
+        Some(Source::Constant(bits)) => Some(bits),
+        _ => None,
+    }
+}
+
+/// Width of the result that a description says.
+fn result_width(description: &Description) -> Option<u32> {
+    let width = description.types[0]?.bits();
+    Some(match (description.operation, description.qualifiers.part) {
+        (Operation::Mul | Operation::Mad, Some(Part::Wide)) => 2 * width,
+        (Operation::Popc | Operation::Clz, _) => 32,
+        _ => width,
+    })
+}

@@ -1,0 +1,128 @@
+//! The rules: what an instruction is replaced by, given what its operands are.
+//!
+//! A rule looks at one instruction and says what stands in its place: another instruction, or another operand. It changes
+//! nothing itself, so a rule that does not apply costs no more than its questions. No rule makes the code longer: an
+//! instruction becomes one instruction, and what its operands were computed by stays where it is, for dead-code elimination
+//! to find.
+//!
+//! `docs/RULES.md` lists them, with the guards of each and the smallest program that goes wrong without it.
+//!
+//! # Adding a rule
+//! 1. Write the golden files: one with the line `// RULE: NAME` that the rule changes, and twins with `// NOT-RULE: NAME` that
+//!    it does not, one for each guard.
+//! 2. Add a row to `RULES` of its family, and the function beside it. Ask for the operation and the literals first, for the
+//!    definitions that reach last: most instructions are no candidates.
+//! 3. Add kernels to `tests/tests/all/rules.rs`, which runs every rule on thousands of operands before and after.
+//! 4. Write the page again: `BLESS=1 cargo test -p ptxopt-systems rules_page`.
+
+mod addresses;
+mod conditions;
+mod conversions;
+mod folding;
+mod identities;
+mod selections;
+mod sums;
+
+#[cfg(test)]
+mod tests;
+
+use super::Walk;
+use super::rewrite::Rewrite;
+use ptxopt_components::ids::{InstId, Span};
+use ptxopt_components::operation::Operation;
+use std::sync::LazyLock;
+
+/// Rewrites of one instruction. Each rule leaves less to do, so chains are short: a sum becomes a shift, and that a copy.
+const REWRITES_MAX: usize = 8;
+
+/// A rule.
+pub struct Rule {
+    /// Its name in golden files and in the list of rules.
+    pub name: &'static str,
+    /// The operations of the instructions that it is tried on.
+    pub operations: &'static [Operation],
+    /// What it looks for, and what comes of it.
+    pub pattern: &'static str,
+    /// What a remark says.
+    pub reason: &'static str,
+    /// What must hold beside the pattern.
+    pub guards: &'static [Guard],
+    apply: Apply,
+}
+
+/// Looks at an instruction; gives what is to become of it, if the rule applies.
+type Apply = fn(&mut Walk<'_, '_>, InstId) -> Option<Rewrite>;
+
+/// A condition of a rule.
+pub struct Guard {
+    /// What must hold.
+    pub needs: &'static str,
+    /// The smallest program that goes wrong where it does not.
+    pub without: &'static str,
+}
+
+/// The rules of one file.
+pub struct Family {
+    /// What they are about.
+    pub name: &'static str,
+    /// In the order in which they are tried.
+    pub rules: &'static [Rule],
+}
+
+/// Every rule, in the order in which those of an operation are tried.
+pub const FAMILIES: &[Family] = &[
+    Family { name: "Folding", rules: folding::RULES },
+    Family { name: "Addresses", rules: addresses::RULES },
+    Family { name: "Sums", rules: sums::RULES },
+    Family { name: "Identities", rules: identities::RULES },
+    Family { name: "Selections", rules: selections::RULES },
+    Family { name: "Conversions", rules: conversions::RULES },
+    Family { name: "Conditions", rules: conditions::RULES },
+];
+
+/// The rules by the operation that they are tried on.
+pub(super) struct Index {
+    rules: Vec<&'static Rule>,
+    of_operation: Vec<Span>,
+}
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| {
+    let all = || FAMILIES.iter().flat_map(|family| family.rules);
+    let mut rules = Vec::new();
+    let of_operation = Operation::ALL.iter().map(|operation| {
+        let first = rules.len();
+        rules.extend(all().filter(|rule| rule.operations.contains(operation)));
+        Span::between(first, rules.len())
+    });
+    let of_operation = of_operation.collect();
+    Index { rules, of_operation }
+});
+
+impl Index {
+    /// The index of all rules.
+    pub(super) fn get() -> &'static Self {
+        &INDEX
+    }
+
+    /// The rules that are tried on an operation, in order.
+    #[inline]
+    fn of(&self, operation: Operation) -> &[&'static Rule] {
+        &self.rules[self.of_operation[operation as usize].range()]
+    }
+}
+
+impl Walk<'_, '_> {
+    /// Rewrites an instruction by the first rule that applies, and what it has become again. Gives nothing where the bisect
+    /// limit is reached.
+    pub(super) fn apply_rules(&mut self, inst: InstId) -> Option<()> {
+        for _ in 0..REWRITES_MAX {
+            let rules: &'static Index = self.rules;
+            let candidates = rules.of(self.f.form_of(inst).operation);
+            let found = candidates.iter().find_map(|rule| Some((rule, (rule.apply)(self, inst)?)));
+            let Some((rule, rewrite)) = found else { return Some(()) };
+            self.rewrite(inst, rule.reason, &rewrite)?;
+        }
+        self.f.stats().limits_hit += 1;
+        Some(())
+    }
+}

@@ -1,0 +1,104 @@
+//! What the table of rules promises: names, golden files, the page.
+
+use super::{FAMILIES, Rule};
+use crate::check::tests::run;
+use crate::flow::split_at_control_flow;
+use crate::values::general_optimize::PHASE;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn rules() -> impl Iterator<Item = &'static Rule> {
+    FAMILIES.iter().flat_map(|family| family.rules)
+}
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name)
+}
+
+#[test]
+fn rules_have_names_and_reasons_of_their_own() {
+    let names: BTreeSet<&str> = rules().map(|rule| rule.name).collect();
+    let reasons: BTreeSet<&str> = rules().map(|rule| rule.reason).collect();
+    assert_eq!((names.len(), reasons.len()), (rules().count(), rules().count()));
+    for rule in rules() {
+        let is_kebab = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        assert!(rule.name.bytes().all(is_kebab), "{}", rule.name);
+        assert!(!rule.operations.is_empty() && rule.pattern.contains("->"), "{}", rule.name);
+    }
+}
+
+/// `// RULE: NAME` in a golden file says that the rule changes it, and `// NOT-RULE: NAME` that it does not. Each rule has a file
+/// that it changes, and one that it does not if anything guards it.
+#[test]
+fn every_rule_has_golden_files() {
+    let (mut changed, mut left) = (BTreeSet::new(), BTreeSet::new());
+    let by_name: BTreeMap<&str, &Rule> = rules().map(|rule| (rule.name, rule)).collect();
+    for entry in fs::read_dir(folder("tests/golden/general_optimize")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let named = |directive| text.lines().filter_map(move |line| line.strip_prefix(directive));
+        let wanted = named("// RULE: ").map(|name| (name, true));
+        let named: Vec<(&str, bool)> =
+            wanted.chain(named("// NOT-RULE: ").map(|name| (name, false))).collect();
+        if named.is_empty() {
+            continue;
+        }
+        let output = run(text.as_bytes(), &[&split_at_control_flow::PHASE, &PHASE]);
+        let fired: BTreeSet<&str> = output.remarks.iter().map(|remark| &*remark.reason).collect();
+        for (name, fires) in named {
+            let rule = by_name.get(name).unwrap_or_else(|| panic!("{}: {name} is no rule", path.display()));
+            assert_eq!(fired.contains(rule.reason), fires, "{}: {name}", path.display());
+            let list = if fires { &mut changed } else { &mut left };
+            list.insert(rule.name);
+        }
+    }
+    for Rule { name, guards, .. } in rules() {
+        assert!(changed.contains(name), "no golden file says `// RULE: {name}`");
+        assert!(guards.is_empty() || left.contains(name), "no golden file says `// NOT-RULE: {name}`");
+    }
+}
+
+#[test]
+fn rules_page_is_the_table() {
+    let path = folder("docs/RULES.md");
+    let page = page();
+    if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
+        fs::write(&path, &page).unwrap();
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    let stale = found.lines().zip(page.lines()).find(|(found, wanted)| found != wanted);
+    assert!(
+        found == page,
+        "docs/RULES.md is stale, first at {stale:?}; run `BLESS=1 cargo test -p ptxopt-systems rules_page`"
+    );
+}
+
+/// The text of `docs/RULES.md`.
+fn page() -> String {
+    let mut page = String::from(
+        "# The rules of general optimization\n\n\
+         Generated from the tables in `systems/src/values/general_optimize/rules`. Change a table, then run\n\
+         `BLESS=1 cargo test -p ptxopt-systems rules_page`.\n\n\
+         Each rule rewrites one instruction in place. Beside each guard stands the smallest program that goes wrong\n\
+         without it. A remark says the reason where a rule was applied.\n",
+    );
+    let _ = writeln!(page, "\n{} rules.", rules().count());
+    for family in FAMILIES {
+        let _ = writeln!(page, "\n## {}", family.name);
+        family.rules.iter().for_each(|rule| write_rule(&mut page, rule));
+    }
+    page
+}
+
+fn write_rule(page: &mut String, rule: &Rule) {
+    let operations: Vec<String> =
+        rule.operations.iter().map(|operation| format!("`{}`", operation.name())).collect();
+    let _ = writeln!(page, "\n### {}\n\n```text\n{}\n```\n", rule.name, rule.pattern);
+    let _ = writeln!(page, "Tried on {}. Reason: \"{}\".", operations.join(", "), rule.reason);
+    for (at, guard) in rule.guards.iter().enumerate() {
+        let before = if at == 0 { "\n" } else { "" };
+        let _ = writeln!(page, "{before}- Needs: {}. Without: {}.", guard.needs, guard.without);
+    }
+}
