@@ -3,3 +3,6 @@
 pub mod code;
 pub mod graph;
 pub mod registers;
+
+#[cfg(test)]
+mod tests;

@@ -51,6 +51,10 @@ fn advance(state: &mut CodeState, progress: u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::tests::run;
+    use bevy_ecs::prelude::*;
+    use ptxopt_engine::run::log::Dumps;
+    use ptxopt_engine::store::columns::CodeObjects;
 
     #[test]
     fn progress_never_falls() {
@@ -59,5 +63,22 @@ mod tests {
             advance(&mut state, mark);
             assert_eq!(state.progress, is);
         }
+    }
+
+    /// Dumps the progress of each function.
+    static LOOKS: Phase = Phase { name: "looks", install: |slot| slot.add(look), ..Phase::NOTHING };
+
+    fn look(codes: CodeObjects, mut dumps: ResMut<Dumps>) {
+        let (states, ..) = codes.columns();
+        states.iter().for_each(|state| dumps.text.push(state.progress as u8));
+    }
+
+    /// Something that is no branch names the table of the second function, which keeps its text.
+    #[test]
+    fn what_phases_work_on_gets_the_marks() {
+        let text = b".version 8.0\n.target sm_90\n.entry k() { ret; }\n\
+            .entry left() { .reg .b32 %r<2>; T: .branchtargets N; frobnicate %r1, T; N: ret; }\n";
+        let output = run(text, &[&LOOKS, &BACK_COPIES, &LOOKS, &LEGALIZATION, &LOOKS]);
+        assert_eq!(output.dumps, [0, 0, 9, 0, 19, 0]);
     }
 }

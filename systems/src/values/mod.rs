@@ -2,3 +2,6 @@
 
 pub mod eliminate_dead;
 pub mod general_optimize;
+
+#[cfg(test)]
+mod folding;

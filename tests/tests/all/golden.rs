@@ -72,39 +72,28 @@ fn listing(function: &FunctionView<'_>) -> String {
     lines
 }
 
-#[test]
-fn split_at_control_flow() {
-    check_folder(&GOLDENS[0]);
+/// A test for each phase, of its name, that checks the folder of that name; and `TESTED`, their names.
+macro_rules! test_folders {
+    ($($phase:ident)*) => {
+        const TESTED: &[&str] = &[$(stringify!($phase)),*];
+        $(
+            #[test]
+            fn $phase() {
+                check_folder(stringify!($phase));
+            }
+        )*
+    };
 }
 
-#[test]
-fn eliminate_dead_simple() {
-    check_folder(&GOLDENS[1]);
-}
-
-#[test]
-fn eliminate_dead() {
-    check_folder(&GOLDENS[2]);
-}
-
-#[test]
-fn sweep() {
-    check_folder(&GOLDENS[3]);
-}
-
-#[test]
-fn optimize_branches() {
-    check_folder(&GOLDENS[4]);
-}
-
-#[test]
-fn simplify_loops() {
-    check_folder(&GOLDENS[5]);
-}
-
-#[test]
-fn promote_locals() {
-    check_folder(&GOLDENS[6]);
+test_folders! {
+    split_at_control_flow
+    eliminate_dead_simple
+    eliminate_dead
+    general_optimize
+    sweep
+    optimize_branches
+    simplify_loops
+    promote_locals
 }
 
 /// A diff without a module, or a folder that no test visits, would claim something that nothing checks.
@@ -113,6 +102,7 @@ fn every_file_is_checked() {
     let known: BTreeSet<PathBuf> = GOLDENS.iter().map(folder_of).collect();
     let folders: BTreeSet<PathBuf> = entries(&tests_folder().join("golden")).into_iter().collect();
     assert_eq!(folders, known);
+    assert_eq!(TESTED, GOLDENS.iter().map(|golden| golden.phase).collect::<Vec<_>>());
     for path in folders.iter().flat_map(|folder| entries(folder)) {
         let is_whole = path.extension().is_some_and(|extension| extension == "ptx" || extension == "diff")
             && path.with_extension("ptx").is_file()
@@ -166,7 +156,8 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn check_folder(golden: &Golden) {
+fn check_folder(phase: &str) {
+    let golden = GOLDENS.iter().find(|golden| golden.phase == phase).expect("the table has the folder");
     let claims = claims_of(golden);
     let verdicts = in_parallel(&claims, |path| check(golden, path));
     say(&format!("golden: {} claims about {}", claims.len(), golden.phase));
