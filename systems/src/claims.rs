@@ -5,7 +5,7 @@
 
 use crate::check::tests::run;
 use crate::flow::{optimize_branches, simplify_loops, split_at_control_flow};
-use crate::ssa::promote_locals;
+use crate::ssa::{build_ssa, leave_ssa, promote_locals};
 use crate::upkeep::sweep;
 use crate::values::{eliminate_dead, general_optimize};
 use ptxopt_engine::run::phase::Phase;
@@ -87,6 +87,17 @@ fn optimize_branches() {
 #[test]
 fn simplify_loops() {
     assert!(check("simplify_loops", &[SPLIT], &simplify_loops::PHASE) > 8);
+}
+
+#[test]
+fn build_ssa() {
+    assert!(check("build_ssa", &[SPLIT], &build_ssa::PHASE) > 8);
+}
+
+#[test]
+fn leave_ssa() {
+    let before = [SPLIT, &build_ssa::PHASE, &general_optimize::PHASE, &eliminate_dead::FULL];
+    assert!(check("leave_ssa", &before, &leave_ssa::PHASE) > 4);
 }
 
 #[test]

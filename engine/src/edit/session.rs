@@ -95,6 +95,13 @@ impl Change<'_, '_> {
         self.f.view()
     }
 
+    /// The operands of an instruction: cheaper than a view.
+    #[inline]
+    #[must_use]
+    pub fn operands_of(&self, inst: InstId) -> &[Operand] {
+        self.f.operands_of(inst)
+    }
+
     /// The forms.
     pub fn forms(&mut self) -> &mut FormTable {
         self.f.forms()

@@ -6,6 +6,7 @@
 
 use super::resolve::Mnemonic;
 use super::table::{FormTable, MnemonicId};
+use ahash::AHashMap;
 use ptxopt_components::description::Dialect;
 use ptxopt_components::form::{Accepts, FormFlags, Role, Slot};
 use ptxopt_components::ids::{FormId, Span};
@@ -17,26 +18,31 @@ use ptxopt_components::types::PtxType;
 pub(super) struct Phis {
     /// By type: its mnemonic.
     mnemonics: Vec<(PtxType, MnemonicId)>,
+    /// By type and number of pairs.
+    forms: AHashMap<(PtxType, usize), FormId>,
 }
 
 impl FormTable {
     /// The form of a phi of a register of type `ty` that has `pair_count` pairs of a block and a value.
     pub fn phi(&mut self, ty: PtxType, pair_count: usize) -> FormId {
+        if let Some(&form) = self.phis.forms.get(&(ty, pair_count)) {
+            return form;
+        }
         let known = self.phis.mnemonics.iter().find(|(of, _)| *of == ty).map(|&(_, mnemonic)| mnemonic);
         let mnemonic = known.unwrap_or_else(|| self.add_phi_mnemonic(ty));
         let shape = format!("#{}", ",{#,#}".repeat(pair_count));
-        self.find_form(mnemonic, shape.as_bytes()).unwrap_or_else(|| {
-            let mut form = self.pattern(mnemonic);
-            form.flags = FormFlags::MODELLED | FormFlags::DEFINES;
-            form.first_source = 1;
-            let result = Slot { role: Role::Def, accepts: Accepts::empty(), ty: Some(ty), in_vector: false };
-            let block = Slot { role: Role::Target, ty: None, ..result };
-            let accepts = if ty == PtxType::Pred { Accepts::empty() } else { Accepts::IMMEDIATE };
-            let value = Slot { role: Role::Use, accepts, ..result };
-            let pairs = std::iter::repeat_n([block, value], pair_count).flatten();
-            let slots: Vec<Slot> = std::iter::once(result).chain(pairs).collect();
-            self.push_form(mnemonic, form, shape.as_bytes(), &slots)
-        })
+        let mut form = self.pattern(mnemonic);
+        form.flags = FormFlags::MODELLED | FormFlags::DEFINES;
+        form.first_source = 1;
+        let result = Slot { role: Role::Def, accepts: Accepts::empty(), ty: Some(ty), in_vector: false };
+        let block = Slot { role: Role::Target, ty: None, ..result };
+        let accepts = if ty == PtxType::Pred { Accepts::empty() } else { Accepts::IMMEDIATE };
+        let value = Slot { role: Role::Use, accepts, ..result };
+        let pairs = std::iter::repeat_n([block, value], pair_count).flatten();
+        let slots: Vec<Slot> = std::iter::once(result).chain(pairs).collect();
+        let id = self.push_form(mnemonic, form, shape.as_bytes(), &slots);
+        self.phis.forms.insert((ty, pair_count), id);
+        id
     }
 
     fn add_phi_mnemonic(&mut self, ty: PtxType) -> MnemonicId {

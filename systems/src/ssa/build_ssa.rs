@@ -1,20 +1,22 @@
 //! Build SSA form: each register that is a value gets one definition.
 //!
 //! Source phase  23 GenerateMovPhi (copy-prop-and-cse, "MOV.PHI")
-//! Reads         Blocks, Insts, VRegs, Fact::ControlFlow, Fact::Liveness
+//! Reads         Blocks, Insts, VRegs, Fact::ControlFlow
 //! Writes        registers, phis, `CodeFlags::SSA`, `VRegFlags::VARIABLE`
-//! Needs         control flow ends its block; live sets
+//! Needs         control flow ends its block; dominators
 //! Leaves        pruned SSA form: no phi whose value is not read; registers that are no values ([`NO_VALUE`]) as they were
 //! Breaks        liveness, uniformity, program order
-//! Cost          a pass that lists definitions; where registers have several, their iterated frontiers and a walk over all
-//!               operands. Functions whose registers have one definition each are not changed.
-//! Paper         Cytron et al. 1991, sections 4 and 5; pruning by live sets: Choi, Cytron and Ferrante 1991
+//! Cost          a pass over all operands; where registers have several definitions, their iterated frontiers and another
+//!               pass. Functions whose registers have one definition each are not changed.
+//! Papers        Cytron et al. 1991, sections 4 and 5; Briggs et al. 1998 (registers that live in one block get no phis);
+//!               pruned form: Choi, Cytron and Ferrante 1991
 //! Checked by    check/ssa.rs; the reaching definitions of each use, before and after, in ssa/tests.rs
 //!
 //! # How it works
 //! A register with one whole definition that nobody may read before it is in SSA form already. The *candidates* are the
-//! others. Each gets phis at its iterated dominance frontier, where it is live; a walk over the dominator tree gives each
-//! definition a register of its own. The first definition keeps the register, so that code comes out with its own names.
+//! others. Each gets phis at its iterated dominance frontier; a walk over the dominator tree gives each definition a register
+//! of its own. The first definition keeps the register, so that code comes out with its own names. Phis that nothing but
+//! such phis reads are dropped before they are made: what is left is what live sets would have told, and they cost more.
 //!
 //! ```text
 //!     mov.b32 r1, 0;                       mov.b32 r1, 0;
@@ -31,46 +33,40 @@
 //!   @p mov.b32 r1, 7;    // a new register would hold nothing where p is false
 //!   ```
 //! - Two results of one instruction that are the same register.
-//! - Candidates whose phis would take more than [`PHI_SHARE`] of the function's room, or more pairs than the function has
-//!   operands, some for every one ([`PAIRS_LEAST`]): a loop around a switch of 2,000 cases carries each of its registers
-//!   through a phi of 2,000 pairs.
+//! - Candidates for which there is no room: an eighth of it is left to later phases ([`ROOM_LEFT`]).
+//! - Candidates after those whose phis have more pairs than the function has operands, some for every one ([`PAIRS_LEAST`]):
+//!   a loop around a switch of 2,000 cases carries each of its registers through a phi of 2,000 pairs.
 //! - Candidates that meet in a block with more than [`PREDS_MAX`] predecessors.
 //!
-//! A register that may be read before it is written keeps its own number for what it holds then: a register without
-//! definition.
+//! What a register holds before it is written gets a name, too, that of a register without definition.
 
 use super::moves::moved_as;
 use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::{CodeFlags, Room};
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
-use ptxopt_components::operand::{Operand, definitions};
+use ptxopt_components::operand::Operand;
 use ptxopt_components::types::PtxType;
 use ptxopt_components::vreg::{VRegFlags, VRegHead};
-use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets};
 use ptxopt_engine::edit::{Change, Editor, FunctionEditor};
 use ptxopt_engine::graph::dominator_tree::DominatorTree;
 use ptxopt_engine::graph::iterated_frontier::IteratedFrontier;
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::store::view::FunctionView;
-use ptxopt_engine::values::definitions::{Definition, Definitions};
 use ptxopt_engine::values::phis::NO_VALUE;
 
 /// Phase 23.
 pub const PHASE: Phase = Phase {
     name: "build_ssa",
-    needs: &[Fact::ProgramOrder, Fact::ControlFlow, Fact::Liveness],
+    needs: &[Fact::ControlFlow],
     breaks: &[Fact::Liveness, Fact::Uniformity, Fact::ProgramOrder],
-    room_percent: 50,
-    install: |slot| {
-        slot.init_resource::<LiveSets>();
-        slot.add(run);
-    },
+    room_percent: 100,
+    install: |slot| slot.add(run),
     ..Phase::NOTHING
 };
 
-/// The part of the function's room that phis and new registers may take, as a divisor.
-pub const PHI_SHARE: u32 = 2;
+/// The part of the function's room that is left to later phases, as a divisor.
+pub const ROOM_LEFT: u32 = 8;
 
 /// Pairs that the phis of every function may have.
 pub const PAIRS_LEAST: usize = 1 << 12;
@@ -79,16 +75,13 @@ pub const PAIRS_LEAST: usize = 1 << 12;
 pub const PREDS_MAX: usize = 1 << 12;
 
 /// Works on every function.
-pub fn run(mut editor: Editor, sets: Res<LiveSets>, mut scratch: Local<Scratch>) {
-    editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| {
-        let live = &sets.functions[f.code().index()];
-        build(&mut f, live, &mut scratch);
-    });
+pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
+    editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| build(&mut f, &mut scratch));
 }
 
 /// Brings a function into SSA form.
-pub fn build(f: &mut FunctionEditor<'_>, live: &LiveSet, scratch: &mut Scratch) {
-    let left_out = scratch.plan(&f.view(), live, f.room());
+pub fn build(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
+    let left_out = scratch.plan(&f.view(), f.room());
     f.stats().limits_hit += left_out;
     f.set_flags(CodeFlags::SSA, true);
     for &(vreg, is_variable) in &scratch.variables {
@@ -103,10 +96,12 @@ pub fn build(f: &mut FunctionEditor<'_>, live: &LiveSet, scratch: &mut Scratch) 
 #[derive(Clone, Copy)]
 struct Candidate {
     vreg: VRegId,
-    /// What it holds at the place where the walk is.
-    current: VRegId,
-    /// The next definition still has to find the register itself in use.
+    /// What it holds at the place where the walk is; none before the first definition.
+    current: Option<VRegId>,
+    /// Some definition has the register itself as its name.
     is_taken: bool,
+    /// A register without definition: what it holds where nothing was written to it.
+    undefined: Option<VRegId>,
 }
 
 /// A phi to be.
@@ -118,6 +113,42 @@ struct Planned {
     /// Where its pairs start, and how many of them are there.
     pairs: usize,
     filled: usize,
+    /// Something but a phi that nothing needs reads it.
+    is_needed: bool,
+}
+
+/// A name for one value of a candidate.
+#[derive(Clone, Copy)]
+struct Name {
+    candidate: u32,
+    /// The register that it becomes; none where nothing needs it, and where the candidate stays a variable.
+    number: Option<VRegId>,
+}
+
+bitflags::bitflags! {
+    /// What one pass over the code finds out about a register.
+    #[derive(Clone, Copy, Default, PartialEq, Eq)]
+    struct Seen: u32 {
+        /// It has a definition.
+        const DEFINED = 1 << 0;
+        /// It has several.
+        const SEVERAL = 1 << 1;
+        /// It can be no value: a definition is guarded or partial, stands where nothing leads, or is one of two in one
+        /// instruction.
+        const BROKEN = 1 << 2;
+        /// Some block reads it before it defines it.
+        const GLOBAL = 1 << 3;
+        /// Its only definition does not dominate a read.
+        const READ_FIRST = 1 << 4;
+    }
+}
+
+/// What is known of a register while the pass goes on.
+#[derive(Clone, Copy, Default)]
+struct Row {
+    /// One more than the block of its last definition so far.
+    defined_in: u32,
+    seen: Seen,
 }
 
 const NO_CANDIDATE: u32 = u32::MAX;
@@ -125,7 +156,12 @@ const NO_CANDIDATE: u32 = u32::MAX;
 /// What the phase is about to do to a function, and the memory to find it out.
 #[derive(Default)]
 pub struct Scratch {
-    definitions: Definitions,
+    /// By register.
+    rows: Vec<Row>,
+    /// The blocks that define registers with several definitions.
+    several: Vec<(VRegId, BlockId)>,
+    /// Reads that no definition of the same block comes before, some of them more than once.
+    crossing: Vec<(VRegId, BlockId)>,
     tree: DominatorTree,
     frontier: IteratedFrontier,
     /// By register.
@@ -142,86 +178,137 @@ pub struct Scratch {
     pred_counts: Vec<u32>,
     /// By block: the last block that was seen to lead there, counted from 1.
     seen: Vec<u32>,
-    /// The types of new registers, by their number.
-    new_types: Vec<PtxType>,
-    /// Operands that name another register now.
-    renamed: Vec<(InstId, usize, VRegId)>,
+    /// Names that are no registers yet; those of phis come first. In the course of the walk they count as registers after
+    /// those of the function.
+    names: Vec<Name>,
+    /// By candidate: registers and phis that it takes; more than there are where it stays a variable.
+    costs: Vec<(u32, u32)>,
+    /// The types of the names that become registers.
+    new_registers: Vec<PtxType>,
+    /// Operands of candidates that get another name.
+    renamed: Vec<(InstId, usize, u32, VRegId)>,
     /// What candidates held outside of the part of the tree that the walk is in, and where such parts end.
-    outside: Vec<(u32, VRegId)>,
+    outside: Vec<(u32, Option<VRegId>)>,
     parts: Vec<(u32, usize)>,
+    /// Phis that something needs, and whose values are still to be looked at.
+    needed: Vec<usize>,
 }
 
 impl Scratch {
     /// Finds out what is to be done; says how many candidates stay variables because of a limit.
-    fn plan(&mut self, function: &FunctionView<'_>, live: &LiveSet, room: Room) -> u64 {
+    fn plan(&mut self, function: &FunctionView<'_>, room: Room) -> u64 {
         self.candidates.clear();
         self.variables.clear();
         self.phis.clear();
-        self.definitions.collect(function, VRegFlags::empty());
-        self.find_candidates(function, live);
+        self.look_at_registers(function);
+        self.find_candidates(function);
         if self.candidates.is_empty() {
             return 0;
         }
         self.tree.compute(function);
-        let left_out = self.place_phis(function, live, room);
-        if !self.candidates.is_empty() {
-            self.sort_phis(function);
-            self.rename(function);
+        let left_out = self.place_phis(function);
+        if self.candidates.is_empty() {
+            return left_out;
         }
-        left_out
+        self.sort_phis(function);
+        self.rename(function);
+        self.prune(function);
+        left_out + self.number_names(function, room)
     }
 
-    /// Lists the registers that are not in SSA form and can be brought into it.
-    fn find_candidates(&mut self, function: &FunctionView<'_>, live: &LiveSet) {
-        let entry = BlockId(0);
-        let Self { definitions: all, candidates, candidate_of, variables, .. } = self;
-        candidate_of.clear();
-        candidate_of.resize(function.vregs.len(), NO_CANDIDATE);
-        for (at, row) in function.vregs.iter().enumerate() {
-            let vreg = VRegId::new(at);
-            let defined = all.of(vreg);
-            let was_variable = row.flags.contains(VRegFlags::VARIABLE);
-            if defined.is_empty() || row.flags.intersects(NO_VALUE.difference(VRegFlags::VARIABLE)) {
-                continue;
-            }
-            let is_reachable = |definition: &Definition| {
-                let block = function.heads[definition.inst().index()].block;
-                function.orders[block.index()].is_reachable()
-            };
-            let is_whole = defined.iter().all(|definition| definition.kills() && is_reachable(definition));
-            let is_read_first = live.is_live_in(entry, vreg);
-            let is_value = is_whole && defined.len() == 1 && !is_read_first;
-            let is_candidate =
-                !is_value && is_whole && row.ty.lanes == 1 && moved_as(row.ty.element()).is_some();
-            if is_candidate {
-                candidate_of[at] = candidates.len() as u32;
-                candidates.push(Candidate { vreg, current: vreg, is_taken: is_read_first });
-            }
-            let is_variable = !is_value && !is_candidate;
-            if is_variable != was_variable {
-                variables.push((vreg, is_variable));
-            }
-        }
-        for number in 0..self.definitions.with_several_results().len() {
-            let inst = self.definitions.with_several_results()[number];
-            let results = || definitions(function.operands_of(inst)).map(|(vreg, _)| vreg);
-            for (at, vreg) in results().enumerate() {
-                if results().take(at).any(|other| other == vreg) {
-                    self.leave_out(vreg);
+    /// The one pass over all operands.
+    fn look_at_registers(&mut self, function: &FunctionView<'_>) {
+        self.rows.clear();
+        self.rows.resize(function.vregs.len(), Row::default());
+        self.several.clear();
+        self.crossing.clear();
+        for block in function.block_ids() {
+            let is_reachable = function.orders[block.index()].is_reachable();
+            let stamp = block.0 + 1;
+            for (_, head, operands) in function.rows_of(block) {
+                let is_whole = is_reachable && !head.opcode.is_guarded();
+                // Sources come after results, and are read before.
+                for (at, operand) in operands.iter().enumerate().rev() {
+                    let Some(vreg) = operand.vreg() else { continue };
+                    let row = &mut self.rows[vreg.index()];
+                    if !operand.is_definition() {
+                        if row.defined_in != stamp {
+                            row.seen |= Seen::GLOBAL;
+                            self.crossing.push((vreg, block));
+                        }
+                    } else if row.seen.contains(Seen::DEFINED) || !is_whole || operand.is_partial() {
+                        self.look_closer(vreg, block, is_whole, &operands[at..]);
+                    } else {
+                        *row = Row { defined_in: stamp, seen: row.seen | Seen::DEFINED };
+                    }
                 }
             }
         }
+        let orders = function.orders;
+        for &(vreg, block) in &self.crossing {
+            let row = &mut self.rows[vreg.index()];
+            let Some(from) = row.defined_in.checked_sub(1).map(BlockId) else { continue };
+            // In the block of the definition, a read that was noted comes before it.
+            let is_first = from == block || !orders[from.index()].dominates(&orders[block.index()]);
+            if !row.seen.contains(Seen::SEVERAL) && orders[block.index()].is_reachable() {
+                row.seen.set(Seen::READ_FIRST, row.seen.contains(Seen::READ_FIRST) || is_first);
+            }
+        }
     }
 
-    /// Makes a register a variable that was to be a value.
-    fn leave_out(&mut self, vreg: VRegId) {
-        self.candidate_of[vreg.index()] = NO_CANDIDATE;
-        self.variables.push((vreg, true));
+    /// Notes a definition that is not the only one, or not of the whole register. `operands` starts with it.
+    #[cold]
+    fn look_closer(&mut self, vreg: VRegId, block: BlockId, is_whole: bool, operands: &[Operand]) {
+        let row = &mut self.rows[vreg.index()];
+        let (definition, after) = operands.split_first().expect("it starts with the definition");
+        let is_twice = after.iter().any(|other| other.is_definition() && other.vreg() == Some(vreg));
+        if definition.is_use() && row.defined_in != block.0 + 1 {
+            row.seen |= Seen::GLOBAL;
+        }
+        if row.seen.contains(Seen::DEFINED) {
+            if !row.seen.contains(Seen::SEVERAL) {
+                self.several.push((vreg, BlockId(row.defined_in - 1)));
+            }
+            self.several.push((vreg, block));
+            row.seen |= Seen::SEVERAL;
+        }
+        row.seen |= Seen::DEFINED;
+        row.seen.set(
+            Seen::BROKEN,
+            row.seen.contains(Seen::BROKEN) || !is_whole || is_twice || definition.is_partial(),
+        );
+        row.defined_in = block.0 + 1;
+    }
+
+    /// Lists the registers that are not in SSA form and can be brought into it.
+    fn find_candidates(&mut self, function: &FunctionView<'_>) {
+        let Self { rows, candidates, candidate_of, variables, .. } = self;
+        candidate_of.clear();
+        candidate_of.resize(function.vregs.len(), NO_CANDIDATE);
+        for (at, (vreg, row)) in function.vregs.iter().zip(&*rows).enumerate() {
+            let id = VRegId::new(at);
+            let was_variable = vreg.flags.contains(VRegFlags::VARIABLE);
+            let is_other = vreg.flags.intersects(NO_VALUE.difference(VRegFlags::VARIABLE));
+            let not_in_form = Seen::SEVERAL | Seen::BROKEN | Seen::READ_FIRST;
+            let is_value = !row.seen.intersects(not_in_form);
+            if (is_value || is_other) && !was_variable {
+                continue;
+            }
+            let can_be_moved = vreg.ty.lanes == 1 && moved_as(vreg.ty.element()).is_some();
+            let is_candidate = !is_value && !is_other && !row.seen.contains(Seen::BROKEN) && can_be_moved;
+            if is_candidate {
+                candidate_of[at] = candidates.len() as u32;
+                candidates.push(Candidate { vreg: id, current: None, is_taken: false, undefined: None });
+            }
+            let is_variable = !is_value && !is_other && !is_candidate;
+            if is_variable != was_variable {
+                variables.push((id, is_variable));
+            }
+        }
     }
 
     /// Places the phis of all candidates, in no order; says how many candidates stay variables because of a limit.
-    fn place_phis(&mut self, function: &FunctionView<'_>, live: &LiveSet, room: Room) -> u64 {
-        let (most_phis, mut registers_left) = (room.insts / PHI_SHARE, room.vregs / PHI_SHARE);
+    fn place_phis(&mut self, function: &FunctionView<'_>) -> u64 {
         let most_pairs = PAIRS_LEAST + 4 * function.heads.len();
         let (mut pair_count, mut left_out) = (0, 0);
         self.frontier.start();
@@ -229,44 +316,47 @@ impl Scratch {
         self.pred_counts.resize(function.blocks.len(), 0);
         self.seen.clear();
         self.seen.resize(function.blocks.len(), 0);
+        self.several.sort_unstable_by_key(|&(vreg, block)| u64::from(vreg.0) << 32 | u64::from(block.0));
+        let mut next = 0;
         for number in 0..self.candidates.len() {
             let vreg = self.candidates[number].vreg;
-            if self.candidate_of[vreg.index()] == NO_CANDIDATE {
-                continue;
-            }
-            let Self { definitions, frontier, tree, phis, pred_counts, seen, .. } = self;
+            let Self { rows, several, frontier, tree, phis, pred_counts, seen, .. } = self;
             let first = phis.len();
-            let defined = definitions.of(vreg);
-            let blocks = defined.iter().map(|definition| function.heads[definition.inst().index()].block);
-            let blocks = blocks.filter(|&block| tree.is_reachable(block));
+            while several.get(next).is_some_and(|&(other, _)| other < vreg) {
+                next += 1;
+            }
+            let count = several[next..].iter().take_while(|&&(other, _)| other == vreg).count();
+            let Row { defined_in, seen: found } = rows[vreg.index()];
+            let only = [(vreg, BlockId(defined_in - 1))];
+            let definitions = if count == 0 { &only[..] } else { &several[next..next + count] };
             let (mut pairs, mut most_preds) = (0, 0);
-            frontier.find(function, tree, blocks, |block| {
-                let is_live = live.is_live_in(block, vreg);
-                if is_live {
+            if found.contains(Seen::GLOBAL) {
+                let blocks = definitions.iter().map(|&(_, block)| block);
+                frontier.find(function, tree, blocks, |block| {
                     let preds = count_preds(function, tree, block, pred_counts, seen);
                     pairs += preds;
                     most_preds = preds.max(most_preds);
-                    let candidate = number as u32;
-                    phis.push(Planned { block, candidate, to: vreg, pairs: 0, filled: 0 });
-                }
-                is_live
-            });
-            let registers = (defined.len() + phis.len() - first) as u32;
-            let is_too_much = phis.len() > most_phis as usize
-                || registers > registers_left
-                || pair_count + pairs > most_pairs
-                || most_preds > PREDS_MAX;
-            if is_too_much {
+                    phis.push(Planned {
+                        block,
+                        candidate: number as u32,
+                        to: vreg,
+                        pairs: 0,
+                        filled: 0,
+                        is_needed: false,
+                    });
+                    true
+                });
+            }
+            if pair_count + pairs > most_pairs || most_preds > PREDS_MAX {
                 phis.truncate(first);
                 left_out += 1;
-                self.leave_out(vreg);
+                self.candidate_of[vreg.index()] = NO_CANDIDATE;
+                self.variables.push((vreg, true));
             } else {
-                registers_left -= registers;
                 pair_count += pairs;
             }
         }
-        let candidate_of = &self.candidate_of;
-        if self.candidates.iter().all(|candidate| candidate_of[candidate.vreg.index()] == NO_CANDIDATE) {
+        if left_out == self.candidates.len() as u64 {
             self.candidates.clear();
         }
         left_out
@@ -274,14 +364,13 @@ impl Scratch {
 
     /// Puts the phis in the order of their blocks and gives each its register and the place of its pairs.
     fn sort_phis(&mut self, function: &FunctionView<'_>) {
-        let Self { phis, phis_of, pairs, pred_counts, new_types, .. } = self;
-        phis.sort_unstable_by_key(|phi| (phi.block, phi.candidate));
-        new_types.clear();
+        let Self { phis, phis_of, pairs, pred_counts, names, .. } = self;
+        phis.sort_unstable_by_key(|phi| u64::from(phi.block.0) << 32 | u64::from(phi.candidate));
+        names.clear();
         let mut pair_count = 0;
         for phi in &mut *phis {
-            let ty = function.vregs[phi.to.index()].ty.element();
-            phi.to = VRegId::new(function.vregs.len() + new_types.len());
-            new_types.push(ty);
+            phi.to = VRegId::new(function.vregs.len() + names.len());
+            names.push(Name { candidate: phi.candidate, number: None });
             phi.pairs = pair_count;
             pair_count += pred_counts[phi.block.index()] as usize;
         }
@@ -300,6 +389,7 @@ impl Scratch {
     /// Walks over the dominator tree and finds the name that each operand gets.
     fn rename(&mut self, function: &FunctionView<'_>) {
         self.renamed.clear();
+        self.needed.clear();
         self.outside.clear();
         self.parts.clear();
         self.seen.fill(0);
@@ -326,47 +416,118 @@ impl Scratch {
     /// Gives candidates back what they held outside of the parts of the tree that end before `place`.
     fn leave_parts_before(&mut self, place: u32) {
         while let Some((_, first)) = self.parts.pop_if(|(end, _)| *end <= place) {
-            for (candidate, vreg) in self.outside.drain(first..).rev() {
-                self.candidates[candidate as usize].current = vreg;
+            for (candidate, before) in self.outside.drain(first..).rev() {
+                self.candidates[candidate as usize].current = before;
             }
         }
+    }
+
+    /// What a candidate holds here.
+    fn current(&mut self, function: &FunctionView<'_>, candidate: u32) -> VRegId {
+        let Candidate { current, undefined, .. } = self.candidates[candidate as usize];
+        current.or(undefined).unwrap_or_else(|| {
+            let new = self.new_name(function, candidate);
+            self.candidates[candidate as usize].undefined = Some(new);
+            new
+        })
+    }
+
+    fn new_name(&mut self, function: &FunctionView<'_>, candidate: u32) -> VRegId {
+        self.names.push(Name { candidate, number: None });
+        VRegId::new(function.vregs.len() + self.names.len() - 1)
+    }
+
+    /// Notes that something reads `vreg`: the phi that defines it is needed then.
+    fn need(&mut self, function: &FunctionView<'_>, vreg: VRegId) {
+        let Some(number) = vreg.index().checked_sub(function.vregs.len()) else { return };
+        if let Some(phi) = self.phis.get_mut(number).filter(|phi| !phi.is_needed) {
+            phi.is_needed = true;
+            self.needed.push(number);
+        }
+    }
+
+    /// Finds the phis that only such phis read as nothing reads.
+    fn prune(&mut self, function: &FunctionView<'_>) {
+        while let Some(number) = self.needed.pop() {
+            let Planned { pairs, filled, .. } = self.phis[number];
+            for at in pairs..pairs + filled {
+                let value = self.pairs[at].1.vreg().expect("a register comes from there");
+                self.need(function, value);
+            }
+        }
+    }
+
+    /// Gives the names that are needed their registers, as far as there is room; says how many candidates stay variables
+    /// because there is none. What becomes of one candidate does not depend on the others.
+    fn number_names(&mut self, function: &FunctionView<'_>, room: Room) -> u64 {
+        let Self { names, costs, phis, candidates, variables, candidate_of, new_registers, .. } = self;
+        let is_needed = |number: usize| phis.get(number).is_none_or(|phi| phi.is_needed);
+        costs.clear();
+        costs.resize(candidates.len(), (0, 0));
+        for (number, name) in names.iter().enumerate().filter(|&(number, _)| is_needed(number)) {
+            let (registers, phi_count) = &mut costs[name.candidate as usize];
+            *registers += 1;
+            *phi_count += u32::from(number < phis.len());
+        }
+        let mut left = (room.vregs - room.vregs / ROOM_LEFT, room.insts - room.insts / ROOM_LEFT);
+        let mut left_out = 0;
+        for (candidate, cost) in candidates.iter().zip(&*costs) {
+            if candidate_of[candidate.vreg.index()] == NO_CANDIDATE {
+                continue;
+            }
+            if cost.0 <= left.0 && cost.1 <= left.1 {
+                left = (left.0 - cost.0, left.1 - cost.1);
+            } else {
+                candidate_of[candidate.vreg.index()] = NO_CANDIDATE;
+                variables.push((candidate.vreg, true));
+                left_out += 1;
+            }
+        }
+        new_registers.clear();
+        for number in 0..names.len() {
+            let Candidate { vreg, .. } = candidates[names[number].candidate as usize];
+            if is_needed(number) && candidate_of[vreg.index()] != NO_CANDIDATE {
+                names[number].number = Some(VRegId::new(function.vregs.len() + new_registers.len()));
+                new_registers.push(function.vregs[vreg.index()].ty.element());
+            }
+        }
+        left_out
     }
 
     fn set_current(&mut self, candidate: u32, vreg: VRegId) {
         let current = &mut self.candidates[candidate as usize].current;
-        self.outside.push((candidate, std::mem::replace(current, vreg)));
+        self.outside.push((candidate, current.replace(vreg)));
     }
 
     #[inline]
     fn rename_operands(&mut self, function: &FunctionView<'_>, inst: InstId, operands: &[Operand]) {
-        let candidate_of = |vreg: VRegId, scratch: &Self| {
-            Some(scratch.candidate_of[vreg.index()]).filter(|&candidate| candidate != NO_CANDIDATE)
-        };
-        let mut defines = false;
-        for (position, operand) in operands.iter().enumerate() {
+        // Sources come after results, and are read before.
+        for (position, operand) in operands.iter().enumerate().rev() {
             let Some(vreg) = operand.vreg() else { continue };
-            let Some(candidate) = candidate_of(vreg, self) else { continue };
-            if operand.is_definition() {
-                defines = true;
+            let candidate = self.candidate_of[vreg.index()];
+            if candidate == NO_CANDIDATE {
                 continue;
             }
-            let current = self.candidates[candidate as usize].current;
-            if current != vreg {
-                self.renamed.push((inst, position, current));
+            let name = if operand.is_definition() {
+                self.next_name(function, candidate)
+            } else {
+                let current = self.current(function, candidate);
+                self.need(function, current);
+                current
+            };
+            if name != vreg {
+                self.renamed.push((inst, position, candidate, name));
             }
         }
-        for (position, operand) in operands.iter().enumerate().filter(|_| defines) {
-            let Some(vreg) = operand.vreg().filter(|_| operand.is_definition()) else { continue };
-            let Some(candidate) = candidate_of(vreg, self) else { continue };
-            let is_taken = &mut self.candidates[candidate as usize].is_taken;
-            let mut name = vreg;
-            if std::mem::replace(is_taken, true) {
-                name = VRegId::new(function.vregs.len() + self.new_types.len());
-                self.new_types.push(function.vregs[vreg.index()].ty.element());
-                self.renamed.push((inst, position, name));
-            }
-            self.set_current(candidate, name);
-        }
+    }
+
+    /// The name of the next definition of a candidate, which holds it from there on.
+    fn next_name(&mut self, function: &FunctionView<'_>, candidate: u32) -> VRegId {
+        let Candidate { vreg, is_taken, .. } = self.candidates[candidate as usize];
+        self.candidates[candidate as usize].is_taken = true;
+        let name = if is_taken { self.new_name(function, candidate) } else { vreg };
+        self.set_current(candidate, name);
+        name
     }
 
     /// Gives the phis of the successors of `block` what comes from there.
@@ -376,29 +537,44 @@ impl Scratch {
                 continue;
             }
             for number in self.phis_in(succ) {
+                let candidate = self.phis[number].candidate;
+                let current = self.current(function, candidate);
                 let phi = &mut self.phis[number];
-                let current = self.candidates[phi.candidate as usize].current;
-                let value =
-                    register(function.vregs[self.candidates[phi.candidate as usize].vreg.index()], current);
-                self.pairs[phi.pairs + phi.filled] = (block, value);
+                let like = function.vregs[self.candidates[candidate as usize].vreg.index()];
+                self.pairs[phi.pairs + phi.filled] = (block, register(like, current));
                 phi.filled += 1;
             }
         }
     }
 
-    fn apply(&self, change: &mut Change<'_, '_>) {
-        for &ty in &self.new_types {
+    fn apply(&mut self, change: &mut Change<'_, '_>) {
+        let first_new = change.function().vregs.len();
+        for &ty in &self.new_registers {
             change.new_vreg(ty);
         }
-        for &(inst, position, vreg) in &self.renamed {
-            let operand = change.function().operands_of(inst)[position];
-            change.set_operand(inst, position, operand.with_vreg(vreg));
+        let number_of = |name: VRegId| match name.index().checked_sub(first_new) {
+            Some(number) => self.names[number].number,
+            None => Some(name),
+        };
+        for &(inst, position, candidate, name) in &self.renamed {
+            let is_left_out =
+                self.candidate_of[self.candidates[candidate as usize].vreg.index()] == NO_CANDIDATE;
+            if let Some(vreg) = number_of(name).filter(|_| !is_left_out) {
+                let operand = change.operands_of(inst)[position];
+                change.set_operand(inst, position, operand.with_vreg(vreg));
+            }
         }
         for phis in self.phis.chunk_by(|one, other| one.block == other.block) {
             let block = phis[0].block;
             let after = change.first_after_phis(block);
             for phi in phis {
-                change.phi_before(block, after, phi.to, &self.pairs[phi.pairs..phi.pairs + phi.filled]);
+                let Some(to) = number_of(phi.to) else { continue };
+                let pairs = &mut self.pairs[phi.pairs..phi.pairs + phi.filled];
+                for (_, value) in &mut *pairs {
+                    let name = value.vreg().expect("a register comes from there");
+                    *value = value.with_vreg(number_of(name).expect("what a phi needs is needed"));
+                }
+                change.phi_before(block, after, to, pairs);
             }
         }
     }

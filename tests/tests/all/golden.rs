@@ -94,6 +94,8 @@ test_folders! {
     optimize_branches
     simplify_loops
     promote_locals
+    build_ssa
+    leave_ssa
 }
 
 /// A diff without a module, or a folder that no test visits, would claim something that nothing checks.

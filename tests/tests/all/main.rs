@@ -33,4 +33,5 @@ mod removed;
 mod round_trip;
 mod sink_elements;
 mod sinks;
+mod ssa;
 mod uniformity;

@@ -1,7 +1,8 @@
 //! Interference: which nodes of one web live at the same time.
 //!
-//! In SSA form two registers do exactly where one is live when the other is defined. So one walk backward over each block
-//! with the live nodes of each web finds all pairs: at every definition, whatever else of the web is live.
+//! In SSA form two registers do exactly where one is live when the other is defined. So one walk backward over what each block
+//! says of nodes, with the live nodes of each web, finds all pairs: at every definition, whatever else of the web is live.
+//! Which nodes live at the end of a block is found for these few registers alone ([`super::live_ends`]).
 //!
 //! The copies that phis stand for are definitions, too. Those at the end of a predecessor define the registers of all phis of
 //! its successors at once, before control leaves: what the branch reads, and what lives on in any successor, is live then.
@@ -14,13 +15,12 @@
 //! At the end of `L` the registers of both phis get `r3`, which lives on: all three hold the same, and may be one register.
 //! A later definition of one of them, where another lives, is found there.
 
-use super::webs::{Node, Sets, Webs};
+use super::live_ends::LiveEnds;
+use super::webs::{Node, Pair, Phi, Sets, Webs};
 use ahash::AHashMap;
-use ptxopt_components::ids::{BlockId, Id, VRegId};
-use ptxopt_components::operand::{Operand, definitions, reads};
-use ptxopt_engine::dataflow::liveness::LiveSet;
+use ptxopt_components::ids::{BlockId, Id};
+use ptxopt_components::operand::Operand;
 use ptxopt_engine::store::view::FunctionView;
-use ptxopt_engine::values::phis::phis_of;
 
 /// Pairs of nodes that the walk may look at in every function; above these and 16 an instruction, webs where more are
 /// found stay apart.
@@ -106,24 +106,35 @@ impl Live {
 }
 
 impl Interference {
-    /// Finds the pairs of a function whose live sets are `live`; says how many webs have too many.
-    pub fn find(&mut self, function: &FunctionView<'_>, live: &LiveSet, webs: &mut Webs) -> u64 {
+    /// Finds the pairs; says how many webs have too many.
+    pub fn find(&mut self, function: &FunctionView<'_>, webs: &mut Webs, ends: &mut LiveEnds) -> u64 {
         self.pairs.clear();
         self.neighbours.clear();
         self.apart.clear();
         self.apart.resize(webs.node_count(), false);
         self.has_apart = false;
         self.live.start(webs);
-        webs.sort_pairs_by_pred();
         self.arriving.clear();
         self.arriving.resize(webs.node_count(), None);
         self.pairs_left = PAIRS_LEAST + 16 * function.heads.len();
-        let mut next_pair = 0;
+        webs.sort_pairs_by_pred();
+        for node in ends.find(function, webs) {
+            self.apart[self.live.web_of[node.index()].index()] = true;
+            self.has_apart = true;
+        }
+        let (mut next_pair, mut next_phi) = (0, 0);
         for block in function.block_ids().filter(|&block| function.orders[block.index()].is_reachable()) {
             while webs.pairs.get(next_pair).is_some_and(|pair| pair.pred < block) {
                 next_pair += 1;
             }
-            self.walk(function, live, webs, block, next_pair);
+            while webs.phis.get(next_phi).is_some_and(|phi| phi.block < block) {
+                next_phi += 1;
+            }
+            let pairs = run_of(&webs.pairs[next_pair..], |pair| pair.pred == block);
+            let phis = run_of(&webs.phis[next_phi..], |phi| phi.block == block);
+            if !(pairs.is_empty() && phis.is_empty() && webs.mentions_in(block).is_empty()) {
+                self.walk(function, webs, block, pairs, phis, ends.at_end_of(block));
+            }
         }
         self.pairs.sort_unstable();
         self.pairs.dedup();
@@ -135,54 +146,49 @@ impl Interference {
         self.apart.iter().filter(|&&is_apart| is_apart).count() as u64
     }
 
-    /// Walks backward over a block. The pairs of phis that it is a predecessor of start with number `first_pair`.
+    /// Walks backward over a block. `pairs` are those of phis that it is a predecessor of, `phis` its own, `at_end` what lives
+    /// on in some successor.
     fn walk(
         &mut self,
         function: &FunctionView<'_>,
-        live: &LiveSet,
         webs: &Webs,
         block: BlockId,
-        first_pair: usize,
+        pairs: &[Pair],
+        phis: &[Phi],
+        at_end: &[(BlockId, Node)],
     ) {
-        let pairs = || webs.pairs[first_pair..].iter().take_while(|pair| pair.pred == block);
-        self.add_live_at_end(function, live, webs, block);
-        let mut insts = function.rows_of(block).rev().peekable();
-        let node_of = |vreg: VRegId| webs.node_of(vreg);
-        if let Some((_, _, operands)) =
-            insts.next_if(|(_, head, _)| head.marks.contains(super::Marks::CONTROL))
-        {
-            reads(operands).filter_map(node_of).for_each(|node| self.live.add(node));
+        at_end.iter().for_each(|&(_, node)| self.live.add(node));
+        let mut mentions = webs.mentions_in(block);
+        if !pairs.is_empty() {
+            // The copies stand before the instruction with which control leaves.
+            let control = super::last_control(function, block);
+            while let Some((mention, before)) = mentions.split_last()
+                && Some(mention.inst) == control
+            {
+                self.live.add(mention.node);
+                mentions = before;
+            }
+            for pair in pairs {
+                let node = webs.phis[pair.phi].node;
+                self.defined.push(node);
+                self.arriving[node.index()] = Some(pair.value);
+            }
+            self.define(webs);
+            pairs.iter().for_each(|pair| self.arriving[webs.phis[pair.phi].node.index()] = None);
+            pairs.iter().filter_map(|pair| pair.node).for_each(|node| self.live.add(node));
         }
-        for pair in pairs() {
-            let node = webs.phis[pair.phi].node;
-            self.defined.push(node);
-            self.arriving[node.index()] = Some(pair.value);
-        }
-        self.define(webs);
-        pairs().for_each(|pair| self.arriving[webs.phis[pair.phi].node.index()] = None);
-        pairs().filter_map(|pair| pair.node).for_each(|node| self.live.add(node));
-        for (_, _, operands) in insts.take_while(|(_, head, _)| !head.is_phi()) {
-            self.defined.extend(definitions(operands).filter_map(|(vreg, _)| node_of(vreg)));
+        for of_inst in mentions.chunk_by(|one, other| one.inst == other.inst).rev() {
+            let definitions = of_inst.iter().filter(|mention| mention.is_definition);
+            self.defined.extend(definitions.map(|mention| mention.node));
             if !self.defined.is_empty() {
                 self.define(webs);
             }
-            reads(operands).filter_map(node_of).for_each(|node| self.live.add(node));
+            let reads = of_inst.iter().filter(|mention| !mention.is_definition);
+            reads.for_each(|mention| self.live.add(mention.node));
         }
-        let results = phis_of(function, block).filter_map(|(_, operands)| node_of(operands[0].vreg()?));
-        self.defined.extend(results);
+        self.defined.extend(phis.iter().map(|phi| phi.result));
         self.define(webs);
         self.live.clear();
-    }
-
-    /// Adds what lives at the start of some successor. What only phis read there does not live on.
-    fn add_live_at_end(&mut self, function: &FunctionView<'_>, live: &LiveSet, webs: &Webs, block: BlockId) {
-        let succs = function.succs(block);
-        for vreg in live.live_out_vregs(block) {
-            let Some(node) = webs.node_of(vreg) else { continue };
-            if succs.iter().any(|&succ| live.is_live_in(succ, vreg)) {
-                self.live.add(node);
-            }
-        }
     }
 
     /// Takes the nodes in `defined`, which are defined at once, out of the live ones, and notes what lives at the same time.
@@ -205,7 +211,7 @@ impl Interference {
             let value = arriving[node.index()];
             let is_equal = |other: Node| {
                 let arrives = arriving[other.index()].is_some() && arriving[other.index()] == value;
-                arrives || value.is_some_and(|value| webs.node_of_operand(value) == Some(other))
+                arrives || value.is_some_and(|value| webs.node_of(value) == Some(other))
             };
             let others = members.iter().filter(|&&other| other != node && !is_equal(other));
             pairs.extend(others.map(|&other| (node.min(other), node.max(other))));
@@ -242,4 +248,10 @@ impl Interference {
             all.append(&mut moved);
         }
     }
+}
+
+/// The elements at the start for which `is_one` holds.
+fn run_of<T>(all: &[T], is_one: impl Fn(&T) -> bool) -> &[T] {
+    let count = all.iter().take_while(|element| is_one(element)).count();
+    &all[..count]
 }

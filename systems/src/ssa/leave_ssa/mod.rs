@@ -1,13 +1,13 @@
 //! Leave SSA form: phis become moves, and most of those nothing at all.
 //!
 //! Source phase  73 ConvertAllMovPhiToMov (copy-prop-and-cse, "MOV.PHI")
-//! Reads         Blocks, Insts, VRegs, Fact::ControlFlow, Fact::Liveness where it holds
+//! Reads         Blocks, Insts, VRegs, Fact::ControlFlow
 //! Writes        registers of operands, moves, phis, `CodeFlags::SSA`
 //! Needs         control flow ends its block; dominators
 //! Leaves        no phi; a move only where two registers of one web live at the same time
 //! Breaks        liveness, uniformity, program order
-//! Cost          a look at the first instruction of each block; in functions with phis live sets, one walk backward over all
-//!               instructions, and one forward that renames
+//! Cost          a look at the first instruction of each block; in functions with phis a pass over all operands, and what
+//!               grows with the lives of the registers that phis name
 //! Papers        Sreedhar, Ju, Gillies and Santhanam 1999 (copies at both ends of a phi, then coalescing); Boissinot and
 //!               others 2009 (copies that are never made unless they stay; parallel copies in sequence)
 //! Checked by    check/ssa.rs; the values that random runs store, before and after, in ssa/tests.rs; the judge
@@ -42,12 +42,14 @@
 
 mod copies;
 mod interference;
+mod live_ends;
 mod webs;
 
 use super::moves::moved_as;
 use bevy_ecs::prelude::*;
 use copies::{Copy, Sequence};
 use interference::Interference;
+use live_ends::LiveEnds;
 use ptxopt_components::code_object::{CodeFlags, Room};
 use ptxopt_components::description::Description;
 use ptxopt_components::form::shape;
@@ -57,9 +59,8 @@ use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Qualifiers;
 use ptxopt_components::types::PtxType;
-use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets, LivenessScratch, solve};
 use ptxopt_engine::edit::{Change, Editor, FunctionEditor};
-use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::store::view::FunctionView;
 use webs::{Node, Webs};
@@ -71,44 +72,33 @@ pub const PHASE: Phase = Phase {
     breaks: &[Fact::Liveness, Fact::Uniformity, Fact::ProgramOrder],
     required: true,
     room_percent: 50,
-    install: |slot| {
-        slot.init_resource::<LiveSets>();
-        slot.add(run);
-    },
+    install: |slot| slot.add(run),
     ..Phase::NOTHING
 };
 
 /// Works on every function in SSA form.
-pub fn run(mut editor: Editor, sets: Res<LiveSets>, mut scratch: Local<Scratch>) {
-    editor.each(CodeFlags::SSA, |mut f| {
-        let live = f.fact_holds(Fact::Liveness).then(|| &sets.functions[f.code().index()]);
-        leave(&mut f, live, &mut scratch);
-    });
+pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
+    editor.each(CodeFlags::SSA, |mut f| leave(&mut f, &mut scratch));
 }
 
 /// The memory of the phase.
 #[derive(Default)]
 pub struct Scratch {
     webs: Webs,
+    ends: LiveEnds,
     interference: Interference,
-    solver: LivenessScratch,
-    live: LiveSet,
     plan: Plan,
 }
 
-/// Takes a function out of SSA form. `live` are its live sets, where they are known.
-pub fn leave(f: &mut FunctionEditor<'_>, live: Option<&LiveSet>, scratch: &mut Scratch) {
-    let Scratch { webs, interference, solver, live: own, plan } = scratch;
+/// Takes a function out of SSA form.
+pub fn leave(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
+    let Scratch { webs, ends, interference, plan } = scratch;
     webs.collect(&f.view());
     if !webs.phis.is_empty() {
-        let (view, forms) = f.view_and_forms();
-        let live = live.unwrap_or_else(|| {
-            solve(&view, forms, solver, own);
-            own
-        });
-        let limits_hit = interference.find(&view, live, webs);
-        webs.coalesce(&view, interference);
-        plan.make(&view, webs);
+        let function = f.view();
+        let limits_hit = interference.find(&function, webs, ends);
+        webs.coalesce(&function, interference);
+        plan.make(&function, webs);
         f.stats().limits_hit += limits_hit;
         if !plan.fits(f.room()) {
             // Nobody can write phis down.
@@ -116,7 +106,12 @@ pub fn leave(f: &mut FunctionEditor<'_>, live: Option<&LiveSet>, scratch: &mut S
             f.set_flags(CodeFlags::LEFT, true);
             return;
         }
+        let has_nothing_dead = f.remembers(Memo::NothingDead);
         plan.apply(&mut f.required_change(), webs);
+        if has_nothing_dead {
+            // Every move takes the place of a phi that something reads.
+            f.remember(Memo::NothingDead);
+        }
     }
     f.set_flags(CodeFlags::SSA, false);
 }
@@ -130,8 +125,8 @@ struct Plan {
     parallel: Vec<Parallel>,
     copies: Vec<Copy>,
     sequence: Sequence,
-    /// By register: its name from now on.
-    name_of: Vec<VRegId>,
+    /// Number of the first new register.
+    first_new: usize,
     /// By node: the name of what it came together with.
     names: Vec<VRegId>,
     renamed: Vec<(InstId, usize, Operand)>,
@@ -151,7 +146,7 @@ impl Plan {
     /// Names what came together, and lists the copies that are left.
     fn make(&mut self, function: &FunctionView<'_>, webs: &mut Webs) {
         self.name_all(function, webs);
-        self.rename(function);
+        self.rename(function, webs);
         self.parallel.clear();
         self.copies.clear();
         for phis in webs.phis.chunk_by(|one, other| one.block == other.block) {
@@ -199,7 +194,7 @@ impl Plan {
             }
         }
         self.copies.truncate(place);
-        let (new, next) = (&mut self.new, self.name_of.len());
+        let (new, next) = (&mut self.new, self.first_new);
         self.sequence.order(&mut self.copies, first, |ty| {
             new.push(ty);
             VRegId::new(next + new.len() - 1)
@@ -214,8 +209,7 @@ impl Plan {
         self.new.clear();
         self.names.clear();
         self.names.resize(webs.node_count(), VRegId(u32::MAX));
-        self.name_of.clear();
-        self.name_of.extend(function.vreg_ids());
+        self.first_new = function.vregs.len();
         for (node, vreg) in webs.registers() {
             let name = &mut self.names[webs.class_of(node).index()];
             *name = vreg.min(*name);
@@ -223,15 +217,12 @@ impl Plan {
         for phi in 0..webs.phis.len() {
             let class = webs.class_of(webs.phis[phi].node);
             if self.names[class.index()] == VRegId(u32::MAX) {
-                self.names[class.index()] = VRegId::new(self.name_of.len() + self.new.len());
+                self.names[class.index()] = VRegId::new(self.first_new + self.new.len());
                 self.new.push(webs.phis[phi].ty);
             }
         }
         for node in (0..webs.node_count()).map(Node::new) {
             self.names[node.index()] = self.names[webs.class_of(node).index()];
-        }
-        for (node, vreg) in webs.registers() {
-            self.name_of[vreg.index()] = self.names[node.index()];
         }
     }
 
@@ -262,15 +253,15 @@ impl Plan {
     }
 
     /// Lists the operands that name another register from now on.
-    fn rename(&mut self, function: &FunctionView<'_>) {
+    fn rename(&mut self, function: &FunctionView<'_>, webs: &Webs) {
         self.renamed.clear();
-        for (inst, _, operands) in function.rows().filter(|(_, head, _)| !head.is_phi()) {
-            for (position, operand) in operands.iter().enumerate() {
-                let Some(vreg) = operand.vreg() else { continue };
-                let name = self.name_of[vreg.index()];
-                if name != vreg {
-                    self.renamed.push((inst, position, operand.with_vreg(name)));
-                }
+        let mut last = None;
+        for mention in &webs.mentions {
+            let name = self.names[mention.node.index()];
+            let place = (mention.inst, mention.position as usize);
+            let operand = function.operands_of(place.0)[place.1];
+            if operand.vreg() != Some(name) && last.replace(place) != Some(place) {
+                self.renamed.push((place.0, place.1, operand.with_vreg(name)));
             }
         }
     }

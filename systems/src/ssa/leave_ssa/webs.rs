@@ -5,7 +5,7 @@
 
 use super::interference::Interference;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
-use ptxopt_components::operand::{Operand, definitions};
+use ptxopt_components::operand::Operand;
 use ptxopt_components::types::PtxType;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::phis::{incoming, phis_of};
@@ -50,6 +50,15 @@ pub struct Pair {
     pub node: Option<Node>,
 }
 
+/// An operand that names a node, outside of phis.
+#[derive(Clone, Copy)]
+pub struct Mention {
+    pub inst: InstId,
+    pub position: u32,
+    pub node: Node,
+    pub is_definition: bool,
+}
+
 const NO_NODE: u32 = u32::MAX;
 
 /// The webs of a function.
@@ -59,8 +68,12 @@ pub struct Webs {
     pub phis: Vec<Phi>,
     /// In the order of their phis, until they are sorted by predecessor.
     pub pairs: Vec<Pair>,
-    /// By register: whether something defines it. Only made where there are phis.
-    is_defined: Vec<bool>,
+    /// By block; those of an instruction are together, the reads first.
+    pub mentions: Vec<Mention>,
+    /// By block: where its mentions start.
+    mentions_of: Vec<u32>,
+    /// By node: the block that defines it; none for the registers of phis, and for registers without definition.
+    defined_in: Vec<Option<BlockId>>,
     /// By register.
     node_of: Vec<u32>,
     /// By node: its register; none for that of a phi.
@@ -79,28 +92,28 @@ impl Webs {
         if !function.block_ids().any(|block| phis_of(function, block).next().is_some()) {
             return;
         }
-        self.is_defined.clear();
-        self.is_defined.resize(function.vregs.len(), false);
-        for (_, _, operands) in function.rows() {
-            definitions(operands).for_each(|(vreg, _)| self.is_defined[vreg.index()] = true);
-        }
         self.node_of.clear();
         self.node_of.resize(function.vregs.len(), NO_NODE);
         self.vregs.clear();
+        self.defined_in.clear();
         for block in function.block_ids() {
             for (inst, operands) in phis_of(function, block) {
                 let result = operands[0].vreg().expect("a phi has a result");
                 let ty = function.vregs[result.index()].ty.element();
                 let node = self.add(None);
                 let result = self.node_for(result);
+                self.defined_in[result.index()] = Some(block);
                 let phi = self.phis.len();
                 self.phis.push(Phi { inst, block, ty, node, result });
                 for (pred, value) in incoming(operands) {
-                    let vreg = value.vreg().filter(|vreg| self.is_defined[vreg.index()]);
-                    let node = vreg.map(|vreg| self.node_for(vreg));
+                    let node = value.vreg().map(|vreg| self.node_for(vreg));
                     self.pairs.push(Pair { phi, pred, value, node });
                 }
             }
+        }
+        self.list_mentions(function);
+        for pair in &mut self.pairs {
+            pair.node = pair.node.filter(|node| self.defined_in[node.index()].is_some());
         }
         self.webs.start(self.vregs.len());
         for &Phi { node, result, .. } in &self.phis {
@@ -113,8 +126,48 @@ impl Webs {
         }
     }
 
+    /// The one pass over all operands.
+    fn list_mentions(&mut self, function: &FunctionView<'_>) {
+        let Self { mentions, mentions_of, defined_in, node_of, .. } = self;
+        mentions.clear();
+        mentions_of.clear();
+        for block in function.block_ids() {
+            mentions_of.push(mentions.len() as u32);
+            for (inst, head, operands) in function.rows_of(block) {
+                if head.is_phi() {
+                    continue;
+                }
+                // Results come first.
+                for (position, operand) in operands.iter().enumerate().rev() {
+                    let Some(vreg) = operand.vreg() else { continue };
+                    if node_of[vreg.index()] == NO_NODE {
+                        continue;
+                    }
+                    let node = Node(node_of[vreg.index()]);
+                    let is_definition = operand.is_definition();
+                    if is_definition {
+                        defined_in[node.index()] = Some(block);
+                    }
+                    mentions.push(Mention { inst, position: position as u32, node, is_definition });
+                }
+            }
+        }
+        mentions_of.push(mentions.len() as u32);
+    }
+
+    /// The mentions in a block.
+    pub fn mentions_in(&self, block: BlockId) -> &[Mention] {
+        &self.mentions[self.mentions_of[block.index()] as usize..self.mentions_of[block.index() + 1] as usize]
+    }
+
+    /// The block that defines a node; none for the registers of phis, and for registers without definition.
+    pub fn defined_in(&self, node: Node) -> Option<BlockId> {
+        self.defined_in[node.index()]
+    }
+
     fn add(&mut self, vreg: Option<VRegId>) -> Node {
         self.vregs.push(vreg);
+        self.defined_in.push(None);
         Node::new(self.vregs.len() - 1)
     }
 
@@ -130,16 +183,10 @@ impl Webs {
         self.vregs.len()
     }
 
-    /// The node of a register that some phi names.
-    #[inline]
-    pub fn node_of(&self, vreg: VRegId) -> Option<Node> {
-        let node = self.node_of[vreg.index()];
+    /// The node of the register of an operand that some phi names.
+    pub fn node_of(&self, operand: Operand) -> Option<Node> {
+        let node = self.node_of[operand.vreg()?.index()];
         (node != NO_NODE).then_some(Node(node))
-    }
-
-    /// The node of the register of an operand.
-    pub fn node_of_operand(&self, operand: Operand) -> Option<Node> {
-        self.node_of(operand.vreg()?)
     }
 
     /// The registers that phis name.
@@ -160,7 +207,7 @@ impl Webs {
 
     /// Sorts pairs by predecessor, and by phi within one.
     pub fn sort_pairs_by_pred(&mut self) {
-        self.pairs.sort_unstable_by_key(|pair| (pair.pred, pair.phi));
+        self.pairs.sort_unstable_by_key(|pair| u64::from(pair.pred.0) << 32 | pair.phi as u64);
     }
 
     /// Brings nodes together along phis, in the deepest loops first, where they do not live at the same time.
