@@ -13,6 +13,7 @@ use crate::store::tables::CodeTables;
 use crate::store::view::FunctionView;
 use crate::values::def_use::{DefUse, OperandRef};
 use ptxopt_components::block::{BlockEdges, BlockFlags};
+use ptxopt_components::form::Role;
 use ptxopt_components::ids::{BlockId, CodeId, FormId, Id, InstId, VRegId};
 use ptxopt_components::operand::Operand;
 use ptxopt_components::types::PtxType;
@@ -150,6 +151,13 @@ impl Bench {
             assert!(rows.iter().all(|row| function.heads[row.index()].block == block), "{block:?}");
             assert!(!function.blocks[block.index()].flags.contains(BlockFlags::DEAD));
             live += function.insts_of(block).count();
+        }
+        for (inst, head, operands) in function.rows() {
+            let slots = self.forms.slots(head.form).iter();
+            for (slot, operand) in slots.zip(operands).filter(|(_, operand)| operand.vreg().is_some()) {
+                let wanted = (matches!(slot.role, Role::Def | Role::DefUse), slot.role != Role::Def);
+                assert_eq!((operand.is_definition(), operand.is_use()), wanted, "{inst:?} {operand:?}");
+            }
         }
         assert_eq!(live, function.live_inst_count());
         assert_eq!(live, function.state.live_insts as usize);

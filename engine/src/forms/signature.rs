@@ -211,6 +211,28 @@ mod tests {
     }
 
     #[test]
+    fn letters_say_what_a_slot_accepts() {
+        let mut table = FormTable::default();
+        let mnemonic = table.mnemonic(b"add.s32", Dialect::default());
+        let form = table.form(mnemonic, b"#,#,#");
+        let accepts = |text: &str| fit(text, b"#", table.get(form)).map(|slots| slots[0].accepts);
+        for (letter, accepted) in [
+            ('i', Accepts::IMMEDIATE),
+            ('_', Accepts::SINK),
+            ('v', Accepts::VECTOR),
+            ('e', Accepts::SINK_ELEMENT),
+            ('!', Accepts::NEGATION),
+            ('s', Accepts::SELECTOR),
+            ('n', Accepts::MINUS),
+            ('a', Accepts::SYMBOL),
+        ] {
+            assert_eq!(accepts(&format!(".t/{letter}")), Some(accepted), "{letter}");
+            assert_eq!(accepts(&format!(".t/i{letter}")), Some(accepted | Accepts::IMMEDIATE), "{letter}");
+        }
+        assert_eq!(accepts(".t"), Some(Accepts::empty()));
+    }
+
+    #[test]
     fn unknown_roots_read_and_write_all_they_name() {
         let mut table = FormTable::default();
         assert_eq!(roles(&mut table, "frobnicate.u32", "#,[#]"), "~~");

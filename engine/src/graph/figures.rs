@@ -92,3 +92,44 @@ impl Display for Figures {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forms::FormTable;
+    use crate::graph::analyze::{AnalysisScratch, bring_up_to_date};
+    use crate::ptx::reader::{ReaderScratch, read};
+    use crate::ptx::scan::Module;
+    use crate::run::facts::CodeFacts;
+    use crate::store::tables::CodeTables;
+    use ptxopt_components::ids::CodeId;
+
+    /// The figures of a loop A around a loop B, before which `body` stands.
+    fn figures(body: &str) -> Figures {
+        let text = format!(
+            ".version 8.0\n.target sm_90\n.entry k() {{ .reg .pred p; .reg .b32 r; \
+             {body} A: mov.b32 r, 2; B: @p bra B; @p bra A; ret; }}\n"
+        );
+        let (mut tables, mut forms) = (CodeTables::default(), FormTable::default());
+        let module = Module::scan(text.as_bytes()).unwrap();
+        read(&module, &module.functions, &mut forms, &mut ReaderScratch::default(), &mut tables).unwrap();
+        tables.code_facts = vec![CodeFacts::default()];
+        bring_up_to_date(tables.annotated(CodeId(0)), &forms, &mut AnalysisScratch::default());
+        Figures::of(&tables.view().function(CodeId(0)))
+    }
+
+    #[test]
+    fn loops_are_counted_by_depth_and_rows_by_size() {
+        let short = figures("mov.b32 r, 1;");
+        let text = "5 blocks, 6 edges, 2 loops (1 at depth 1, 1 at depth 2), 5 instructions, 3 in loops, ";
+        assert!(short.to_string().starts_with(text), "{short}");
+        assert_eq!(short.loops_by_depth, [1, 1]);
+        // A head of 16 bytes, four operands of 8, and its place; and eight operands in the pool, where four have no room.
+        let row = 16 + 4 * 8 + size_of::<InstPlace>();
+        let longer = figures("mov.b32 r, 1; mov.b32 r, 1;");
+        assert_eq!(longer.row_bytes - short.row_bytes, row);
+        let wide =
+            figures("mov.b32 r, 1; mma.sync.aligned.m8n8k4.row.col.f32.f32 {r, r}, {r, r}, {r, r}, {r, r};");
+        assert_eq!(wide.row_bytes - short.row_bytes, row + 8 * 8);
+    }
+}

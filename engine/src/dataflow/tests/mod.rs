@@ -6,6 +6,7 @@ mod liveness;
 mod pressure;
 mod uniformity;
 mod uninitialised;
+mod values;
 
 use crate::dataflow::liveness::{LiveSet, LivenessScratch, solve};
 use crate::forms::FormTable;

@@ -176,3 +176,35 @@ fn lines_of_a_dead_block_stay_between_those_of_its_neighbours() {
     let after: Vec<String> = bench.code().into_iter().filter(|line| line.starts_with(".loc")).collect();
     assert_eq!(after, before);
 }
+
+#[test]
+fn lines_of_an_instruction_stay_where_it_leaves_though_a_dead_block_lies_between_them() {
+    // The line at the end of the first block comes to stand before the instruction when its block joins.
+    let mut bench = Bench::of(
+        "mov.u32 %r1, 1; bra C; .loc 1 1 0\nD: .loc 1 2 0\nbra D; C: .loc 1 3 0\nadd.u32 %r2, %r1, 1; \
+         st.global.u32 [%rd1], %r1; N: @%p1 bra N; ret;",
+    );
+    let mut f = bench.edit();
+    let (jump, add, ret) = (nth(&f.view(), 1), nth(&f.view(), 3), nth(&f.view(), 6));
+    let mut change = f.change(jump, "test").unwrap();
+    change.delete_blocks(&[BlockId(1)]);
+    change.delete_branch(jump);
+    change.merge(BlockId(2));
+    change.move_before(add, ret);
+    drop(f);
+    bench.assert_is_whole();
+    let lines: Vec<String> = bench.code().into_iter().filter(|line| !line.ends_with(':')).collect();
+    assert_eq!(
+        lines,
+        [
+            "mov.u32 %r1, 1;",
+            ".loc 1 1 0",
+            ".loc 1 2 0",
+            ".loc 1 3 0",
+            "st.global.u32 [%rd1], %r1;",
+            "@%p1 bra N;",
+            "add.u32 %r2, %r1, 1;",
+            "ret;"
+        ]
+    );
+}

@@ -204,6 +204,42 @@ fn fuel_counts_changes_and_not_calls() {
 }
 
 #[test]
+fn what_is_deleted_together_is_counted_one_by_one() {
+    let mut bench = Bench::of("mov.u32 %r1, 1; mov.u32 %r2, 2; mov.u32 %r3, 3; ret;");
+    bench.editor.fuel = Fuel::new(Some(3));
+    let mut f = bench.edit();
+    let all: Vec<InstId> = (0..3).map(|number| nth(&f.view(), number)).collect();
+    assert_eq!(f.delete_each(&[], "test"), 0);
+    assert_eq!(f.delete_each(&all[..2], "test"), 2);
+    // What is dead already costs nothing, and with the last fuel goes what is left.
+    assert_eq!(f.delete_each(&all, "test"), 1);
+    let ret = nth(&f.view(), 0);
+    assert_eq!(f.delete_each(&[ret], "test"), 0);
+    drop(f);
+    bench.assert_is_whole();
+    assert_eq!(bench.code(), ["ret;"]);
+}
+
+#[test]
+fn an_editor_says_of_rows_what_a_view_says() {
+    let mut bench =
+        Bench::of("@%p1 add.u32 %r2, %r1, 1152921504606846976; ld.global.u32 %r3, [%rd1+4]; ret;");
+    let f = bench.edit();
+    let (view, forms) = f.view_and_forms();
+    for (inst, head, operands) in view.rows() {
+        assert_eq!((f.head(inst), f.operands_of(inst)), (*head, operands));
+        let (form, slots) = (f.form_of(inst), f.slots_of(inst));
+        assert!(std::ptr::eq(form, forms.get(head.form)));
+        assert_eq!((f.description_of(inst), slots), (forms.describe(head.form), forms.slots(head.form)));
+        assert_eq!(slots.len() + usize::from(head.opcode.is_guarded()), operands.len());
+    }
+    for vreg in view.vreg_ids() {
+        assert_eq!(f.vreg(vreg), view.vregs[vreg.index()]);
+    }
+    assert_eq!(f.literals(), view.pools.literals);
+}
+
+#[test]
 fn a_function_without_room_is_not_changed() {
     let mut bench = Bench::of(BODY);
     bench.tables.code_spans[0].room.insts = 7;

@@ -1,6 +1,7 @@
 //! The service: what it writes on blocks, and what its calls cost.
 
 use super::*;
+use crate::graph::build::leaves_function;
 use crate::graph::edges::Edges;
 use crate::ptx::reader::{ReaderScratch, read};
 use crate::ptx::scan::Module;
@@ -75,6 +76,37 @@ fn infinite_loops_and_parallel_edges_are_fine() {
     let (heads, orders, _) = analyzed(&[&[1, 1], &[1, 1]]);
     assert_eq!(headers(&heads), [1]);
     assert_eq!(orders[1].idom.get(), Some(BlockId(0)));
+}
+
+/// The ladder of the dominators' documentation: iterating over it is quadratic, so it is given up.
+#[test]
+fn giving_up_iteration_is_counted() {
+    const LENGTH: usize = 10_000;
+    let (a, b) = (|at: usize| at, |at: usize| LENGTH + at);
+    let left = (0..LENGTH).map(|at| if at + 1 < LENGTH { vec![b(at), a(at + 1)] } else { vec![b(at)] });
+    let right = (0..LENGTH).map(|at| if at + 1 < LENGTH { vec![b(at + 1)] } else { vec![] });
+    let edges = Edges::from_succs(&left.chain(right).collect::<Vec<_>>());
+    let mut heads = vec![BlockHead::default(); 2 * LENGTH];
+    let (mut orders, mut scratch) = (vec![BlockOrder::default(); 2 * LENGTH], AnalysisScratch::default());
+    annotate(edges.graph(), &mut heads, &mut orders, &mut scratch);
+    assert_eq!(scratch.dominator_fallbacks(), 1);
+    assert!(orders[LENGTH..].iter().all(|order| order.idom.get() == Some(BlockId(0))));
+}
+
+#[test]
+fn a_block_leaves_by_what_leads_nowhere_or_off_the_end() {
+    let leaving = |last: &str| {
+        let text = format!(
+            ".version 8.0\n.target sm_90\n.entry k() {{ .reg .pred p; @p exit; A: @p bra A; bra A; ret; {last} }}\n"
+        );
+        let (mut tables, mut forms) = (CodeTables::default(), FormTable::default());
+        let module = Module::scan(text.as_bytes()).unwrap();
+        read(&module, &module.functions, &mut forms, &mut ReaderScratch::default(), &mut tables).unwrap();
+        let function = tables.view().function(CodeId(0));
+        function.block_ids().map(|block| leaves_function(&function, block)).collect::<Vec<_>>()
+    };
+    assert_eq!(leaving("@p bra A;"), [true, false, false, true, true]);
+    assert_eq!(leaving("bra A;"), [true, false, false, true, false]);
 }
 
 /// A kernel with a loop, an unknown instruction and an early exit.
