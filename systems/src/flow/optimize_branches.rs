@@ -277,6 +277,8 @@ impl<'a> Rewriter<'_, 'a> {
             }
         }
         self.f.stats().limits_hit += 1;
+        let offset = self.f.view().text.name.first;
+        self.f.missed(offset, "more rounds than are made would change more branches");
         self.merge()
     }
 

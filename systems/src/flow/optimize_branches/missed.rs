@@ -62,15 +62,15 @@ impl Model {
         if !self.is_empty_jump(between) || self.next(between) != Some(target) {
             return None;
         }
-        Some(if self.of(block).is_uniform {
-            "a branch leads around a jump: it promises to be uniform, which its opposite would not"
+        if self.of(block).is_uniform {
+            Some("a branch leads around a jump: it promises to be uniform, which its opposite would not")
         } else if self.of(between).is_pinned {
-            "a branch leads around a jump that a directive belongs to"
+            Some("a branch leads around a jump that a directive belongs to")
         } else if self.pred_count[between.index()] > 1 {
-            "a branch leads around a jump that others lead to, too"
+            Some("a branch leads around a jump that others lead to, too")
         } else {
-            "a branch leads around a jump: there were no rounds left for it"
-        })
+            None
+        }
     }
 
     fn why_not_merged(&self, block: BlockId) -> Option<&'static str> {
