@@ -1,8 +1,8 @@
 //! The whole job at -O2, module text in, module text out, all in memory.
 //!
 //! `one kernel` is a call in a warm process on 50 instructions. `growth` is one function of growing size with a block
-//! for every five instructions, and two shapes on which simpler algorithms are quadratic: a machine of states after one
-//! block, and registers that live over all blocks, verified after each phase. `batch` runs the sets of modules on one thread, and its rate is instructions a second.
+//! for every five instructions, and shapes on which simpler algorithms are quadratic: a machine of states after one
+//! block, registers that live over all blocks, verified after each phase, and those of `ptxopt_generate::shapes`. `batch` runs the sets of modules on one thread, and its rate is instructions a second.
 //! These are CPU time of the process, from which other programs on the machine take less than from wall time.
 //!
 //! `threads`, which is printed last, runs one and two threads in turn, the way the command does: a loop on each
@@ -14,6 +14,7 @@ use ptxopt::{Options, VerifyLevel, optimize};
 use ptxopt_bench::clock::{minimum_and_median, process_time};
 use ptxopt_bench::cpu_time::{CpuTime, group};
 use ptxopt_bench::{kernels, modules};
+use ptxopt_generate::shapes::SHAPES;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -60,7 +61,11 @@ fn growth(criterion: &mut Criterion<CpuTime>) {
     let lives =
         [1_000, 10_000].map(|count| ("long lives, verified", kernels::long_lives(count), VerifyLevel::Fast));
     let plain = [5_000, 50_000].map(|count| ("verified", kernels::module(1, count), VerifyLevel::Fast));
-    for (name, text, verify) in states.into_iter().chain(lives).chain(plain) {
+    let shapes = SHAPES.iter().flat_map(|shape| {
+        let sizes = [shape.large / 8, shape.large];
+        sizes.map(|size| (shape.name, (shape.text)(size).into_bytes(), VerifyLevel::Off))
+    });
+    for (name, text, verify) in states.into_iter().chain(lives).chain(plain).chain(shapes) {
         let options = Options { verify, ..Options::default() };
         let report = optimize(&text, &options).unwrap_or_else(|error| panic!("{error}")).report;
         group.throughput(Throughput::Elements(report.instructions_in));

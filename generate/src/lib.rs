@@ -31,6 +31,7 @@ pub mod launch;
 pub mod options;
 mod print;
 mod random;
+pub mod shapes;
 mod shrink;
 mod tree;
 

@@ -102,6 +102,22 @@ features! {
     Traps,
     /// Reads of what nothing wrote, into what nothing reads.
     Uninitialised,
+    /// Variables in local memory, stored and loaded as compilers do without optimization.
+    Slots,
+    /// Conditions that go through memory on their way to a branch.
+    MemoryConditions,
+    /// Narrow loads, chains of conversions, and addresses made of extended values.
+    Extensions,
+    /// Arithmetic on constants, of floats with every rounding.
+    Constants,
+    /// Packing, unpacking, shifting and packing again.
+    Packs,
+    /// Guarded writes of one register that change it in turn.
+    GuardChains,
+    /// Cycles with two entries whose registers are written on both ways.
+    Crossings,
+    /// Switches whose selector is a constant, or masked.
+    ConstantSwitches,
 }
 
 /// Sizes and weights of a kernel.
@@ -170,6 +186,8 @@ fn is_region(feature: Feature) -> bool {
             | Feature::Gotos
             | Feature::Scopes
             | Feature::Unreachable
+            | Feature::MemoryConditions
+            | Feature::ConstantSwitches
     )
 }
 

@@ -260,6 +260,21 @@ pub struct MemoryOp {
     pub guard: Option<Guard>,
 }
 
+/// How an index moves an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexForm {
+    /// 16 bytes a step, by `and.b32` and `mul.wide.u32`.
+    Rows,
+    /// 4 bytes a step, by `and.b32` and `mul.wide.s32`.
+    Words,
+    /// 4 bytes a step: masked, extended with its sign, shifted.
+    Extended,
+    /// 4 bytes a step: extended without a sign, masked, shifted.
+    Masked,
+    /// 4 bytes a step: a remainder, extended and multiplied.
+    Remainder,
+}
+
 /// Loads and stores around one address.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Access {
@@ -269,8 +284,20 @@ pub struct Access {
     pub is_generic: bool,
     /// A 32-bit value that moves the address; none: the start of the memory.
     pub index: Option<Operand>,
+    /// How it does.
+    pub index_form: IndexForm,
+    /// Whether the address is stored to memory, and loaded again.
+    pub is_stored: bool,
     /// What is done there.
     pub ops: Vec<MemoryOp>,
+}
+
+impl Access {
+    /// Loads and stores around the start of a memory.
+    #[must_use]
+    pub fn at_start(space: Space, ops: Vec<MemoryOp>) -> Self {
+        Self { space, is_generic: false, index: None, index_form: IndexForm::Rows, is_stored: false, ops }
+    }
 }
 
 /// Where an atomic works.

@@ -13,6 +13,7 @@
 //! unchanged.
 
 use crate::options::Options;
+use crate::remarks::{Remark, RemarkKind, RemarkPhase, RemarkPlace};
 use crate::report::{FunctionLeft, ModuleReport, PhaseTime, PhaseUndone, Status, UnknownWord};
 use crate::standard::{self, ORDER};
 use ptxopt_engine::diagnostics::{Diagnostic, Diagnostics, word_at};
@@ -20,7 +21,7 @@ use ptxopt_engine::ptx::scan::{FunctionText, Module, Part};
 use ptxopt_engine::ptx::writer::assemble;
 use ptxopt_engine::run::batches::{BATCH_INSTS, cut};
 use ptxopt_engine::run::guard::TIME_LIMIT;
-use ptxopt_engine::run::log::{Remark, RemarkKind, StepStats};
+use ptxopt_engine::run::log::{self, StepStats};
 use ptxopt_engine::run::phase::{Phase, Plan, Step};
 use ptxopt_engine::run::shard::{BatchError, BatchOutput, FunctionOutput, Shard};
 use rayon::prelude::*;
@@ -40,8 +41,8 @@ pub struct Output {
     pub text: Vec<u8>,
     /// What was done.
     pub report: ModuleReport,
-    /// Remarks, if the options ask for them: one a line, with byte offset, function and phase.
-    pub remarks: Vec<String>,
+    /// Remarks, if the options ask for them, each without the name of its module.
+    pub remarks: Vec<Remark>,
     /// Dumps, if the options ask for them.
     pub dumps: Vec<u8>,
 }
@@ -148,7 +149,7 @@ impl<'a> Optimizer<'a> {
         let mut output = run(module, plan, *key)?;
         if self.options.remarks && module.is_debug && !self.options.force_debug {
             let remark = "debug module: layout only, because its debug sections name registers";
-            output.remarks.insert(0, remark.to_owned());
+            output.remarks.insert(0, Remark::of_no_phase(None, remark.to_owned()));
         }
         Ok(output)
     }
@@ -418,7 +419,8 @@ fn join(module: &Module<'_>, plan: &Plan, outputs: Vec<BatchOutput>) -> Output {
             if let Some(fingerprint) = function.fingerprint
                 && plan.remarks
             {
-                output.remarks.push(format!("{}: fingerprint {fingerprint:016x}", name_of(module, text)));
+                let reason = format!("fingerprint {fingerprint:016x}");
+                output.remarks.push(Remark::of_no_phase(Some(name_of(module, text)), reason));
             }
             for (step, reason) in &function.undone {
                 report.undone.push(PhaseUndone {
@@ -436,12 +438,13 @@ fn join(module: &Module<'_>, plan: &Plan, outputs: Vec<BatchOutput>) -> Output {
         report.read_ns += batch.read.as_nanos() as u64;
         report.phases_ns += batch.phases.as_nanos() as u64;
         report.write_ns += batch.write.as_nanos() as u64;
-        // Two phases of one name may find out the same. A change is never left out: each counts for `--bisect`.
+        // Two phases of one name may find out the same, and rounds of one phase. A change is never left out: each counts
+        // for `--bisect`.
         let mut known = HashSet::new();
         for remark in &batch.remarks {
-            let line = describe(remark, module, plan, &line_starts);
-            if remark.kind != RemarkKind::Analysis || known.insert(line.clone()) {
-                output.remarks.push(line);
+            let remark = describe(remark, module, plan, &line_starts);
+            if remark.kind == RemarkKind::Passed || known.insert(remark.to_string()) {
+                output.remarks.push(remark);
             }
         }
         output.dumps.extend(batch.dumps);
@@ -483,9 +486,8 @@ fn unknown_words(offsets: &[u32], module: &Module<'_>, line_starts: &[usize]) ->
         let (at, name) = function_at(module, offset);
         let root = word.split('.').next().unwrap_or_default().to_owned();
         if known.insert((at, root)) {
-            let line = line_starts.partition_point(|&start| start <= offset);
-            let column = offset - line_starts[line - 1] + 1;
-            words.push(UnknownWord { word, function: name, line: line as u64, column: column as u64 });
+            let RemarkPlace { line, column } = place_of(offset, line_starts);
+            words.push(UnknownWord { word, function: name, line, column });
         }
     }
     words
@@ -498,13 +500,29 @@ fn function_at(module: &Module<'_>, offset: usize) -> (usize, String) {
     (at, function.map_or_else(String::new, |function| name_of(module, function)))
 }
 
-/// A remark as a line: place, phase, what was done or why not.
-fn describe(remark: &Remark, module: &Module<'_>, plan: &Plan, line_starts: &[usize]) -> String {
-    let line = line_starts.partition_point(|&start| start <= remark.offset as usize);
-    let phase = plan.steps.get(remark.step).map_or("", |step| step.name);
-    let (_, name) = function_at(module, remark.offset as usize);
-    let kind = format!("{:?}", remark.kind).to_lowercase();
-    format!("line {line}: {name}: {phase}: {kind}: {}", remark.reason)
+/// Line and column of a byte of the module.
+fn place_of(offset: usize, line_starts: &[usize]) -> RemarkPlace {
+    let line = line_starts.partition_point(|&start| start <= offset);
+    RemarkPlace { line: line as u64, column: (offset - line_starts[line - 1] + 1) as u64 }
+}
+
+/// A remark in words: place, function, phase, what was done or why not.
+fn describe(remark: &log::Remark, module: &Module<'_>, plan: &Plan, line_starts: &[usize]) -> Remark {
+    let offset = remark.offset as usize;
+    let (_, function) = function_at(module, offset);
+    let phase_of = |step: &Step| RemarkPhase { number: step.number, name: step.name.into() };
+    Remark {
+        module: String::new(),
+        function: Some(function),
+        phase: plan.steps.get(remark.step).map(phase_of),
+        kind: match remark.kind {
+            log::RemarkKind::Passed => RemarkKind::Passed,
+            log::RemarkKind::Missed => RemarkKind::Missed,
+            log::RemarkKind::Analysis => RemarkKind::Analysis,
+        },
+        place: Some(place_of(offset, line_starts)),
+        reason: remark.reason.clone().into_owned(),
+    }
 }
 
 /// Shards that wait for the next batch, by what they were made for.

@@ -15,3 +15,5 @@ pub mod values;
 mod claims;
 #[cfg(test)]
 mod contracts;
+#[cfg(test)]
+mod near_misses;

@@ -3,7 +3,9 @@
 use super::{Context, Grower};
 use crate::options::Feature;
 use crate::print::Level;
-use crate::tree::{Access, Atomic, AtomicPlace, Class, Collective, Def, MemoryOp, Operand, Space, Statement};
+use crate::tree::{
+    Access, Atomic, AtomicPlace, Class, Collective, Def, IndexForm, MemoryOp, Operand, Space, Statement,
+};
 
 /// Accesses that are kept to be drawn again.
 const RECENT_MAX: usize = 8;
@@ -51,9 +53,17 @@ impl Grower<'_> {
         let is_volatile = feature == Feature::Volatile;
         let count = self.random.between(1, 4);
         let ops = (0..count).map(|_| self.memory_op(is_writable(space), is_volatile)).collect();
-        let access = Access { space, is_generic, index, ops };
+        let index_form = self.index_form();
+        let is_stored = self.random.chance(4);
+        let access = Access { space, is_generic, index, index_form, is_stored, ops };
         self.keep(&access);
         into.push(Statement::Access(access));
+    }
+
+    /// How an index moves an address: by words, in one of the ways in which compilers extend it, or by 16 bytes.
+    pub fn index_form(&mut self) -> IndexForm {
+        use IndexForm::{Extended, Masked, Remainder, Rows, Words};
+        *self.random.pick(&[Rows, Rows, Words, Extended, Masked, Remainder])
     }
 
     fn keep(&mut self, access: &Access) {
@@ -106,7 +116,8 @@ impl Grower<'_> {
             let index = if self.random.chance(50) { access.index } else { None };
             let space = if self.random.chance(70) { access.space } else { Space::Own };
             let is_generic = self.random.chance(40);
-            into.push(Statement::Access(Access { space, is_generic, index, ops: vec![op] }));
+            let access = Access { space, is_generic, ops: vec![op], ..access.clone() };
+            into.push(Statement::Access(Access { index, ..access }));
         }
         match self.random.below(5) {
             0 => access.is_generic = !access.is_generic,
@@ -139,7 +150,7 @@ impl Grower<'_> {
             again.defs = vec![Def::Reg(self.new_def(first.class))];
         }
         let access = |space, is_generic, op| {
-            Statement::Access(Access { space, is_generic, index: None, ops: vec![op] })
+            Statement::Access(Access { is_generic, ..Access::at_start(space, vec![op]) })
         };
         into.push(access(space, false, first));
         match self.random.below(8) {
@@ -185,12 +196,7 @@ impl Grower<'_> {
     /// A store of a word to the thread's own slot.
     pub fn store_word(&mut self, value: Operand, into: &mut Vec<Statement>) {
         let op = MemoryOp { uses: vec![value], class: Class::R, kind: "u32", guard: None, ..self.store_op() };
-        into.push(Statement::Access(Access {
-            space: Space::Own,
-            is_generic: false,
-            index: None,
-            ops: vec![op],
-        }));
+        into.push(Statement::Access(Access::at_start(Space::Own, vec![op])));
     }
 
     /// An atomic.

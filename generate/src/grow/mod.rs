@@ -11,6 +11,7 @@ mod program;
 mod regions;
 mod straight;
 mod together;
+mod unoptimized;
 
 pub use program::grow;
 
@@ -171,6 +172,14 @@ impl<'a> Grower<'a> {
             Feature::Exits => self.end(context, into),
             Feature::Traps => self.trap(context, into),
             Feature::Uninitialised => into.push(Statement::Uninitialised(Class::R)),
+            Feature::Slots => self.slots(into),
+            Feature::MemoryConditions => self.memory_condition(context, into),
+            Feature::Extensions => self.extensions(into),
+            Feature::Constants => self.constants(into),
+            Feature::Packs => self.packs(into),
+            Feature::GuardChains => self.guard_chain(into),
+            Feature::Crossings => self.crossing(into),
+            Feature::ConstantSwitches => self.constant_switch(context, into),
             _ => self.instruction(feature, into),
         }
     }
@@ -185,7 +194,11 @@ impl<'a> Grower<'a> {
             | Feature::Switches
             | Feature::Gotos
             | Feature::Scopes
-            | Feature::Unreachable => has_room,
+            | Feature::Unreachable
+            | Feature::MemoryConditions
+            | Feature::ConstantSwitches => has_room,
+            // Fuel ends them after so many turns.
+            Feature::Crossings => context.turns < TURNS_MAX / 2,
             Feature::Loops => has_room && context.turns < TURNS_MAX / 2,
             Feature::Leaves => context.loops > 0,
             Feature::Exchanges => are_together && is_kernel,

@@ -3,8 +3,10 @@
 use super::{Context, Grower, TURNS_MAX};
 use crate::options::Feature;
 use crate::print::Level;
-use crate::print::conditions::{arms, spread};
-use crate::tree::{Class, Cond, Goto, Loop, Node, Operand, Reg, Shape, Statement, Switch, SwitchForm, Trips};
+use crate::print::conditions::{arms, is_uniform, spread};
+use crate::tree::{
+    Class, Cond, Goto, Guard, Loop, Node, Operand, Reg, Shape, Statement, Switch, SwitchForm, Trips,
+};
 
 impl Context {
     /// The same place, one region deeper.
@@ -22,6 +24,11 @@ impl Grower<'_> {
     /// Two arms.
     pub fn branch(&mut self, context: &Context, into: &mut Vec<Statement>) {
         let cond = self.cond(context);
+        self.branch_on(cond, context, into);
+    }
+
+    /// Two arms between which `cond` decides.
+    pub fn branch_on(&mut self, cond: Cond, context: &Context, into: &mut Vec<Statement>) {
         let (then_level, else_level) = arms(context.level, spread(&cond), self.full_mask);
         let is_apart = spread(&cond) != crate::print::conditions::Spread::Uniform;
         let mut then_context = context.arm(then_level);
@@ -121,12 +128,25 @@ impl Grower<'_> {
         } else {
             self.scalar()
         };
+        let count = self.random.between(1, 5);
+        let size = count + self.random.below(3);
+        self.switch_on(selector, guard, (count, size), context, into);
+    }
+
+    /// So many arms, of a table of so many.
+    pub fn switch_on(
+        &mut self,
+        selector: Operand,
+        guard: Option<Guard>,
+        (count, size): (usize, usize),
+        context: &Context,
+        into: &mut Vec<Statement>,
+    ) {
+        let is_uniform = guard.is_none() && is_uniform(selector);
         let level = if is_uniform { context.level } else { Level::Thread };
         let mut inner = context.arm(level);
         inner.loops = if is_uniform || context.may_scatter { context.loops } else { 0 };
-        let count = self.random.between(1, 5);
         let arms: Vec<_> = (0..count).map(|_| (self.arm(&inner), self.random.chance(25))).collect();
-        let size = count + self.random.below(3);
         let table = (0..size)
             .map(|at| u8::try_from(if at < count { at } else { self.random.below(count) }).expect("few arms"))
             .collect();

@@ -1,7 +1,7 @@
 //! Straight-line statements.
 
 use super::{Context, Grower};
-use crate::catalogue::{Op, catalogue};
+use crate::catalogue::{Op, Piece, catalogue};
 use crate::options::Feature;
 use crate::tree::{CarryKind, Class, Def, Guard, Inst, Link, Operand, Reg, Statement};
 
@@ -77,19 +77,36 @@ impl Grower<'_> {
         u16::try_from(*self.random.pick(&same)).expect("an index of the catalogue")
     }
 
-    /// An instruction of the catalogue by its template's text.
+    /// An instruction of the catalogue by its template's text, with definitions of these classes.
     pub fn named(&self, name: &str, defs: &[Reg], uses: &[Operand]) -> Statement {
-        let at = catalogue().iter().position(|op| match op.pieces.first() {
-            Some(crate::catalogue::Piece::Text(text)) => text.trim_end() == name,
+        let is_named = |op: &Op| match op.pieces.first() {
+            Some(Piece::Text(text)) => text.trim_end() == name,
             _ => false,
-        });
-        let at = at.expect("the catalogue has the instruction");
+        };
+        let takes = |op: &Op| {
+            op.defs().map(|(class, _)| class).eq(defs.iter().map(|reg| reg.class))
+                && op.uses().count() == uses.len()
+                && op.uses().zip(uses).all(|((class, _), operand)| match operand {
+                    Operand::Reg(reg) => reg.class == class,
+                    _ => true,
+                })
+        };
+        let at = catalogue().iter().position(|op| is_named(op) && takes(op));
+        let at = at.unwrap_or_else(|| panic!("the catalogue has no `{name}` for {defs:?}, {uses:?}"));
         Statement::Inst(Inst {
             op: u16::try_from(at).expect("an index of the catalogue"),
             defs: defs.iter().copied().map(Def::Reg).collect(),
             uses: uses.to_vec(),
             guard: None,
         })
+    }
+
+    /// The same under a guard.
+    pub fn named_if(&self, guard: Guard, name: &str, defs: &[Reg], uses: &[Operand]) -> Statement {
+        match self.named(name, defs, uses) {
+            Statement::Inst(inst) => Statement::Inst(Inst { guard: Some(guard), ..inst }),
+            other => other,
+        }
     }
 
     /// Copies among registers: a swap over a third, a rotation, a copy that outlives its source.

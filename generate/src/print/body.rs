@@ -243,6 +243,7 @@ impl Writer<'_> {
             "table" | "constants" | "frame" | "spill" => self.line(format!("mov.u64 %{name}, {name};")),
             "frame_cleared" => self.clear_local("frame", 64),
             "spill_cleared" => self.clear_local("spill", 32),
+            "pocket_cleared" => self.clear_local("pocket", 16),
             "slot" => self.slot_pointer(),
             "totals" => self.clear_totals(),
             "depth" => {
@@ -384,7 +385,12 @@ impl Writer<'_> {
         for number in &self.needs.scalars {
             lines.push(format!("    .reg .b32 %s{number};"));
         }
-        for (name, cleared, size) in [("frame", "frame_cleared", 64), ("spill", "spill_cleared", 32)] {
+        let locals = [
+            ("frame", "frame_cleared", 64),
+            ("spill", "spill_cleared", 32),
+            ("pocket", "pocket_cleared", 16),
+        ];
+        for (name, cleared, size) in locals {
             if self.needs.bases.contains(name) || self.needs.bases.contains(cleared) {
                 lines.push(format!("    .local .align 16 .b8 {name}[{size}];"));
             }
@@ -406,7 +412,7 @@ enum Part {
 impl Part {
     fn names(self) -> &'static [&'static str] {
         match self {
-            Self::Shared => &["totals", "frame_cleared", "spill_cleared"],
+            Self::Shared => &["totals", "frame_cleared", "spill_cleared", "pocket_cleared"],
             Self::Generic => &[
                 "input_generic",
                 "own_generic",

@@ -1,7 +1,7 @@
 //! Loads, stores and atomics, each in memory that is the thread's own, read-only, or commutative.
 
 use super::{COUNTERS, OWN_BYTES, Writer};
-use crate::tree::{Access, Atomic, AtomicPlace, Class, MemoryOp, Operand, Space};
+use crate::tree::{Access, Atomic, AtomicPlace, Class, IndexForm, MemoryOp, Operand, Space};
 
 /// What the printer knows of a memory.
 struct Place {
@@ -16,6 +16,18 @@ struct Place {
     is_writable: bool,
     /// Whether it is a symbol that addresses may name directly.
     is_symbol: bool,
+}
+
+/// Where loads and stores around an address may go: so many bytes from it, which is aligned to so many.
+#[derive(Clone, Copy)]
+struct Window {
+    limit: u32,
+    align: u32,
+}
+
+/// Bytes of one step of an index.
+fn step(form: IndexForm) -> u32 {
+    if form == IndexForm::Rows { 16 } else { 4 }
 }
 
 fn place(space: Space) -> Place {
@@ -75,15 +87,29 @@ impl Writer<'_> {
         let place = place(access.space);
         let has_window = access.index.is_some() && place.size >= 32;
         let limit = if has_window { place.size / 2 } else { place.size };
-        let address = self.address(access, &place, has_window.then_some(limit / 16 - 1));
+        let step = if has_window { step(access.index_form) } else { 16 };
+        let mut address = self.address(access, &place, has_window.then_some(limit / step - 1));
+        if access.is_stored && !self.has_short_addresses(place.space, access.is_generic) {
+            address = self.through_memory(&address, &place);
+        }
         for op in &access.ops {
             if place.is_writable || !op.is_store {
-                self.memory_op(op, &place, access.is_generic, &address, limit);
+                self.memory_op(op, &place, access.is_generic, &address, Window { limit, align: step });
             }
         }
     }
 
-    /// The register or symbol that addresses are relative to. An index moves it in steps of 16 bytes.
+    /// Stores an address in a variable of its own, so that its bits reach no result, and loads it.
+    fn through_memory(&mut self, address: &str, place: &Place) -> String {
+        let address = if address == place.name { self.base(place.name) } else { address.to_owned() };
+        self.declare("pocket");
+        let again = self.temp(Class::L);
+        self.line(format!("st.local.u64 [pocket], {address};"));
+        self.line(format!("ld.local.u64 {again}, [pocket];"));
+        again
+    }
+
+    /// The register or symbol that addresses are relative to, moved by the index.
     fn address(&mut self, access: &Access, place: &Place, window: Option<u32>) -> String {
         if place.is_symbol {
             self.declare(place.name);
@@ -94,19 +120,48 @@ impl Writer<'_> {
         let base = self.base(if access.is_generic { place.generic } else { place.name });
         let (Some(index), Some(window)) = (access.index, window) else { return base };
         let index = self.operand(index, Class::R, '<');
-        let masked = self.temp(Class::R);
         // All ones, so that the mask selects no more than the window.
         let mask = (1_u32 << (window + 1).ilog2()) - 1;
-        self.line(format!("and.b32 {masked}, {index}, {mask};"));
         if self.has_short_addresses(place.space, access.is_generic) {
-            let address = self.temp(Class::R);
-            self.line(format!("mad.lo.u32 {address}, {masked}, 16, {base};"));
+            let (masked, address) = (self.temp(Class::R), self.temp(Class::R));
+            self.line(format!("and.b32 {masked}, {index}, {mask};"));
+            self.line(format!("mad.lo.u32 {address}, {masked}, {}, {base};", step(access.index_form)));
             return address;
         }
-        let (scaled, address) = (self.temp(Class::L), self.temp(Class::L));
-        self.line(format!("mul.wide.u32 {scaled}, {masked}, 16;"));
+        let scaled = self.scaled(access.index_form, &index, mask);
+        let address = self.temp(Class::L);
         self.line(format!("add.s64 {address}, {base}, {scaled};"));
         address
+    }
+
+    /// An index below a power of two, `mask` and one, times the bytes of a step.
+    fn scaled(&mut self, form: IndexForm, index: &str, mask: u32) -> String {
+        let (word, wide, scaled) = (self.temp(Class::R), self.temp(Class::L), self.temp(Class::L));
+        let step = step(form);
+        match form {
+            IndexForm::Rows | IndexForm::Words => {
+                let sign = if form == IndexForm::Rows { 'u' } else { 's' };
+                self.line(format!("and.b32 {word}, {index}, {mask};"));
+                self.line(format!("mul.wide.{sign}32 {scaled}, {word}, {step};"));
+            }
+            IndexForm::Extended => {
+                self.line(format!("and.b32 {word}, {index}, {mask};"));
+                self.line(format!("cvt.s64.s32 {wide}, {word};"));
+                self.line(format!("shl.b64 {scaled}, {wide}, 2;"));
+            }
+            IndexForm::Masked => {
+                self.line(format!("mov.b32 {word}, {index};"));
+                self.line(format!("cvt.u64.u32 {wide}, {word};"));
+                self.line(format!("and.b64 {wide}, {wide}, {mask};"));
+                self.line(format!("shl.b64 {scaled}, {wide}, 2;"));
+            }
+            IndexForm::Remainder => {
+                self.line(format!("rem.u32 {word}, {index}, {};", mask + 1));
+                self.line(format!("cvt.u64.u32 {wide}, {word};"));
+                self.line(format!("mul.lo.s64 {scaled}, {wide}, {step};"));
+            }
+        }
+        scaled
     }
 
     /// Whether addresses of a space are 32 bits wide.
@@ -119,14 +174,16 @@ impl Writer<'_> {
         match name {
             "frame" => self.needs.bases.insert("frame_cleared"),
             "spill" => self.needs.bases.insert("spill_cleared"),
+            "pocket" => self.needs.bases.insert("pocket_cleared"),
             _ => self.module.variables.insert(name),
         };
     }
 
-    fn memory_op(&mut self, op: &MemoryOp, place: &Place, is_generic: bool, address: &str, limit: u32) {
+    fn memory_op(&mut self, op: &MemoryOp, place: &Place, is_generic: bool, address: &str, window: Window) {
+        let Window { limit, align } = window;
         let count = if op.is_store { op.uses.len() } else { op.defs.len() };
         let bytes = kind_bytes(op.kind) * u32::try_from(count).expect("at most four");
-        if bytes == 0 || bytes > limit.min(16) {
+        if bytes == 0 || bytes > limit.min(align) {
             return;
         }
         let offset = op.offset % (limit - bytes + 1) / bytes.next_power_of_two() * bytes.next_power_of_two();

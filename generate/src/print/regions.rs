@@ -205,7 +205,14 @@ impl Writer<'_> {
         let end = self.fresh_label();
         let selector = self.operand(switch.selector, Class::R, '<');
         let index = self.temp(Class::R);
-        self.line(format!("rem.u32 {index}, {selector}, {size};"));
+        match switch.selector {
+            Operand::Imm(bits) => self.line(format!("mov.u32 {index}, {};", bits % size as u64)),
+            // Both ways to bring it into range come up.
+            _ if size.is_power_of_two() && end.ends_with(['0', '2', '4', '6', '8']) => {
+                self.line(format!("and.b32 {index}, {selector}, {};", size - 1));
+            }
+            _ => self.line(format!("rem.u32 {index}, {selector}, {size};")),
+        }
         match switch.form {
             SwitchForm::Table => {
                 let table = self.fresh_label();

@@ -1,8 +1,8 @@
 //! The parts of a program, each with what may stand in its place that is simpler.
 
 use crate::tree::{
-    Access, AsyncCopy, Call, Class, Collective, Cond, Def, Exchange, Function, Guard, Init, Link, MemoryOp,
-    Node, Operand, Program, Reg, Round, Shape, Statement, Trips,
+    Access, AsyncCopy, Call, Class, Collective, Cond, Def, Exchange, Function, Guard, IndexForm, Init, Link,
+    MemoryOp, Node, Operand, Program, Reg, Round, Shape, Statement, Trips,
 };
 
 /// A part that can be made simpler.
@@ -20,6 +20,7 @@ pub(crate) enum Part<'a> {
     Flag(&'a mut bool),
     Init(&'a mut Init),
     Index(&'a mut Option<Operand>),
+    IndexForm(&'a mut IndexForm),
     Lanes(&'a mut Option<u32>),
     Barriers(&'a mut [u8; 2]),
     Qualifier(&'a mut &'static str),
@@ -65,6 +66,7 @@ impl Part<'_> {
             (Self::Flag(flag), 0) => replace(flag, false),
             (Self::Init(init), 0) => replace(init, Init::Const(0)),
             (Self::Index(index), 0) => replace(index, None),
+            (Self::IndexForm(form), 0) => replace(form, IndexForm::Rows),
             (Self::Lanes(lanes), 0) => replace(lanes, None),
             (Self::Barriers(barriers), 0) => replace(barriers, [0; 2]),
             (Self::Qualifier(qualifier), 0) => replace(qualifier, ""),
@@ -233,6 +235,8 @@ fn see_jumps(jumps: &mut Vec<(Cond, u8)>, see: &mut dyn FnMut(Part)) {
 fn visit_access(access: &mut Access, see: &mut dyn FnMut(Part)) {
     see(Part::Ops(&mut access.ops));
     see(Part::Flag(&mut access.is_generic));
+    see(Part::Flag(&mut access.is_stored));
+    see(Part::IndexForm(&mut access.index_form));
     see(Part::Index(&mut access.index));
     access.index.iter_mut().for_each(|index| see(Part::Operand(index)));
     for op in &mut access.ops {

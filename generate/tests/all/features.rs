@@ -49,6 +49,11 @@ const PATTERNS: &[(&str, usize)] = &[
     ("cvta.local", 5),
     (".b8 spill[32];", 10),
     ("cvta.const", 5),
+    ("st.local.u64 [pocket]", 20),
+    ("mul.lo.s64 %tl", 20),
+    ("cvt.s64.s32 %tl", 20),
+    ("ld.local.f64", 5),
+    ("ld.s16 %h", 3),
     (".extern .shared", 20),
     ("st.u16", 3),
     ("red.global.add.u32", 10),
@@ -231,6 +236,106 @@ fn what_looks_redundant_appears_often_enough() {
     }
     let least = [40, 30, 40, 15, 20, 20, 10];
     assert!(counts.iter().zip(least).all(|(&count, least)| count >= least), "{counts:?}, at least {least:?}");
+}
+
+/// What compilers write before they optimize: in how many kernels each is at least.
+#[test]
+fn what_compilers_leave_to_optimizers_appears_often_enough() {
+    let mut counts = [0; 7];
+    for seed in 0..SEEDS {
+        let kernel = kernel(seed, &Options::for_seed(seed));
+        let texts: Vec<&str> = kernel.text().lines().map(str::trim).collect();
+        let lines: Vec<Vec<&str>> = texts.iter().map(|line| guarded_words(line)).collect();
+        let near = |is_seen: fn(&[Vec<&str>]) -> bool| usize::from(lines.windows(14).any(is_seen));
+        let seen = [
+            near(decides_by_memory),
+            near(extends_an_index),
+            near(packs_and_unpacks),
+            near(computes_with_a_constant),
+            near(chooses_by_a_constant),
+            near(crosses),
+            usize::from(texts.windows(3).any(changes_what_guards_set)),
+        ];
+        counts.iter_mut().zip(seen).for_each(|(count, seen)| *count += seen);
+    }
+    let least = [100, 140, 100, 60, 50, 110, 120];
+    assert!(counts.iter().zip(least).all(|(&count, least)| count >= least), "{counts:?}, at least {least:?}");
+}
+
+/// `selp t, ..., p; st [a], t; ld u, [a]; setp q, u, ...; @q bra`, others between.
+fn decides_by_memory(lines: &[Vec<&str>]) -> bool {
+    let [select, store, rest @ ..] = lines else { return false };
+    let is_stored =
+        select[0].starts_with("selp.u") && store[0].starts_with("st.local") && store[2] == select[1];
+    let Some(load) = rest.iter().find(|line| line[0].starts_with("ld.local") && line[2] == store[1]) else {
+        return false;
+    };
+    let test = rest.iter().find(|line| line[0].starts_with("setp.") && line[2] == load[1]);
+    is_stored && test.is_some_and(|test| rest.iter().any(|line| line[0] == "bra" && line[7] == test[1]))
+}
+
+/// `cvt.s64.s32 w, i; shl.b64 s, w, 2; add.s64 a, b, s`.
+fn extends_an_index(lines: &[Vec<&str>]) -> bool {
+    let [extend, scale, add, ..] = lines else { return false };
+    (extend[0], scale[0], add[0]) == ("cvt.s64.s32", "shl.b64", "add.s64")
+        && scale[2] == extend[1]
+        && add[3] == scale[1]
+}
+
+/// `mov.b64 l, {a, b}; mov.b64 {c, d}, l`.
+fn packs_and_unpacks(lines: &[Vec<&str>]) -> bool {
+    let [pack, unpack, ..] = lines else { return false };
+    let are_moves = pack[0] == "mov.b64" && unpack[0] == "mov.b64";
+    are_moves && pack[2].starts_with('{') && unpack[1].starts_with('{') && unpack[3] == pack[1]
+}
+
+/// `mov.f32 f, 0f...`, and an instruction with a rounding that reads it.
+fn computes_with_a_constant(lines: &[Vec<&str>]) -> bool {
+    let copy = &lines[0];
+    let is_rounded = |name: &str| [".rn.", ".rz.", ".rm.", ".rp."].iter().any(|round| name.contains(round));
+    copy[0] == "mov.f32"
+        && copy[2].starts_with("0f")
+        && lines[1..4].iter().any(|line| is_rounded(line[0]) && line[2..5].contains(&copy[1]))
+}
+
+/// `mov.u32 i, 3; t: .branchtargets ...; brx.idx i, t`.
+fn chooses_by_a_constant(lines: &[Vec<&str>]) -> bool {
+    let [set, _, branch, ..] = lines else { return false };
+    set[0] == "mov.u32"
+        && set[2].parse::<u32>().is_ok()
+        && branch[0].starts_with("brx.idx")
+        && branch[1] == set[1]
+}
+
+/// Two nodes of a cycle that both write one register, and read what the other wrote.
+fn crosses(lines: &[Vec<&str>]) -> bool {
+    let [add, mix, rest @ ..] = lines else { return false };
+    let is_front = add[0] == "add.s32" && add[1] == add[2] && mix[0] == "xor.b32" && mix[3] == add[1];
+    let back = rest.iter().position(|line| line[0] == "mul.lo.u32" && line[1] == add[1] && line[3] == "5");
+    is_front && back.is_some_and(|at| rest[..at].iter().any(|line| line[0].ends_with(':')))
+}
+
+/// `@p mov d, a; @!p mov d, b; @q add d, d, ...`.
+fn changes_what_guards_set(lines: &[&str]) -> bool {
+    let guard = |line: &str| Some(line.strip_prefix('@')?.split_once(' ')?.0.to_owned());
+    let guards: Vec<String> = lines.iter().filter_map(|line| guard(line)).collect();
+    let [first, second, third] = [words(lines[0]), words(lines[1]), words(lines[2])];
+    let are_opposite =
+        guards.len() == 3 && guards[0].trim_start_matches('!') == guards[1].trim_start_matches('!');
+    are_opposite
+        && guards[0] != guards[1]
+        && (first[0], second[0]) == ("mov.b32", "mov.b32")
+        && first[1] == second[1]
+        && third[1..3] == [first[1], first[1]]
+}
+
+/// Mnemonic and operands, and at the end the register of the guard.
+fn guarded_words(line: &str) -> Vec<&str> {
+    let guard = line.strip_prefix('@').and_then(|rest| rest.split_once(' ')).map_or("", |(guard, _)| guard);
+    let mut words = words(line);
+    words.resize(8, "");
+    words[7] = guard.trim_start_matches('!');
+    words
 }
 
 /// Mnemonic and operands, without a guard.

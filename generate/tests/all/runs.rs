@@ -4,6 +4,7 @@ use ptxopt_emulator::{Argument, Checks, Launch, Limits, Module, Outcome, Stop, r
 use ptxopt_generate::kernel;
 use ptxopt_generate::launch::{Argument as Given, Launch as GivenLaunch};
 use ptxopt_generate::options::{Feature, Options};
+use ptxopt_generate::shapes::SHAPES;
 
 /// Kernels that run.
 const SEEDS: u64 = 1000;
@@ -85,6 +86,26 @@ fn features_run_alone() {
         }
     }
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+/// Large kernels of one shape end, and compute only with what was written.
+#[test]
+fn shapes_run_to_their_end_and_grow_with_their_size() {
+    for shape in SHAPES {
+        let [short, long] = [400, 1_600].map(shape.text);
+        assert!((2..6).contains(&(long.len() / short.len())), "{}: {} bytes", shape.name, long.len());
+        let arguments = vec![Given::Buffer(vec![7; 128])];
+        let launch = GivenLaunch {
+            entry: "k".to_owned(),
+            grid: [1; 3],
+            block: [32, 1, 1],
+            shared_bytes: 0,
+            arguments,
+        };
+        let outcome = outcome(&short, &launch);
+        assert_eq!(complaint(&short, &outcome), None, "{}", shape.name);
+        assert_ne!(outcome.buffers[0], vec![7; 128], "{}: nothing is written", shape.name);
+    }
 }
 
 /// The checks see what the generator avoids: without barriers, exchanges race.

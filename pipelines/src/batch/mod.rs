@@ -41,6 +41,7 @@ use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use crate::files;
 use crate::optimize::{Optimizer, Output};
 use crate::options::Options;
+use crate::remarks;
 use crate::report::ModuleReport;
 
 /// What the name of a dump ends in; what stands before it is the name of the module's output.
@@ -70,16 +71,35 @@ pub fn pool(threads: usize) -> Result<ThreadPool, ThreadPoolBuildError> {
     ThreadPoolBuilder::new().num_threads(threads).thread_name(|index| format!("worker {index}")).build()
 }
 
-/// Runs a plan. Diagnostics and remarks go to standard error in the order of the plan. Gives a report for each job,
-/// in that order; `None` for those that were not begun before the interruption.
+/// What becomes of the remarks that the options ask for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RemarkWishes {
+    /// They are printed on standard error.
+    pub prints: bool,
+    /// They come back with each module.
+    pub keeps: bool,
+}
+
+/// What one module came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// What was done.
+    pub report: ModuleReport,
+    /// Its remarks where they are kept, one JSON object a line.
+    pub remarks: Vec<u8>,
+}
+
+/// Runs a plan. Diagnostics go to standard error in the order of the plan, and remarks where they are to be printed. Gives
+/// an outcome for each job, in that order; `None` for those that were not begun before the interruption.
 pub fn run(
     plan: &Plan,
     options: &Options,
+    wishes: RemarkWishes,
     pool: &ThreadPool,
     interrupted: &AtomicBool,
-) -> Vec<Option<ModuleReport>> {
+) -> Vec<Option<Outcome>> {
     let progress = Progress::of(plan);
-    let slots: Vec<OnceLock<ModuleReport>> = plan.jobs.iter().map(|_| OnceLock::new()).collect();
+    let slots: Vec<OnceLock<Outcome>> = plan.jobs.iter().map(|_| OnceLock::new()).collect();
     let messages = Messages::default();
     let optimizer = Optimizer::new(options);
     let order = plan.largest_first();
@@ -90,9 +110,9 @@ pub fn run(
         while !interrupted.load(Ordering::Relaxed) {
             let Some(&group) = groups.get(cursor.fetch_add(1, Ordering::Relaxed)) else { break };
             let jobs: Vec<&Job> = group.iter().map(|&index| &plan.jobs[index]).collect();
-            for (&index, (report, text)) in group.iter().zip(run_jobs(&jobs, &optimizer)) {
+            for (&index, (outcome, text)) in group.iter().zip(run_jobs(&jobs, &optimizer, wishes)) {
                 messages.add(index, text, &progress.bar);
-                slots[index].set(report).expect("the cursor gives each job once");
+                slots[index].set(outcome).expect("the cursor gives each job once");
                 progress.advance(&plan.jobs[index]);
             }
         }
@@ -174,10 +194,10 @@ fn print(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Modules from file to file: of each its report, and what is to be said.
-fn run_jobs(jobs: &[&Job], optimizer: &Optimizer<'_>) -> Vec<(ModuleReport, String)> {
+/// Modules from file to file: of each what it came to, and what is to be said.
+fn run_jobs(jobs: &[&Job], optimizer: &Optimizer<'_>, wishes: RemarkWishes) -> Vec<(Outcome, String)> {
     let each_alone = || {
-        let alone = |job: &&Job| report_on(job, || try_job(job, optimizer));
+        let alone = |job: &&Job| report_on(job, || try_job(job, optimizer, wishes));
         jobs.iter().map(alone).collect()
     };
     if jobs.len() == 1 {
@@ -190,16 +210,13 @@ fn run_jobs(jobs: &[&Job], optimizer: &Optimizer<'_>) -> Vec<(ModuleReport, Stri
     let mut results = results.into_iter();
     let mut finish_next = |(job, text): (&&Job, Result<Vec<u8>, Failure>)| {
         let read = text.map(|text| (text, results.next().expect("each text has a result")));
-        report_on(job, || read.and_then(|(text, result)| finish(job, &text, result)))
+        report_on(job, || read.and_then(|(text, result)| finish(job, &text, result, wishes)))
     };
     jobs.iter().zip(texts).map(&mut finish_next).collect()
 }
 
-/// What one module comes to: its report, and what is to be said.
-fn report_on(
-    job: &Job,
-    run: impl FnOnce() -> Result<(ModuleReport, String), Failure>,
-) -> (ModuleReport, String) {
+/// What one module comes to, and what is to be said.
+fn report_on(job: &Job, run: impl FnOnce() -> Result<(Outcome, String), Failure>) -> (Outcome, String) {
     let outcome = panic::catch_unwind(AssertUnwindSafe(run));
     let outcome = outcome.unwrap_or_else(|cause| {
         let text = cause.downcast_ref::<&str>().map(|text| (*text).to_owned());
@@ -208,10 +225,13 @@ fn report_on(
     });
     let input = job.input.display().to_string();
     match outcome {
-        Ok((report, remarks)) => (ModuleReport { input, ..report }, remarks),
+        Ok((Outcome { report, remarks }, messages)) => {
+            (Outcome { report: ModuleReport { input, ..report }, remarks }, messages)
+        }
         Err(failure) => {
             let (rendered, summary, bytes_in) = describe(failure, &input);
-            (ModuleReport::failed(input, bytes_in, summary), format!("{}\n", rendered.trim_end()))
+            let report = ModuleReport::failed(input, bytes_in, summary);
+            (Outcome { report, remarks: Vec::new() }, format!("{}\n", rendered.trim_end()))
         }
     }
 }
@@ -231,19 +251,20 @@ fn describe(failure: Failure, input: &str) -> (String, String, u64) {
     }
 }
 
-/// A module's report, and what is to be said of it: warnings, then remarks.
-fn try_job(job: &Job, optimizer: &Optimizer<'_>) -> Result<(ModuleReport, String), Failure> {
+/// What a module comes to, and what is to be said of it: warnings, then remarks.
+fn try_job(job: &Job, optimizer: &Optimizer<'_>, wishes: RemarkWishes) -> Result<(Outcome, String), Failure> {
     let text = read(job)?;
     let result = optimizer.optimize(&text);
-    finish(job, &text, result)
+    finish(job, &text, result, wishes)
 }
 
-/// Writes what a module comes to; gives its report, and its remarks.
+/// Writes what a module comes to; gives its outcome, and what is to be said.
 fn finish(
     job: &Job,
     text: &[u8],
     result: Result<Output, Diagnostics>,
-) -> Result<(ModuleReport, String), Failure> {
+    wishes: RemarkWishes,
+) -> Result<(Outcome, String), Failure> {
     let bytes_in = text.len() as u64;
     let output = result.map_err(|diagnostics| {
         let name = job.input.display().to_string();
@@ -265,10 +286,13 @@ fn finish(
     for word in &output.report.unknown_words {
         let _ = writeln!(messages, "warning: {}", word.warning(&input));
     }
-    for remark in &output.remarks {
-        let _ = writeln!(messages, "{input}: {remark}");
+    if wishes.prints {
+        for remark in &output.remarks {
+            let _ = writeln!(messages, "{input}: {remark}");
+        }
     }
-    Ok((output.report, messages))
+    let remarks = if wishes.keeps { remarks::lines_of(&input, output.remarks) } else { Vec::new() };
+    Ok((Outcome { report: output.report, remarks }, messages))
 }
 
 /// Reads a module. Its size is known from the plan, so nobody is asked for it again; that is a guess only, since

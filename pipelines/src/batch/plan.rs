@@ -136,9 +136,8 @@ impl fmt::Display for PlanError {
 
 impl std::error::Error for PlanError {}
 
-/// Plans a batch of files and folders into the folder `out`. `report`, if there is one, is a file that the
-/// batch will write, too.
-pub fn plan(paths: &[PathBuf], out: &Path, report: Option<&Path>) -> Result<Plan, PlanError> {
+/// Plans a batch of files and folders into the folder `out`. `beside` are files that the batch will write, too.
+pub fn plan(paths: &[PathBuf], out: &Path, beside: &[&Path]) -> Result<Plan, PlanError> {
     let mut plan = Plan::default();
     // An output folder inside an input folder holds what earlier runs wrote, not inputs.
     let out_entry = files::entry(out).unwrap_or_else(|_| out.to_owned());
@@ -154,7 +153,7 @@ pub fn plan(paths: &[PathBuf], out: &Path, report: Option<&Path>) -> Result<Plan
     if plan.jobs.is_empty() && plan.unreadable.is_empty() {
         return Err(PlanError::NothingToDo);
     }
-    check(&mut plan, &out_entry, report)?;
+    check(&mut plan, &out_entry, beside)?;
     Ok(plan)
 }
 
@@ -211,7 +210,7 @@ fn leads_upwards(entry: &DirEntry) -> bool {
 }
 
 /// Refuses what would lose a file, and drops inputs that are named twice.
-fn check(plan: &mut Plan, out_entry: &Path, report: Option<&Path>) -> Result<(), PlanError> {
+fn check(plan: &mut Plan, out_entry: &Path, beside: &[&Path]) -> Result<(), PlanError> {
     let mut folders = Folders::default();
     let inputs: Vec<PathBuf> = plan.jobs.iter().map(|job| folders.true_path(&job.input)).collect();
     let outputs: Vec<PathBuf> = plan.jobs.iter().map(|job| folders.true_path(&job.output)).collect();
@@ -241,7 +240,8 @@ fn check(plan: &mut Plan, out_entry: &Path, report: Option<&Path>) -> Result<(),
             return Err(PlanError::FileAsFolder { output: plan.jobs[index].output.clone(), file });
         }
     }
-    check_inputs(plan, &inputs, &outputs, report)?;
+    check_inputs(plan, &inputs, &outputs)?;
+    check_beside(plan, &inputs, &outputs, beside)?;
     if let Some(index) = outputs.iter().position(|output| !output.starts_with(out_entry)) {
         let (output, target) = (plan.jobs[index].output.clone(), outputs[index].clone());
         return Err(PlanError::Outside { output, target });
@@ -251,24 +251,35 @@ fn check(plan: &mut Plan, out_entry: &Path, report: Option<&Path>) -> Result<(),
     Ok(())
 }
 
-fn check_inputs(
+fn check_inputs(plan: &Plan, inputs: &[PathBuf], outputs: &[PathBuf]) -> Result<(), PlanError> {
+    let inputs: HashSet<&PathBuf> = inputs.iter().collect();
+    match outputs.iter().position(|output| inputs.contains(output)) {
+        Some(index) => Err(PlanError::OverInput { output: plan.jobs[index].output.clone() }),
+        None => Ok(()),
+    }
+}
+
+/// Refuses files beside the outputs that would be written over something of the batch, or over one another.
+fn check_beside(
     plan: &Plan,
     inputs: &[PathBuf],
     outputs: &[PathBuf],
-    report: Option<&Path>,
+    beside: &[&Path],
 ) -> Result<(), PlanError> {
-    let inputs: HashSet<&PathBuf> = inputs.iter().collect();
-    if let Some(index) = outputs.iter().position(|output| inputs.contains(output)) {
-        return Err(PlanError::OverInput { output: plan.jobs[index].output.clone() });
-    }
-    let Some(report) = report else { return Ok(()) };
-    let report_path = Folders::default().true_path(report);
-    if inputs.contains(&report_path) {
-        return Err(PlanError::OverInput { output: report.to_owned() });
-    }
-    if let Some(index) = outputs.iter().position(|output| *output == report_path) {
-        let first = plan.jobs[index].input.clone();
-        return Err(PlanError::Collision { first, second: report.to_owned(), output: report.to_owned() });
+    let mut seen: Vec<(PathBuf, &Path)> = Vec::new();
+    for &file in beside {
+        let path = Folders::default().true_path(file);
+        if inputs.contains(&path) {
+            return Err(PlanError::OverInput { output: file.to_owned() });
+        }
+        let of_module = outputs.iter().position(|output| *output == path);
+        let module = of_module.map(|index| plan.jobs[index].input.as_path());
+        let other = seen.iter().find(|(other, _)| *other == path).map(|&(_, other)| other);
+        if let Some(first) = module.or(other) {
+            let (first, output) = (first.to_owned(), file.to_owned());
+            return Err(PlanError::Collision { first, second: output.clone(), output });
+        }
+        seen.push((path, file));
     }
     Ok(())
 }
@@ -325,7 +336,7 @@ mod tests {
 
         fn plan(&self, paths: &[&str], out: &str) -> Result<Plan, PlanError> {
             let paths: Vec<_> = paths.iter().map(|path| self.path(path)).collect();
-            plan(&paths, &self.path(out), None)
+            plan(&paths, &self.path(out), &[])
         }
 
         /// The jobs as `input > output`, relative to the tree.
@@ -396,11 +407,13 @@ mod tests {
         assert!(matches!(tree.plan(&["in/b/a.ptx", "in/a.ptx"], "in/b"), Err(PlanError::Collision { .. })));
         assert!(matches!(tree.plan(&["in/b/a.ptx"], "in/b/../b"), Err(PlanError::OverInput { .. })));
         let (paths, out) = ([tree.path("in")], tree.path("out"));
-        let over_input = plan(&paths, &out, Some(&tree.path("in/a.ptx")));
+        let over_input = plan(&paths, &out, &[&tree.path("in/a.ptx")]);
         assert!(matches!(over_input, Err(PlanError::OverInput { .. })));
-        let over_output = plan(&paths, &out, Some(&tree.path("out/a.ptx")));
+        let over_output = plan(&paths, &out, &[&tree.path("out/a.ptx")]);
         assert!(matches!(over_output, Err(PlanError::Collision { .. })));
-        assert!(plan(&paths, &out, Some(&tree.path("out/report.jsonl"))).is_ok());
+        let (report, remarks) = (tree.path("out/report.jsonl"), tree.path("out/remarks.jsonl"));
+        assert!(plan(&paths, &out, &[&report, &remarks]).is_ok());
+        assert!(matches!(plan(&paths, &out, &[&report, &report]), Err(PlanError::Collision { .. })));
     }
 
     #[cfg(unix)]

@@ -1,7 +1,7 @@
 //! The command line: what may be written on it, and the options that it means.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -78,6 +78,10 @@ pub struct OptArguments {
     /// The PTX file to write; `-` is standard output
     #[arg(short, long)]
     pub output: PathBuf,
+
+    /// Write remarks here, one JSON object a change that was made or missed, or a finding; `-` is standard output
+    #[arg(long, value_name = "FILE.jsonl")]
+    pub remarks: Option<PathBuf>,
 }
 
 /// Many modules.
@@ -94,6 +98,10 @@ pub struct BatchArguments {
     /// Write a report here, one JSON object a module
     #[arg(long, value_name = "FILE.jsonl")]
     pub report: Option<PathBuf>,
+
+    /// Write remarks here, one JSON object a change that was made or missed, or a finding
+    #[arg(long, value_name = "FILE.jsonl")]
+    pub remarks: Option<PathBuf>,
 }
 
 /// One launch of one kernel.
@@ -273,7 +281,19 @@ pub struct Flags {
 
     /// Print remarks on standard error
     #[arg(short, long, global = true, overrides_with = "verbose")]
-    verbose: bool,
+    pub verbose: bool,
+}
+
+impl Action {
+    /// Where remarks are to be written, beside standard error.
+    pub fn remarks(&self) -> Option<&Path> {
+        match self {
+            Action::Opt(OptArguments { remarks, .. }) | Action::Batch(BatchArguments { remarks, .. }) => {
+                remarks.as_deref()
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Flags {

@@ -15,6 +15,7 @@ mod statistics;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,8 +24,11 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser};
 
-use self::arguments::{Action, Arguments, BatchArguments, OptArguments, Stat};
+use self::arguments::{Action, Arguments, BatchArguments, Flags, OptArguments};
+use crate::batch::RemarkWishes;
+use crate::files::STANDARD_STREAM;
 use crate::options::Options;
+use crate::remarks;
 use crate::report::{ModuleReport, PhaseUndone, Status, Summary};
 use crate::{Output, batch, files};
 
@@ -51,7 +55,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let options = match arguments.flags.options() {
-        Ok(options) => options,
+        Ok(options) => Options { remarks: options.remarks || wants_remarks(&arguments), ..options },
         Err(error) => {
             complain("error", error);
             return ExitCode::from(USAGE);
@@ -68,6 +72,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     })
 }
 
+fn wants_remarks(arguments: &Arguments) -> bool {
+    arguments.action.as_ref().is_some_and(|action| action.remarks().is_some())
+}
+
 fn run(arguments: &Arguments, options: &Options) -> Result<u8> {
     if arguments.version {
         return print(&version(arguments, options));
@@ -81,8 +89,8 @@ fn run(arguments: &Arguments, options: &Options) -> Result<u8> {
         complain("note", note);
     }
     match action {
-        Action::Opt(opt) => run_opt(opt, options, &arguments.flags.stat),
-        Action::Batch(batch) => run_batch(batch, options, &arguments.flags.stat),
+        Action::Opt(opt) => run_opt(opt, &arguments.flags, options),
+        Action::Batch(batch) => run_batch(batch, &arguments.flags, options),
         Action::Run(run) => run::run(run, &arguments.flags, options),
         Action::Check(check) => check::run(check, options),
         Action::Analyze(arguments) => analyze::run(arguments, options),
@@ -103,9 +111,16 @@ fn version(arguments: &Arguments, options: &Options) -> String {
     }
 }
 
-fn run_opt(arguments: &OptArguments, options: &Options, stats: &[Stat]) -> Result<u8> {
-    let OptArguments { input, output: output_path } = arguments;
+fn run_opt(arguments: &OptArguments, flags: &Flags, options: &Options) -> Result<u8> {
+    let OptArguments { input, output: output_path, remarks } = arguments;
     let name = files::shown(input);
+    if remarks.as_ref() == Some(output_path) {
+        complain(
+            "error",
+            format!("the output and the remarks would both become `{}`", output_path.display()),
+        );
+        return Ok(USAGE);
+    }
     let pool = batch::pool(options.threads)?;
     let start = Instant::now();
     let text = files::read(input).with_context(|| format!("cannot read `{name}`"))?;
@@ -119,17 +134,24 @@ fn run_opt(arguments: &OptArguments, options: &Options, stats: &[Stat]) -> Resul
     };
     files::write(output_path, &output.text)
         .with_context(|| format!("cannot write `{}`", output_path.display()))?;
-    say_what_was_done(&name, &output, options)?;
+    say_what_was_done(&name, &output, flags.verbose)?;
     let mut summary = Summary::default();
     summary.add(&output.report);
-    statistics::print(stats, &summary, start.elapsed())?;
+    if let Some(path) = remarks {
+        write_remarks(path, &remarks::lines_of(&name, output.remarks))?;
+    }
+    statistics::print(&flags.stat, &summary, start.elapsed())?;
     Ok(SUCCESS)
 }
 
-/// Prints dumps, remarks, and what was left, on standard error.
-fn say_what_was_done(name: &str, output: &Output, options: &Options) -> Result<()> {
+fn write_remarks(path: &Path, lines: &[u8]) -> Result<()> {
+    files::write(path, lines).with_context(|| format!("cannot write `{}`", path.display()))
+}
+
+/// Prints dumps, remarks if they are wanted, and what was left, on standard error.
+fn say_what_was_done(name: &str, output: &Output, wants_remarks: bool) -> Result<()> {
     let mut text = output.dumps.clone();
-    if options.remarks {
+    if wants_remarks {
         for remark in &output.remarks {
             writeln!(text, "{remark}")?;
         }
@@ -148,9 +170,14 @@ fn say_what_was_done(name: &str, output: &Output, options: &Options) -> Result<(
     Ok(())
 }
 
-fn run_batch(arguments: &BatchArguments, options: &Options, stats: &[Stat]) -> Result<u8> {
-    let BatchArguments { paths, output, report } = arguments;
-    let plan = match batch::plan(paths, output, report.as_deref()) {
+fn run_batch(arguments: &BatchArguments, flags: &Flags, options: &Options) -> Result<u8> {
+    let BatchArguments { paths, output, report, remarks } = arguments;
+    if remarks.as_deref() == Some(Path::new(STANDARD_STREAM)) {
+        complain("error", "`--remarks -`: the summary of a batch goes to standard output");
+        return Ok(USAGE);
+    }
+    let beside: Vec<&Path> = [report, remarks].into_iter().filter_map(Option::as_deref).collect();
+    let plan = match batch::plan(paths, output, &beside) {
         Ok(plan) => plan,
         Err(error) => {
             complain("error", error);
@@ -160,7 +187,8 @@ fn run_batch(arguments: &BatchArguments, options: &Options, stats: &[Stat]) -> R
     let pool = batch::pool(options.threads)?;
     let interrupted = interruption_flag()?;
     let start = Instant::now();
-    let outcomes = batch::run(&plan, options, &pool, &interrupted);
+    let wishes = RemarkWishes { prints: flags.verbose, keeps: remarks.is_some() };
+    let outcomes = batch::run(&plan, options, wishes, &pool, &interrupted);
     let wall = start.elapsed();
 
     let mut summary = Summary::default();
@@ -169,7 +197,12 @@ fn run_batch(arguments: &BatchArguments, options: &Options, stats: &[Stat]) -> R
         complain("error", reason);
         ModuleReport::failed(path.display().to_string(), 0, reason.clone())
     });
-    let reports: Vec<ModuleReport> = outcomes.into_iter().flatten().chain(unreadable).collect();
+    let (reports, lines): (Vec<ModuleReport>, Vec<Vec<u8>>) =
+        outcomes.into_iter().flatten().map(|outcome| (outcome.report, outcome.remarks)).unzip();
+    let reports: Vec<ModuleReport> = reports.into_iter().chain(unreadable).collect();
+    if let Some(path) = remarks {
+        write_remarks(path, &lines.concat())?;
+    }
     for report in &reports {
         summary.add(report);
     }
@@ -177,7 +210,7 @@ fn run_batch(arguments: &BatchArguments, options: &Options, stats: &[Stat]) -> R
         batch::write_reports(path, &reports).with_context(|| format!("cannot write `{}`", path.display()))?;
     }
     print(&summary.render(wall))?;
-    statistics::print(stats, &summary, wall)?;
+    statistics::print(&flags.stat, &summary, wall)?;
     Ok(if interrupted.load(Ordering::Relaxed) {
         INTERRUPTED
     } else if reports.iter().any(|report| report.status == Status::Error) {

@@ -59,7 +59,7 @@ fn optimized(name: &str, text: &[u8], flags: &Flags, options: &Options) -> Resul
     let start = Instant::now();
     let output = batch::pool(options.threads)?.install(|| crate::optimize(text, options));
     let output = output.map_err(|diagnostics| anyhow!(diagnostics.summary(name, text)))?;
-    say_what_was_done(name, &output, options)?;
+    say_what_was_done(name, &output, flags.verbose)?;
     let mut summary = Summary::default();
     summary.add(&output.report);
     statistics::print(&flags.stat, &summary, start.elapsed())?;

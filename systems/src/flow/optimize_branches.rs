@@ -39,6 +39,8 @@
 //! The label of a merged block is gone, since only branches name it; one that a debug section names too is an anchor
 //! and stays.
 
+mod missed;
+
 use bevy_ecs::prelude::*;
 use ptxopt_components::anchor::AnchorKind;
 use ptxopt_components::block::{BlockFlags, BlockOrder};
@@ -87,8 +89,11 @@ pub fn run(mut editor: Editor, settings: Res<Settings>, mut model: Local<Model>)
     editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| {
         let (function, forms) = f.view_and_forms();
         model.load(&function, forms);
+        let outcome = Rewriter { f: &mut f, model: &mut model, settings: &settings }.run();
         // Without fuel there is nothing more to do; what was done stands.
-        let _ = Rewriter { f: &mut f, model: &mut model, settings: &settings }.run();
+        if outcome.is_ok() && f.remarks_are_wanted() {
+            missed::tell(&mut f, &model);
+        }
     });
 }
 
@@ -272,6 +277,8 @@ impl<'a> Rewriter<'_, 'a> {
             }
         }
         self.f.stats().limits_hit += 1;
+        let offset = self.f.view().text.name.first;
+        self.f.missed(offset, "more rounds than are made would change more branches");
         self.merge()
     }
 

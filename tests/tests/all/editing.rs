@@ -2,7 +2,7 @@
 //! phis and fails on every third function; the other takes the phis out again. This file and their steps are all that they
 //! needed.
 
-use ptxopt::{Options, Output, VerifyLevel, optimize, optimize_with_plan, standard};
+use ptxopt::{Options, Output, Remark, VerifyLevel, optimize, optimize_with_plan, standard};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::InstId;
 use ptxopt_components::operand::Operand;
@@ -168,7 +168,7 @@ fn fuel_counts_its_changes_and_settings_reach_it() {
     let remarked = run_on(2, &Options { remarks: true, ..full() }, 100);
     assert_eq!(changes(&remarked), 2);
     let of_phase = |kind: &str| {
-        let starts = |remark: &&String| remark.contains(&format!("copy_constants: {kind}: "));
+        let starts = |remark: &&Remark| remark.to_string().contains(&format!("copy_constants: {kind}: "));
         remarked.remarks.iter().filter(starts).count()
     };
     assert_eq!((of_phase("passed"), of_phase("missed")), (2, 2));

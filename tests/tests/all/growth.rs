@@ -6,10 +6,12 @@
 
 use ptxopt::{Options, VerifyLevel, optimize, optimize_with_plan, standard};
 use ptxopt_engine::run::phase::{Phase, Plan, Step};
+use ptxopt_generate::shapes::SHAPES;
 use ptxopt_systems::flow::split_at_control_flow;
 use ptxopt_systems::report::{graph, registers};
 use ptxopt_tests::clock::cpu_time;
 use ptxopt_tests::rewrite::Rewriter;
+use ptxopt_tests::say::say;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -360,6 +362,16 @@ fn registers_that_live_long_are_verified() {
         let uses = each(size, |text, n| writeln!(text, "st.global.u32 [%d1], %v{n};"));
         tangle(&format!("{registers} {start} {blocks} {uses}"))
     });
+}
+
+/// The shapes on which simple algorithms are quadratic, up to the size that is large. `--bin growth` says which phases take how long.
+#[test]
+fn large_shapes_cost_what_they_are_long() {
+    let work = |text: &str| optimize_as(text, &Options { threads: 1, ..Options::default() });
+    for shape in SHAPES {
+        say(&format!("growth: {} {} ({})", shape.large, shape.of, shape.name));
+        work_grows_like_its_text(work, shape.large / FACTOR, shape.text);
+    }
 }
 
 /// A kernel around code that changes `%r2` as the thread's number `%r1` says.

@@ -1,7 +1,7 @@
 //! Choosing what runs: the bisect limit, the fingerprint filter, phases by name, verification, and the options that
 //! must not show in the output.
 
-use ptxopt::{OptLevel, Options, Output, Status, VerifyLevel, optimize};
+use ptxopt::{OptLevel, Options, Output, Remark, Status, VerifyLevel, optimize};
 use ptxopt_engine::fingerprint::Fingerprint;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::ptx::reader::{ReaderScratch, read};
@@ -464,7 +464,9 @@ fn remarks_and_dumps_say_what_was_done() {
     let mut options = with_knobs(&["DUMPIR=OriPerformLiveDeadFirst"]);
     options.remarks = true;
     let output = run(&text, &options);
-    let dead = |remark: &&String| remark.contains("busy: OriPerformLiveDeadFirst: passed: feeds nothing");
+    let dead = |remark: &&Remark| {
+        remark.to_string().contains("busy: OriPerformLiveDeadFirst: passed: feeds nothing")
+    };
     assert!(output.remarks.iter().any(|remark| dead(&remark)), "{:?}", output.remarks);
     let dumps = String::from_utf8_lossy(&output.dumps);
     assert_eq!(dumps.matches("// after phase 16 OriPerformLiveDeadFirst").count(), 2);

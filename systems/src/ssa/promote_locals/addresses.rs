@@ -190,12 +190,10 @@ impl Tracer {
                         let derived = sources.derive(form, at, address, align);
                         derived.and_then(|address| self.define(sources, at.inst, address))
                     }
-                    _ => {
-                        Err("the address of a local variable goes to an instruction that is no plain access")
-                    }
+                    _ => Err(other_use(form)),
                 }
             }
-            None => Err("the address of a local variable goes to an instruction that is no plain access"),
+            None => Err(other_use(form)),
         };
         if let Err(reason) = found {
             self.escape(address, (at.inst, reason));
@@ -311,8 +309,6 @@ impl Sources<'_> {
         address: Address,
         align: u32,
     ) -> Result<Address, &'static str> {
-        const OTHER_USE: &str =
-            "the address of a local variable goes to an instruction that is no plain access";
         const NO_CONSTANT: &str = "the address of a local variable is computed with what has no known bounds";
         if self.view.guard_of(at.inst).is_some() {
             return Err("the address of a local variable is made under a guard");
@@ -322,7 +318,7 @@ impl Sources<'_> {
         let with_space = |space| Ok(Address { space, ..address });
         let is_of_local = form_space(qualifiers) == Some(StateSpace::Local);
         // The width of an address: an immediate counts as a number of that width.
-        let ty = form.types[0].filter(|ty| matches!(ty.bits(), 32 | 64)).ok_or(OTHER_USE)?;
+        let ty = form.types[0].filter(|ty| matches!(ty.bits(), 32 | 64)).ok_or_else(|| other_use(form))?;
         let other = || ranges::of_addend(self.view, self.forms, self.def_use, operands[3 - at.position], ty);
         let is_plain = *qualifiers == Qualifiers::default();
         match (form.operation, address.space) {
@@ -349,7 +345,7 @@ impl Sources<'_> {
                 }
                 Ok(Address { offset: Range::exact(offset | bits), ..address })
             }
-            _ => Err(OTHER_USE),
+            _ => Err(other_use(form)),
         }
     }
 
@@ -364,4 +360,17 @@ impl Sources<'_> {
 /// The space that qualifiers name.
 fn form_space(qualifiers: &Qualifiers) -> Option<StateSpace> {
     qualifiers.space.map(|space| space.state_space())
+}
+
+/// Why an instruction that takes an address keeps its variable in memory.
+fn other_use(form: &Form) -> &'static str {
+    match form.operation {
+        Operation::Call => "the address of a local variable goes to a call",
+        Operation::St if form.space == StateSpace::Param => "the address of a local variable goes to a call",
+        Operation::St => "the address of a local variable is stored",
+        Operation::Setp | Operation::Set => "the address of a local variable is compared",
+        Operation::Selp | Operation::Slct => "a register holds one of several addresses of local variables",
+        Operation::Atom | Operation::Red => "a local variable is accessed by an atomic instruction",
+        _ => "the address of a local variable goes to an instruction that is no plain access",
+    }
 }

@@ -1,0 +1,162 @@
+//! Large kernels, each of one shape on which a simple algorithm takes time like the square of its length.
+//!
+//! They end whatever they are launched with, take the address of four bytes for each thread, and write what they compute there.
+
+use std::fmt::Write;
+
+/// A shape.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Its name.
+    pub name: &'static str,
+    /// What is counted in it.
+    pub of: &'static str,
+    /// A size that is large: compilers have been seen to make as much.
+    pub large: usize,
+    /// The module with one kernel of a size.
+    pub text: fn(usize) -> String,
+}
+
+/// All shapes.
+pub const SHAPES: [Shape; 8] = [
+    Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
+    Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
+    Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
+    Shape { name: "joins", of: "values that meet", large: 50_000, text: joins },
+    Shape { name: "gotos", of: "states", large: 2_000, text: gotos },
+    Shape { name: "slots", of: "slots", large: 20_000, text: slots },
+    Shape { name: "sums", of: "additions", large: 50_000, text: sums },
+    Shape { name: "reloads", of: "loads", large: 20_000, text: reloads },
+];
+
+/// Values that meet at each join of [`joins`].
+const VALUES: usize = 100;
+
+/// Each inside the one before: a dominator tree as deep as there are levels, and a join for each.
+fn nested_ifs(levels: usize) -> String {
+    let front = each(levels, |text, n| {
+        writeln!(text, "setp.gt.u32 %p0, %r0, {n};\n@!%p0 bra E{n};\nadd.u32 %r1, %r1, {n};")
+    });
+    let back = each(levels, |text, n| {
+        let level = levels - 1 - n;
+        writeln!(text, "E{level}:\nxor.b32 %r1, %r1, {level};")
+    });
+    kernel("", &(front + &back))
+}
+
+/// One block. Most operands were computed shortly before, some long ago.
+fn straight(insts: usize) -> String {
+    let mut random = Sequence(1);
+    let body = each(insts, |text, n| {
+        let near = n.saturating_sub(1 + random.below(6));
+        let far = random.below(n.max(1));
+        match (n, n % 8) {
+            (0, _) => writeln!(text, "mov.u32 %v0, %r0;"),
+            (_, 0) => writeln!(text, "shl.b32 %v{n}, %v{near}, {};", far % 31),
+            (_, 1 | 2) => writeln!(text, "add.s32 %v{n}, %v{near}, {far};"),
+            (_, 3) => writeln!(text, "mul.lo.s32 %v{n}, %v{near}, %v{far};"),
+            (_, 4) => writeln!(text, "and.b32 %v{n}, %v{near}, 65535;"),
+            (_, 5) => writeln!(text, "sub.s32 %v{n}, %v{near}, %v{far};"),
+            (_, 6) => writeln!(text, "mov.u32 %v{n}, %v{near};"),
+            _ => writeln!(text, "xor.b32 %v{n}, %v{near}, %v{far};"),
+        }
+    });
+    let end = format!("add.s32 %r1, %v{}, %v{};\n", insts - 1, insts / 2);
+    kernel(&format!(".reg .b32 %v<{insts}>;"), &(body + &end))
+}
+
+/// One branch after the other, three blocks each, every fourth the end of a loop.
+fn blocks(count: usize) -> String {
+    let body = each(count / 3, |text, n| {
+        writeln!(text, "H{n}: add.u32 %r2, %r2, 1;\nsetp.eq.u32 %p0, %r1, {n};\n@%p0 bra A{n};")?;
+        writeln!(text, "add.u32 %r1, %r1, {n};\nbra B{n};\nA{n}: xor.b32 %r1, %r1, %r0;\nB{n}:")?;
+        if n % 4 == 3 { writeln!(text, "setp.lt.u32 %p1, %r2, {n};\n@%p1 bra H{};", n - 3) } else { Ok(()) }
+    });
+    kernel("", &body)
+}
+
+/// Two arms that each change a hundred values, which meet after them.
+fn joins(count: usize) -> String {
+    let start = each(VALUES, |text, v| writeln!(text, "add.u32 %v{v}, %r0, {v};"));
+    let body = each(count / VALUES, |text, n| {
+        writeln!(text, "setp.lt.u32 %p0, %v{}, {n};\n@%p0 bra A{n};", n % VALUES)?;
+        for v in 0..VALUES {
+            writeln!(text, "add.u32 %v{v}, %v{v}, {};", n + 1)?;
+        }
+        writeln!(text, "bra B{n};\nA{n}:")?;
+        for v in 0..VALUES {
+            writeln!(text, "xor.b32 %v{v}, %v{v}, %v{};", (v + n) % VALUES)?;
+        }
+        writeln!(text, "B{n}:")
+    });
+    let end = each(VALUES, |text, v| writeln!(text, "add.u32 %r1, %r1, %v{v};"));
+    kernel(&format!(".reg .b32 %v<{VALUES}>;"), &(start + &body + &end))
+}
+
+/// States that go to one of two others, without an order: one irreducible cycle. Fuel ends it.
+fn gotos(states: usize) -> String {
+    let mut random = Sequence(1);
+    let body = each(states, |text, n| {
+        let [one, other] = [(); 2].map(|()| random.below(states));
+        writeln!(text, "S{n}: add.u32 %r1, %r1, {n};\nxor.b32 %r3, %r3, %r1;\nadd.u32 %r2, %r2, 1;")?;
+        writeln!(text, "setp.gt.u32 %p0, %r2, 100;\n@%p0 bra END;")?;
+        writeln!(text, "setp.lt.u32 %p1, %r1, %r3;\n@%p1 bra S{one};\nbra S{other};")
+    });
+    kernel("", &(body + "END: add.u32 %r1, %r1, %r3;\n"))
+}
+
+/// Variables in one frame, each stored, and loaded behind a branch.
+fn slots(count: usize) -> String {
+    let head = format!(".local .align 4 .b8 frame[{}];\n.reg .b64 %SP;", 4 * count);
+    let body = each(count, |text, n| {
+        writeln!(text, "st.u32 [%SP+{}], %r1;\nsetp.eq.u32 %p0, %r0, {n};\n@%p0 bra L{n};", 4 * n)?;
+        writeln!(text, "add.u32 %r1, %r1, {n};\nL{n}: ld.u32 %r2, [%SP+{}];", 4 * (n * 7919 % (n + 1)))?;
+        writeln!(text, "xor.b32 %r1, %r1, %r2;")
+    });
+    kernel(&head, &("mov.u64 %SP, frame;\ncvta.local.u64 %SP, %SP;\n".to_owned() + &body))
+}
+
+/// A constant added again and again, with copies between.
+fn sums(count: usize) -> String {
+    let body = each(count, |text, n| {
+        writeln!(text, "mov.u32 %c{n}, %v{n};\nadd.s32 %v{}, %c{n}, {};", n + 1, n % 7 + 1)
+    });
+    let head = format!(".reg .b32 %v<{}>;\n.reg .b32 %c<{count}>;", count + 1);
+    kernel(&head, &format!("mov.u32 %v0, %r0;\n{body}mov.u32 %r1, %v{count};\n"))
+}
+
+/// One place that is loaded again and again, and stored to now and then.
+fn reloads(count: usize) -> String {
+    let body = each(count, |text, n| {
+        writeln!(text, "ld.global.u32 %v{n}, [%d0];\nadd.u32 %r1, %r1, %v{n};")?;
+        if n % 64 == 63 { writeln!(text, "st.global.u32 [%d0], %r1;") } else { Ok(()) }
+    });
+    kernel(&format!(".reg .b32 %v<{count}>;"), &body)
+}
+
+/// A kernel around code that changes `%r1`, and may use the thread's number `%r0`.
+fn kernel(declarations: &str, body: &str) -> String {
+    format!(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out)\n{{\n\
+         .reg .pred %p<2>;\n.reg .b32 %r<4>;\n.reg .b64 %d<2>;\n{declarations}\n\
+         ld.param.u64 %d0, [out];\nmov.u32 %r0, %tid.x;\nmul.wide.u32 %d1, %r0, 4;\nadd.u64 %d0, %d0, %d1;\n\
+         mov.u32 %r1, 0;\nmov.u32 %r2, 0;\nmov.u32 %r3, 0;\n{body}st.global.u32 [%d0], %r1;\nret;\n}}\n"
+    )
+}
+
+/// `piece(0)`, `piece(1)`, ... in a row.
+fn each(count: usize, mut piece: impl FnMut(&mut String, usize) -> std::fmt::Result) -> String {
+    let mut text = String::new();
+    (0..count).for_each(|number| piece(&mut text, number).expect("a string takes everything"));
+    text
+}
+
+/// Numbers without an order.
+struct Sequence(u64);
+
+impl Sequence {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % bound
+    }
+}

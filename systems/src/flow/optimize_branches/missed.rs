@@ -1,0 +1,90 @@
+//! Branches that optimize branches leaves alone although they look as if it should not: a remark for each that says why.
+//!
+//! Looked for when the phase is done with a function, and where remarks are kept only.
+
+use super::{End, Model};
+use ptxopt_components::ids::{BlockId, Id};
+use ptxopt_engine::edit::FunctionEditor;
+
+/// Remarks on what is left of the branches of a function.
+pub(super) fn tell(f: &mut FunctionEditor<'_>, model: &Model) {
+    for block in (0..model.ends.len()).map(BlockId::new) {
+        if model.of(block).is_dead || !model.orders[block.index()].is_reachable() {
+            continue;
+        }
+        let reasons =
+            [model.why_not_threaded(block), model.why_not_inverted(block), model.why_not_merged(block)];
+        for reason in reasons.into_iter().flatten() {
+            f.missed(model.of(block).offset, reason);
+        }
+    }
+    for &(block, succ) in &model.other_succs {
+        if !model.of(block).is_dead && model.is_empty_jump(succ) {
+            f.missed(
+                model.of(block).offset,
+                "a table leads to an empty block: tables are not changed, since others may share them",
+            );
+        }
+    }
+}
+
+impl Model {
+    /// Whether a block is a jump and nothing else.
+    fn is_empty_jump(&self, block: BlockId) -> bool {
+        let traits = self.of(block);
+        !traits.is_dead && traits.is_empty && matches!(self.ends[block.index()], End::Jumps { .. })
+    }
+
+    fn why_not_threaded(&self, block: BlockId) -> Option<&'static str> {
+        let (End::Jumps { target, .. } | End::Branches { target, .. }) = self.ends[block.index()] else {
+            return None;
+        };
+        let End::Jumps { target: after, .. } = self.ends[target.index()] else { return None };
+        if target == block || !self.is_empty_jump(target) {
+            return None;
+        }
+        let traits = self.of(target);
+        let is_latch = self.orders[target.index()].turns_back_to(&self.orders[after.index()]);
+        Some(if traits.is_pinned {
+            "a branch leads to an empty block that a directive belongs to"
+        } else if !traits.is_passed_by {
+            "a branch leads to an empty block that is the header of a loop"
+        } else if is_latch {
+            "a branch leads to an empty latch that others lead to, too"
+        } else {
+            "a branch leads to a longer chain of empty blocks than is followed"
+        })
+    }
+
+    fn why_not_inverted(&self, block: BlockId) -> Option<&'static str> {
+        let End::Branches { target, .. } = self.ends[block.index()] else { return None };
+        let between = self.next(block)?;
+        if !self.is_empty_jump(between) || self.next(between) != Some(target) {
+            return None;
+        }
+        if self.of(block).is_uniform {
+            Some("a branch leads around a jump: it promises to be uniform, which its opposite would not")
+        } else if self.of(between).is_pinned {
+            Some("a branch leads around a jump that a directive belongs to")
+        } else if self.pred_count[between.index()] > 1 {
+            Some("a branch leads around a jump that others lead to, too")
+        } else {
+            None
+        }
+    }
+
+    fn why_not_merged(&self, block: BlockId) -> Option<&'static str> {
+        let next = self.next(block);
+        let is_only_way = |block: BlockId| self.pred_count[block.index()] == 1;
+        match self.ends[block.index()] {
+            End::Falls => {
+                let is_pinned = next.is_some_and(|next| is_only_way(next) && self.of(next).is_pinned);
+                is_pinned.then_some("a directive belongs to the block that only this one leads to")
+            }
+            End::Jumps { target, .. } if is_only_way(target) && next != Some(target) => {
+                Some("the block that only this jump leads to stands elsewhere in the text")
+            }
+            _ => None,
+        }
+    }
+}
