@@ -212,7 +212,10 @@ mod tests {
         let numbers = |options: &Options| -> Vec<u16> {
             plan(options, false).steps.iter().map(|step| step.number).collect()
         };
-        assert_eq!(numbers(&Options::default()), [3, 6, 10, 13, 15, 16, 23, 29, 32, 33, 37, 61, 73, 76, 84, 94, 125]);
+        assert_eq!(
+            numbers(&Options::default()),
+            [3, 6, 10, 13, 15, 16, 23, 29, 32, 33, 37, 61, 73, 76, 84, 94, 125]
+        );
         let verified = Options { verify: VerifyLevel::Fast, ..Options::default() };
         let mut dumped = Options::default();
         dumped.set_knob("DUMPIR=3").unwrap();

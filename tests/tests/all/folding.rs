@@ -6,7 +6,7 @@ use ptxopt::{Options, optimize};
 use std::fmt::Write;
 
 /// Splitmix64.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -18,7 +18,7 @@ impl Random {
     }
 
     /// An edge of some width, or anything.
-    fn operand(&mut self) -> u64 {
+    pub(crate) fn operand(&mut self) -> u64 {
         const EDGES: [u64; 20] = [
             0,
             1,

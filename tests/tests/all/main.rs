@@ -31,6 +31,7 @@ mod ptxas;
 mod regress;
 mod removed;
 mod round_trip;
+mod rules;
 mod sink_elements;
 mod sinks;
 mod uniformity;
