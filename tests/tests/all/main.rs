@@ -23,6 +23,7 @@ mod golden;
 mod gpu;
 mod growth;
 mod judge;
+mod known_values;
 mod liveness;
 mod mistakes;
 mod native;

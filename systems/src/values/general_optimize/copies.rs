@@ -129,7 +129,10 @@ impl Walk<'_, '_> {
             OperandKind::Predicate { vreg, negated } if vreg != result && self.is_free(vreg) => {
                 Some(Source::Register(Operand::predicate(vreg, negated != is_not), self.value(vreg, inst)))
             }
-            _ if ty == PtxType::Pred => None,
+            _ if ty == PtxType::Pred => {
+                let bits = literal_bits(source, self.f.literals()).filter(|_| !is_not);
+                bits.map(|bits| Source::Constant(u64::from(bits != 0)))
+            }
             _ => {
                 // A literal is as wide as the type of the mov.
                 let moved = moved.filter(|of| of.bits() == ty.bits());

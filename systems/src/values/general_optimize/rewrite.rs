@@ -121,10 +121,13 @@ impl Walk<'_, '_> {
         Some(Rewrite::Instruction(id, all, operands.len()))
     }
 
-    /// An instruction that moves a constant into `result`.
+    /// An instruction that moves a constant into `result`; into a predicate, its lowest bit.
     pub(super) fn move_of_constant(&mut self, inst: InstId, result: VRegId, bits: u64) -> Option<Rewrite> {
-        let ty = moved_type(self.f.vreg(result).ty.element())?;
-        let operands = [New::register(result), New::Constant(bits, ty)];
+        let (ty, to) = match self.f.vreg(result).ty.element() {
+            PtxType::Pred => (PtxType::Pred, Operand::predicate(result, false)),
+            ty => (moved_type(ty)?, Operand::register(result)),
+        };
+        let operands = [New::Operand(to), New::Constant(bits, ty)];
         self.instead(inst, Operation::Mov, Qualifiers::default(), &[ty], &operands)
     }
 

@@ -84,6 +84,12 @@ impl Known {
         self.ones
     }
 
+    /// The bits that may be 1.
+    #[must_use]
+    pub fn possible(self) -> u64 {
+        !self.zeros & mask(self.width)
+    }
+
     /// The least value without a sign.
     #[must_use]
     pub fn low(self) -> u64 {

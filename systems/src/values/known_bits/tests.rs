@@ -63,7 +63,7 @@ fn sets_hold_what_they_are_made_of() {
 fn bits_and_ranges_tell_one_another() {
     let range = Known::range(0b1000, 0b1011, WIDTH);
     assert_eq!((range.zeros(), range.ones()), (0b0100, 0b1000));
-    assert_eq!((range.least(), range.most()), (-8, -5));
+    assert_eq!((range.possible(), range.least(), range.most()), (0b1011, -8, -5));
     let bits = Known::bits(0b1100, 0b0001, WIDTH);
     assert_eq!((bits.low(), bits.high(), bits.least(), bits.most()), (1, 3, 1, 3));
     let signed = Known::signed_range(2, 3, WIDTH);

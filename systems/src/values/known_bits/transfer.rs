@@ -4,8 +4,7 @@ use super::{Known, mask, sign_extend};
 
 impl Known {
     /// `self + other`.
-    #[must_use]
-    pub fn add(self, other: Self) -> Self {
+    pub(crate) fn add(self, other: Self) -> Self {
         self.add_bits(other, false).meet(
             self.sum_range(i128::from(other.low), i128::from(other.high))
                 .meet(self.signed_sum_range(i128::from(other.least), i128::from(other.most))),
@@ -13,8 +12,7 @@ impl Known {
     }
 
     /// `self - other`.
-    #[must_use]
-    pub fn sub(self, other: Self) -> Self {
+    pub(crate) fn sub(self, other: Self) -> Self {
         self.add_bits(other.not(), true).meet(
             self.sum_range(-i128::from(other.high), -i128::from(other.low))
                 .meet(self.signed_sum_range(-i128::from(other.most), -i128::from(other.least))),
@@ -43,8 +41,7 @@ impl Known {
     }
 
     /// The lower half of `self * other`.
-    #[must_use]
-    pub fn mul(self, other: Self) -> Self {
+    pub(crate) fn mul(self, other: Self) -> Self {
         let (low, high) = self.product(other);
         let (least, most) = self.signed_product(other);
         // The lowest bits of a product come of the lowest bits of its factors.
@@ -62,15 +59,13 @@ impl Known {
     }
 
     /// The upper half of `self * other` without a sign.
-    #[must_use]
-    pub fn mul_high(self, other: Self) -> Self {
+    pub(crate) fn mul_high(self, other: Self) -> Self {
         let (low, high) = self.product(other);
         Self::range((low >> self.width) as u64, (high >> self.width) as u64, self.width)
     }
 
     /// The upper half of `self * other` with a sign.
-    #[must_use]
-    pub fn mul_high_signed(self, other: Self) -> Self {
+    pub(crate) fn mul_high_signed(self, other: Self) -> Self {
         let (least, most) = self.signed_product(other);
         from_signed_range(least >> self.width, most >> self.width, self.width)
     }
@@ -94,14 +89,12 @@ impl Known {
     }
 
     /// How many of the lowest bits are 0.
-    #[must_use]
-    pub fn trailing_zeros(self) -> u32 {
+    pub(crate) fn trailing_zeros(self) -> u32 {
         self.zeros.trailing_ones()
     }
 
     /// `self / other` without a sign. Nothing is known of a quotient by zero.
-    #[must_use]
-    pub fn div(self, other: Self) -> Self {
+    pub(crate) fn div(self, other: Self) -> Self {
         if other.low == 0 {
             return Self::unknown(self.width);
         }
@@ -109,8 +102,7 @@ impl Known {
     }
 
     /// `self % other` without a sign. Nothing is known of a remainder by zero.
-    #[must_use]
-    pub fn rem(self, other: Self) -> Self {
+    pub(crate) fn rem(self, other: Self) -> Self {
         if other.low == 0 {
             return Self::unknown(self.width);
         }
@@ -118,9 +110,10 @@ impl Known {
             return self;
         }
         let range = Self::range(0, self.high.min(other.high - 1), self.width);
-        match other.only() {
+        match (self.only(), other.only()) {
+            (Some(dividend), Some(divisor)) => Self::constant(dividend % divisor, self.width),
             // The lowest bits stay.
-            Some(divisor) if divisor.is_power_of_two() => {
+            (None, Some(divisor)) if divisor.is_power_of_two() => {
                 range.with_bits(self.zeros & (divisor - 1), self.ones & (divisor - 1))
             }
             _ => range,
@@ -128,8 +121,7 @@ impl Known {
     }
 
     /// `self % other` with a sign, which is that of `self`.
-    #[must_use]
-    pub fn rem_signed(self, other: Self) -> Self {
+    pub(crate) fn rem_signed(self, other: Self) -> Self {
         if other.least <= 0 {
             return Self::unknown(self.width);
         }
@@ -141,43 +133,37 @@ impl Known {
     }
 
     /// `self & other`.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub(crate) fn and(self, other: Self) -> Self {
         Self::bits(self.zeros | other.zeros, self.ones & other.ones, self.width)
             .within(0, self.high.min(other.high))
     }
 
     /// `self | other`.
-    #[must_use]
-    pub fn or(self, other: Self) -> Self {
+    pub(crate) fn or(self, other: Self) -> Self {
         let low = self.low.max(other.low);
         Self::bits(self.zeros & other.zeros, self.ones | other.ones, self.width).within(low, mask(self.width))
     }
 
     /// `self ^ other`.
-    #[must_use]
-    pub fn xor(self, other: Self) -> Self {
+    pub(crate) fn xor(self, other: Self) -> Self {
         let zeros = self.zeros & other.zeros | self.ones & other.ones;
         let ones = self.zeros & other.ones | self.ones & other.zeros;
         Self::bits(zeros, ones, self.width)
     }
 
     /// `!self`.
-    #[must_use]
-    pub fn not(self) -> Self {
+    pub(crate) fn not(self) -> Self {
         let mask = mask(self.width);
         Self::bits(self.ones, self.zeros, self.width).within(mask & !self.high, mask & !self.low)
     }
 
     /// `-self`.
-    #[must_use]
-    pub fn neg(self) -> Self {
+    pub(crate) fn neg(self) -> Self {
         Self::constant(0, self.width).sub(self)
     }
 
     /// The absolute value; that of the least value is the least value.
-    #[must_use]
-    pub fn abs(self) -> Self {
+    pub(crate) fn abs(self) -> Self {
         if self.is_positive() {
             return self;
         }
@@ -186,8 +172,7 @@ impl Known {
     }
 
     /// `self << amount`.
-    #[must_use]
-    pub fn shl(self, amount: Self) -> Self {
+    pub(crate) fn shl(self, amount: Self) -> Self {
         if amount.low >= u64::from(self.width) {
             return Self::constant(0, self.width);
         }
@@ -208,8 +193,7 @@ impl Known {
     }
 
     /// `self >> amount` without a sign.
-    #[must_use]
-    pub fn shr(self, amount: Self) -> Self {
+    pub(crate) fn shr(self, amount: Self) -> Self {
         let shifted = |bits: u64, by: u64| if by >= u64::from(self.width) { 0 } else { bits >> by };
         let range = Self::range(shifted(self.low, amount.high), shifted(self.high, amount.low), self.width);
         match amount.only() {
@@ -222,8 +206,7 @@ impl Known {
     }
 
     /// `self >> amount` with a sign.
-    #[must_use]
-    pub fn shr_signed(self, amount: Self) -> Self {
+    pub(crate) fn shr_signed(self, amount: Self) -> Self {
         if self.is_positive() {
             return self.shr(amount);
         }
@@ -243,8 +226,7 @@ impl Known {
     }
 
     /// The field of `length` bits at `position`, as `bfe` of a type without a sign takes it out.
-    #[must_use]
-    pub fn field(self, position: Self, length: Self) -> Self {
+    pub(crate) fn field(self, position: Self, length: Self) -> Self {
         let (position, length) = (position.truncated_to_byte(), length.truncated_to_byte());
         let shifted = self.shr(position);
         let longest =
@@ -262,46 +244,39 @@ impl Known {
     }
 
     /// The smaller value without a sign.
-    #[must_use]
-    pub fn min(self, other: Self) -> Self {
+    pub(crate) fn min(self, other: Self) -> Self {
         self.join(other).within(self.low.min(other.low), self.high.min(other.high))
     }
 
     /// The greater value without a sign.
-    #[must_use]
-    pub fn max(self, other: Self) -> Self {
+    pub(crate) fn max(self, other: Self) -> Self {
         self.join(other).within(self.low.max(other.low), self.high.max(other.high))
     }
 
     /// The smaller value with a sign.
-    #[must_use]
-    pub fn min_signed(self, other: Self) -> Self {
+    pub(crate) fn min_signed(self, other: Self) -> Self {
         self.join(other).within_signed(self.least.min(other.least), self.most.min(other.most))
     }
 
     /// The greater value with a sign.
-    #[must_use]
-    pub fn max_signed(self, other: Self) -> Self {
+    pub(crate) fn max_signed(self, other: Self) -> Self {
         self.join(other).within_signed(self.least.max(other.least), self.most.max(other.most))
     }
 
     /// How many bits are 1, in 32 bits.
-    #[must_use]
-    pub fn count_ones(self) -> Self {
+    pub(crate) fn count_ones(self) -> Self {
         let (least, most) = (self.ones.count_ones(), self.width - self.zeros.count_ones());
         Self::range(u64::from(least), u64::from(most), 32)
     }
 
     /// How many of the highest bits are 0, in 32 bits.
-    #[must_use]
-    pub fn leading_zeros(self) -> Self {
+    pub(crate) fn leading_zeros(self) -> Self {
         let of = |bits: u64| u64::from(bits.leading_zeros() - (64 - self.width));
         Self::range(of(self.high), of(self.low), 32)
     }
 
     /// The lowest bits.
-    #[must_use]
-    pub fn truncate(self, width: u32) -> Self {
+    pub(crate) fn truncate(self, width: u32) -> Self {
         if width >= self.width {
             return self;
         }
@@ -313,8 +288,7 @@ impl Known {
     }
 
     /// The same value without a sign in more bits.
-    #[must_use]
-    pub fn extend(self, width: u32) -> Self {
+    pub(crate) fn extend(self, width: u32) -> Self {
         if width <= self.width {
             return self;
         }
@@ -323,8 +297,7 @@ impl Known {
     }
 
     /// The same value with its sign in more bits.
-    #[must_use]
-    pub fn extend_signed(self, width: u32) -> Self {
+    pub(crate) fn extend_signed(self, width: u32) -> Self {
         if width <= self.width {
             return self;
         }
@@ -333,8 +306,7 @@ impl Known {
     }
 
     /// Whether the two are equal, where that is known.
-    #[must_use]
-    pub fn is_equal(self, other: Self) -> Option<bool> {
+    pub(crate) fn is_equal(self, other: Self) -> Option<bool> {
         let has_other_bit = self.zeros & other.ones | self.ones & other.zeros != 0;
         let is_apart = self.high < other.low || other.high < self.low;
         let is_apart_signed = self.most < other.least || other.most < self.least;
@@ -345,14 +317,12 @@ impl Known {
     }
 
     /// Whether `self < other` without a sign, where that is known.
-    #[must_use]
-    pub fn is_less(self, other: Self) -> Option<bool> {
+    pub(crate) fn is_less(self, other: Self) -> Option<bool> {
         if self.high < other.low { Some(true) } else { (self.low >= other.high).then_some(false) }
     }
 
     /// Whether `self < other` with a sign, where that is known.
-    #[must_use]
-    pub fn is_less_signed(self, other: Self) -> Option<bool> {
+    pub(crate) fn is_less_signed(self, other: Self) -> Option<bool> {
         if self.most < other.least { Some(true) } else { (self.least >= other.most).then_some(false) }
     }
 }

@@ -1,6 +1,5 @@
 //! Conversions between integers: what converts nothing, and two that are one.
 
-use super::bits::possible_bits;
 use super::{Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::constants::truncate;
@@ -139,7 +138,7 @@ fn cut_and_extend(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     let result = walk.only_result(inst)?;
     let definition = walk.computed_by(second.source, inst)?;
     let mask = truncate(u64::MAX, middle);
-    if possible_bits(walk, first.source, definition, wide, 3) & !mask == 0 {
+    if walk.known(first.source, wide, definition).possible() & !mask == 0 {
         return walk.move_of(inst, result, first.source);
     }
     let ty = bits_of(wide)?;

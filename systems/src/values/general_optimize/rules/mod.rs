@@ -23,7 +23,9 @@ mod conversions;
 mod folding;
 mod halves;
 mod identities;
+mod known_values;
 mod products;
+mod quotients;
 mod selections;
 mod sums;
 
@@ -83,6 +85,8 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "Halves", rules: halves::RULES },
     Family { name: "Chains", rules: chains::RULES },
     Family { name: "Products", rules: products::RULES },
+    Family { name: "Known values", rules: known_values::RULES },
+    Family { name: "Quotients", rules: quotients::RULES },
     Family { name: "Selections", rules: selections::RULES },
     Family { name: "Conversions", rules: conversions::RULES },
     Family { name: "Conditions", rules: conditions::RULES },

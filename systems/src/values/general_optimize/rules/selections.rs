@@ -3,6 +3,7 @@
 use super::{Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::constants::bits_in;
+use crate::values::general_optimize::copies::Source;
 use crate::values::general_optimize::pattern::plain;
 use crate::values::general_optimize::rewrite::{New, Rewrite};
 use ptxopt_components::ids::InstId;
@@ -39,18 +40,41 @@ pub(super) const RULES: &[Rule] = &[
         }],
         apply: predicate_logic,
     },
+    Rule {
+        name: "select-by-a-constant",
+        operations: &[Operation::Selp],
+        pattern: "selp y, z, true -> y; selp y, z, false -> z",
+        reason: "the choice is known",
+        guards: &[Guard {
+            needs: "the predicate to hold the constant still",
+            without: "mov.pred %p1, 1; setp.lt.s32 %p1, %r1, %r2; selp.b32 %r3, %r4, %r5, %p1 is %r4 or %r5",
+        }],
+        apply: select_by_a_constant,
+    },
 ];
 
 fn select_equal(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     let &[_, one, other, _] = walk.f.operands_of(inst) else { return None };
-    if one != other || one != plain(one) {
+    if one == other { becomes(walk, inst, one) } else { None }
+}
+
+fn select_by_a_constant(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let &[_, one, other, predicate] = walk.f.operands_of(inst) else { return None };
+    let OperandKind::Predicate { vreg, negated } = predicate.kind() else { return None };
+    let Source::Constant(bits) = walk.source_of(vreg, inst)? else { return None };
+    becomes(walk, inst, if (bits == 1) != negated { one } else { other })
+}
+
+/// A selection that is one of its choices always.
+fn becomes(walk: &mut Walk<'_, '_>, inst: InstId, choice: Operand) -> Option<Rewrite> {
+    if choice != plain(choice) {
         return None;
     }
     let result = walk.only_result(inst)?;
     let ty = walk.f.description_of(inst).types[0]?;
-    match bits_in(one, ty, walk.f.literals()) {
+    match bits_in(choice, ty, walk.f.literals()) {
         Some(bits) => walk.move_of_constant(inst, result, bits),
-        None => walk.move_of(inst, result, one),
+        None => walk.move_of(inst, result, choice),
     }
 }
 
