@@ -2,6 +2,7 @@
 
 pub mod eliminate_dead;
 pub mod general_optimize;
+pub mod known_bits;
 
 #[cfg(test)]
 mod folding;

@@ -1,7 +1,7 @@
 //! Copies: which instructions leave another register or a constant in their result, and who reads those instead.
 
 use super::Walk;
-use super::constants::{bits_in, truncate};
+use super::constants::{bits_in, literal_bits, truncate};
 use super::rewrite::{New, Rewrite};
 use ptxopt_components::form::{Accepts, Form, FormFlags, Role, Slot};
 use ptxopt_components::ids::{Id, InstId, VRegId};
@@ -32,12 +32,16 @@ pub(super) enum Source {
 
 const NONE: u32 = u32::MAX;
 
+/// The most elements that a register is unpacked to.
+const PARTS_MAX: usize = 4;
+
 /// The copies that the walk has passed.
 #[derive(Default)]
 pub(super) struct Copies {
-    /// By instruction: its entry in `sources`.
+    /// By instruction: its first entry in `sources`.
     number: Vec<u32>,
-    sources: Vec<Source>,
+    /// One entry a result.
+    sources: Vec<Option<Source>>,
     /// By register: some copy defines it.
     is_copy: Vec<bool>,
 }
@@ -51,15 +55,24 @@ impl Copies {
         self.is_copy.resize(function.vregs.len(), false);
     }
 
-    /// What `inst` leaves in its result, if it is a copy.
-    pub(super) fn of(&self, inst: InstId) -> Option<Source> {
-        self.sources.get(self.number[inst.index()] as usize).copied()
+    /// What `inst` leaves in the result at `position`, if that is a copy.
+    fn of(&self, inst: InstId, position: usize) -> Option<Source> {
+        let first = self.number[inst.index()] as usize;
+        self.sources.get(first..)?.get(position).copied().flatten()
     }
 
+    /// Notes the copy that `inst` leaves in its only result.
     pub(super) fn add(&mut self, inst: InstId, result: VRegId, source: Source) {
+        self.add_each(inst, std::iter::once((result, Some(source))));
+    }
+
+    /// Notes what `inst` leaves in each of its results, which are its first operands.
+    fn add_each(&mut self, inst: InstId, copies: impl Iterator<Item = (VRegId, Option<Source>)>) {
         self.number[inst.index()] = self.sources.len() as u32;
-        self.sources.push(source);
-        self.is_copy[result.index()] = true;
+        for (result, source) in copies {
+            self.sources.push(source);
+            self.is_copy[result.index()] |= source.is_some();
+        }
     }
 }
 
@@ -98,6 +111,10 @@ impl Walk<'_, '_> {
             return;
         }
         let moved = form.types[0];
+        if self.f.operands_of(inst).len() > 2 {
+            self.note_parts(inst);
+            return;
+        }
         let Some(result) = self.only_result(inst) else { return };
         let &[_, source] = self.f.operands_of(inst) else { return };
         let ty = self.f.vreg(result).ty.element();
@@ -112,7 +129,10 @@ impl Walk<'_, '_> {
             OperandKind::Predicate { vreg, negated } if vreg != result && self.is_free(vreg) => {
                 Some(Source::Register(Operand::predicate(vreg, negated != is_not), self.value(vreg, inst)))
             }
-            _ if ty == PtxType::Pred => None,
+            _ if ty == PtxType::Pred => {
+                let bits = literal_bits(source, self.f.literals()).filter(|_| !is_not);
+                bits.map(|bits| Source::Constant(u64::from(bits != 0)))
+            }
             _ => {
                 // A literal is as wide as the type of the mov.
                 let moved = moved.filter(|of| of.bits() == ty.bits());
@@ -126,13 +146,64 @@ impl Walk<'_, '_> {
         }
     }
 
+    /// Notes what unpacking leaves in its results, where what it unpacks was packed: each of them is what went in.
+    fn note_parts(&mut self, inst: InstId) -> Option<()> {
+        let (&packed, results) = self.f.operands_of(inst).split_last()?;
+        let count = results.len();
+        let is_whole = |operand: &Operand| {
+            let vreg = operand.vreg().filter(|_| operand.is_definition() && !operand.is_partial());
+            vreg.is_some_and(|vreg| self.is_free(vreg))
+        };
+        let is_twice = count == 2 && results[0] == results[1];
+        if count > PARTS_MAX
+            || self.f.head(inst).opcode.is_guarded()
+            || !results.iter().all(is_whole)
+            || is_twice
+        {
+            return None;
+        }
+        let definition = self.computed_by(packed, inst)?;
+        let (form, total) = (self.f.form_of(definition), self.width(packed.vreg()?));
+        if form.operation != Operation::Mov || self.f.operands_of(definition).len() != count + 1 {
+            return None;
+        }
+        let mut copies = [(VRegId(0), None); PARTS_MAX];
+        for (at, copy) in copies[..count].iter_mut().enumerate() {
+            let result = self.f.operands_of(inst)[at].vreg()?;
+            let part = self.f.operands_of(definition)[at + 1];
+            let is_part = self.width(result) * count as u32 == total;
+            *copy = (result, self.part(part, result, definition).filter(|_| is_part));
+        }
+        self.copies.add_each(inst, copies.into_iter().take(count));
+        Some(())
+    }
+
+    /// What an element of a vector that `definition` packs leaves in a register that it is unpacked to.
+    fn part(&mut self, part: Operand, result: VRegId, definition: InstId) -> Option<Source> {
+        let width = self.width(result);
+        match part.vreg() {
+            None => literal_bits(part, self.f.literals()).map(|bits| Source::Constant(truncate(bits, width))),
+            Some(vreg) => {
+                let fits = part == Operand::register(vreg) && self.is_free(vreg) && self.width(vreg) == width;
+                (fits && vreg != result).then(|| Source::Register(part, self.value(vreg, definition)))
+            }
+        }
+    }
+
+    /// What `definition` leaves in its result `vreg`, if that is a copy.
+    pub(super) fn copy_in(&self, vreg: VRegId, definition: InstId) -> Option<Source> {
+        let is_it = |operand: &Operand| operand.vreg() == Some(vreg);
+        let position = self.f.operands_of(definition).iter().position(is_it)?;
+        self.copies.of(definition, position)
+    }
+
     /// What the register of a source operand is a copy of, as it is right before `inst`.
     pub(super) fn source_of(&mut self, vreg: VRegId, inst: InstId) -> Option<Source> {
         if !self.copies.is_copy[vreg.index()] {
             return None;
         }
         let Value::Of(definition) = self.value(vreg, inst) else { return None };
-        let source = self.copies.of(definition)?;
+        let source = self.copy_in(vreg, definition)?;
         if let Source::Register(operand, value) = source {
             return (self.value(operand.vreg()?, inst) == value).then_some(source);
         }

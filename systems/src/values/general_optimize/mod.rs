@@ -25,21 +25,30 @@
 //! Both registers need their only reaching definition; a guarded or partial one is a value of its own, and so is what
 //! meets at a join.
 //!
+//! # What is known of values
+//! Rules ask for the bits and the range of an integer: a narrow load, a mask, `%tid.x` and what is computed from them. An
+//! answer follows definitions backwards, eight at most, and is kept; phis join what their values have.
+//!
 //! # What it leaves alone
-//! Floats are not folded, only moved. Copies under a guard, vector registers, and registers that leave the function or are in
-//! flight stay as they are. The bundles of phases 13, 46, 58 and 65 do not run it: 13 promotes local
+//! Branches and guards whose predicate has become a constant: the assembler follows those. Floats whose result the ISA does
+//! not say to the bit are not folded, only moved. Copies under a guard, vector registers, and registers that leave the
+//! function or are in flight stay as they are. The bundles of phases 13, 46, 58 and 65 do not run it: 13 promotes local
 //! variables, and between the others nothing changes yet that it could follow.
 
 mod constants;
 mod copies;
 mod evaluate;
+mod known;
 mod pattern;
 mod phis;
 mod rewrite;
 pub mod rules;
+#[cfg(test)]
+mod tests;
 
 use bevy_ecs::prelude::*;
 use copies::Copies;
+use known::KnownResults;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_engine::edit::{Editor, FunctionEditor};
@@ -71,6 +80,7 @@ pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
 pub struct Scratch {
     reaching: Reaching,
     copies: Copies,
+    known_results: KnownResults,
     order: Vec<BlockId>,
 }
 
@@ -79,14 +89,15 @@ pub fn optimize(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     if f.remembers(Memo::NothingToPropagate) {
         return;
     }
-    let Scratch { reaching, copies, order } = scratch;
+    let Scratch { reaching, copies, known_results, order } = scratch;
     let rules = Index::get();
     reaching.start(&f.view());
     copies.start(&f.view());
+    known_results.start();
     order.clear();
     order.extend_from_slice(reaching.tree().reverse_postorder());
     for &block in &*order {
-        let mut walk = Walk { f, reaching, copies, rules };
+        let mut walk = Walk { f, reaching, copies, known_results, rules };
         for inst in walk.f.view().blocks[block.index()].insts.range().map(InstId::new) {
             if walk.f.head(inst).is_live() && walk.visit(inst).is_none() {
                 return;
@@ -94,7 +105,7 @@ pub fn optimize(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
         }
     }
     if f.state().flags.contains(CodeFlags::SSA) {
-        let mut walk = Walk { f, reaching, copies, rules };
+        let mut walk = Walk { f, reaching, copies, known_results, rules };
         if order.iter().try_for_each(|&block| walk.replace_in_phis(block)).is_none() {
             return;
         }
@@ -107,6 +118,7 @@ struct Walk<'w, 'a> {
     f: &'w mut FunctionEditor<'a>,
     reaching: &'w mut Reaching,
     copies: &'w mut Copies,
+    known_results: &'w mut KnownResults,
     rules: &'static Index,
 }
 

@@ -1,7 +1,8 @@
 //! What rules ask about an instruction and what its operands were computed by.
 
 use super::Walk;
-use super::constants::literal_bits;
+use super::constants::{extend, literal_bits, truncate};
+use super::evaluate::is_signed;
 use ptxopt_components::ids::{InstId, VRegId};
 use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
@@ -26,6 +27,17 @@ impl Binary {
     pub(super) fn width(&self) -> u32 {
         self.ty.bits()
     }
+}
+
+/// What extended a register to more bits.
+#[derive(Clone, Copy)]
+pub(super) struct Extension {
+    /// The type that was extended: with its sign, if it has one.
+    pub(super) from: PtxType,
+    /// The type that it was extended to.
+    pub(super) to: PtxType,
+    /// What was extended. It may be wider than its type.
+    pub(super) source: Operand,
 }
 
 impl Walk<'_, '_> {
@@ -54,6 +66,28 @@ impl Walk<'_, '_> {
         (self.only_result(definition) == Some(vreg)).then_some(definition)
     }
 
+    /// A conversion between integers, with a result as wide as its type: the two types and the source.
+    pub(super) fn conversion(&self, inst: InstId) -> Option<Extension> {
+        let &[_, source] = self.f.operands_of(inst) else { return None };
+        let description = self.f.description_of(inst);
+        let [Some(to), Some(from), ..] = description.types else { return None };
+        let is_integer = |ty: PtxType| ty.kind() == TypeKind::Integer;
+        let is_known = description.operation == Operation::Cvt
+            && description.qualifiers == Qualifiers::default()
+            && is_integer(to)
+            && is_integer(from);
+        let vreg = source.vreg().filter(|_| is_known && source == plain(source))?;
+        let is_whole = self.width(self.only_result(inst)?) == to.bits() && self.is_free(vreg);
+        is_whole.then_some(Extension { from, to, source })
+    }
+
+    /// The extension that computed what a register holds before `inst`, where its source is still there.
+    pub(super) fn extension(&mut self, operand: Operand, inst: InstId) -> Option<Extension> {
+        let definition = self.computed_by(operand, inst)?;
+        let found = self.conversion(definition).filter(|found| found.to.bits() > found.from.bits())?;
+        self.is_still(found.source, definition, inst).then_some(found)
+    }
+
     /// Whether an operand that `definition` reads is the same before `inst`: a literal, or a register that nothing has
     /// written since.
     pub(super) fn is_still(&mut self, operand: Operand, definition: InstId, inst: InstId) -> bool {
@@ -76,6 +110,13 @@ pub(super) fn plain(operand: Operand) -> Operand {
 /// Whether values of the type are integers, signed or not, or bits.
 pub(super) fn is_integer(ty: PtxType) -> bool {
     matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits)
+}
+
+/// A literal of `width` bits, where `ty` extended to that width has it among its values.
+pub(super) fn narrowed(literal: u64, width: u32, ty: PtxType) -> Option<u64> {
+    let cut = truncate(literal, ty.bits());
+    let extended = if is_signed(ty) { extend(cut, ty.bits()) as u64 } else { cut };
+    (truncate(extended, width) == truncate(literal, width)).then_some(cut)
 }
 
 /// The signed type of the same width, in which a negative constant is short.

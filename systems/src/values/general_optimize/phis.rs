@@ -60,7 +60,7 @@ impl Walk<'_, '_> {
         let mut value = vreg;
         for _ in 0..CHAIN_MAX {
             let Some(definition) = self.reaching.only_definition(value) else { break };
-            let Some(Source::Register(operand, _)) = self.copies.of(definition) else { break };
+            let Some(Source::Register(operand, _)) = self.copy_in(value, definition) else { break };
             let Some(source) = operand.vreg().filter(|&source| operand == read(operand).with_vreg(source))
             else {
                 break;

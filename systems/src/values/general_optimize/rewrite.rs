@@ -5,8 +5,9 @@
 
 use super::Walk;
 use super::constants;
+use super::pattern::is_integer;
 use ptxopt_components::description::Description;
-use ptxopt_components::form::{Accepts, Slot, shape};
+use ptxopt_components::form::{Accepts, Form, FormFlags, Slot, shape};
 use ptxopt_components::ids::{FormId, InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
@@ -73,29 +74,60 @@ impl Walk<'_, '_> {
         types: &[PtxType],
         operands: &[New],
     ) -> Option<Rewrite> {
+        let shape = shape::plain(operands.len());
+        self.instead_in_shape(inst, operation, qualifiers, types, shape, operands)
+    }
+
+    /// `mov.b64 result, {low, high}` in the place of `inst`.
+    pub(super) fn pack(
+        &mut self,
+        inst: InstId,
+        result: VRegId,
+        low: Operand,
+        high: Operand,
+    ) -> Option<Rewrite> {
+        let operands = [Operand::register(result), low, high].map(New::Operand);
+        let (qualifiers, types) = (Qualifiers::default(), [PtxType::B64]);
+        self.instead_in_shape(inst, Operation::Mov, qualifiers, &types, b"#,{#,#}", &operands)
+    }
+
+    fn instead_in_shape(
+        &mut self,
+        inst: InstId,
+        operation: Operation,
+        qualifiers: Qualifiers,
+        types: &[PtxType],
+        shape: &[u8],
+        operands: &[New],
+    ) -> Option<Rewrite> {
         let dialect = self.f.description_of(inst).dialect;
         let description = Description { dialect, ..Description::new(operation, qualifiers, types) };
-        let form = self.f.forms().build(&description, shape::plain(operands.len()))?;
+        let id = self.f.forms().build(&description, shape)?;
         let (function, forms) = self.f.view_and_forms();
+        let (form, slots) = (forms.get(id), forms.slots(id));
         let element = |vreg: VRegId| function.vregs[vreg.0 as usize].ty.element();
-        let fits = forms.slots(form).iter().zip(operands).all(|(slot, &new)| match new {
+        let fits = slots.iter().zip(operands).all(|(slot, &new)| match new {
             New::Constant(..) => slot.accepts.contains(Accepts::IMMEDIATE),
             New::Operand(operand) => {
-                accepts(slot, operand) && operand.vreg().is_none_or(|vreg| takes_type(slot, element(vreg)))
+                accepts(slot, operand)
+                    && operand.vreg().is_none_or(|vreg| takes_type(form, slot, element(vreg)))
             }
         });
-        if !fits || operands.len() != forms.slots(form).len() {
+        if !fits || operands.len() != slots.len() {
             return None;
         }
         let mut all = [New::Operand(Operand::sink()); OPERANDS_MAX];
         all[..operands.len()].copy_from_slice(operands);
-        Some(Rewrite::Instruction(form, all, operands.len()))
+        Some(Rewrite::Instruction(id, all, operands.len()))
     }
 
-    /// An instruction that moves a constant into `result`.
+    /// An instruction that moves a constant into `result`; into a predicate, its lowest bit.
     pub(super) fn move_of_constant(&mut self, inst: InstId, result: VRegId, bits: u64) -> Option<Rewrite> {
-        let ty = moved_type(self.f.vreg(result).ty.element())?;
-        let operands = [New::register(result), New::Constant(bits, ty)];
+        let (ty, to) = match self.f.vreg(result).ty.element() {
+            PtxType::Pred => (PtxType::Pred, Operand::predicate(result, false)),
+            ty => (moved_type(ty)?, Operand::register(result)),
+        };
+        let operands = [New::Operand(to), New::Constant(bits, ty)];
         self.instead(inst, Operation::Mov, Qualifiers::default(), &[ty], &operands)
     }
 
@@ -121,11 +153,16 @@ impl Walk<'_, '_> {
 }
 
 /// Whether a register of type `ty` stands in a slot: bits agree with all of their width, integers with one another.
-fn takes_type(slot: &Slot, ty: PtxType) -> bool {
+/// Conversions take wider ones.
+fn takes_type(form: &Form, slot: &Slot, ty: PtxType) -> bool {
     let Some(wanted) = slot.ty else { return false };
+    if slot.in_vector {
+        return form.lanes == 1 && is_integer(ty) && 2 * ty.bits() == wanted.bits();
+    }
     let is = |kind: TypeKind| wanted.kind() == kind || ty.kind() == kind;
     let are_integers = wanted.kind() == TypeKind::Integer && ty.kind() == TypeKind::Integer;
-    wanted == ty || wanted.bits() == ty.bits() && (is(TypeKind::Bits) || are_integers)
+    let is_wider = ty.bits() > wanted.bits() && form.flags.contains(FormFlags::CONVERTS);
+    wanted == ty || (wanted.bits() == ty.bits() || is_wider) && (is(TypeKind::Bits) || are_integers)
 }
 
 /// The type by which a register of type `ty` is moved.

@@ -14,7 +14,7 @@ use ptxopt_engine::values::reaching::Value;
 pub(super) const RULES: &[Rule] = &[Rule {
     name: "condition-of-a-number",
     operations: &[Operation::Setp],
-    pattern: "x = selp 1, 0, p; setp.ne q, x, 0 -> q = p, through conversions and masks of 1 as well",
+    pattern: "x = selp c, d, p; setp.eq q, x, c -> q = p; of 1 and 0 through conversions and masks of 1 as well",
     reason: "the predicate was there before it was a number",
     guards: &[
         Guard {

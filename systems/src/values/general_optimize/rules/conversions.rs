@@ -1,40 +1,174 @@
-//! Conversions: what converts nothing.
+//! Conversions between integers: what converts nothing, and two that are one.
 
 use super::{Guard, Rule};
 use crate::values::general_optimize::Walk;
-use crate::values::general_optimize::pattern::plain;
-use crate::values::general_optimize::rewrite::Rewrite;
-use ptxopt_components::ids::{InstId, VRegId};
+use crate::values::general_optimize::constants::truncate;
+use crate::values::general_optimize::evaluate::is_signed;
+use crate::values::general_optimize::pattern::{Extension, is_integer, narrowed, signed_of};
+use crate::values::general_optimize::rewrite::{New, Rewrite, bits_of};
+use ptxopt_components::ids::InstId;
+use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Qualifiers;
-use ptxopt_components::types::{PtxType, TypeKind};
+use ptxopt_components::types::PtxType;
 
-pub(super) const RULES: &[Rule] = &[Rule {
-    name: "convert-to-the-same",
-    operations: &[Operation::Cvt],
-    pattern: "cvt.T.U y -> y, where T and U are integers of one width",
-    reason: "it converts nothing",
-    guards: &[
-        Guard { needs: "no .sat", without: "cvt.sat.u32.s32 %r2, %r1 is 0 where %r1 is negative" },
-        Guard {
-            needs: "registers as wide as the types",
-            without: "cvt.u8.u8 %r2, %r1 clears the upper bits of %r1",
-        },
-    ],
-    apply: convert_to_the_same,
-}];
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "convert-to-the-same",
+        operations: &[Operation::Cvt],
+        pattern: "cvt.T.U y -> y, where T and U are integers of one width",
+        reason: "it converts nothing",
+        guards: &[
+            Guard { needs: "no .sat", without: "cvt.sat.u32.s32 %r2, %r1 is 0 where %r1 is negative" },
+            Guard {
+                needs: "registers as wide as the types",
+                without: "cvt.u8.u8 %r2, %r1 clears the upper bits of %r1",
+            },
+        ],
+        apply: convert_to_the_same,
+    },
+    Rule {
+        name: "convert-twice",
+        operations: &[Operation::Cvt],
+        pattern: "x = cvt.T.U y; cvt.V.W x -> cvt.V.U y, or y where V is as wide as U",
+        reason: "one conversion does the work of two",
+        guards: &[
+            Guard {
+                needs: "a second extension with a sign, if the first had one",
+                without: "cvt.s32.s16 %r1, %rs1; cvt.u64.u32 %rd1, %r1 with %rs1 = -1 is 0xFFFFFFFF, and not -1",
+            },
+            Guard {
+                needs: "a first conversion that cuts off nothing the second one shows",
+                without: "cvt.u16.u32 %rs1, %r1; cvt.u32.u16 %r2, %rs1 clears the upper bits of %r1",
+            },
+            Guard {
+                needs: "y still holds what was converted",
+                without: "cvt.u64.u32 %rd1, %r1; mov.u32 %r1, %r9; cvt.u32.u64 %r2, %rd1 is the old %r1",
+            },
+        ],
+        apply: convert_twice,
+    },
+    Rule {
+        name: "cut-and-extend",
+        operations: &[Operation::Cvt],
+        pattern: "x = cvt.u16.u32 y; cvt.u32.u16 x -> and y, 65535, or y where its upper bits are zero",
+        reason: "a mask cuts off the bits",
+        guards: &[Guard {
+            needs: "an extension without a sign",
+            without: "cvt.u16.u32 %rs1, %r1; cvt.s32.s16 %r2, %rs1 with %r1 = 65535 is -1",
+        }],
+        apply: cut_and_extend,
+    },
+    Rule {
+        name: "compare-extensions",
+        operations: &[Operation::Setp],
+        pattern: "x = cvt.s64.s32 y; z = cvt.s64.s32 w; setp.lt.s64 x, z -> setp.lt.s32 y, w; also with a literal for z",
+        reason: "what was extended is compared",
+        guards: &[
+            Guard {
+                needs: "both are extended with a sign, or both without",
+                without: "cvt.s64.s32 %rd1, -1; cvt.u64.u32 %rd2, -1; setp.eq.s64 %p1, %rd1, %rd2 is false",
+            },
+            Guard {
+                needs: "a literal that the narrow type holds",
+                without: "cvt.u64.u32 %rd1, %r1; setp.lt.u64 %p1, %rd1, 4294967296 is always true",
+            },
+        ],
+        apply: compare_extensions,
+    },
+];
 
 fn convert_to_the_same(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let description = walk.f.description_of(inst);
-    let [Some(to), Some(from), ..] = description.types else { return None };
-    let is_integer = |ty: PtxType| ty.kind() == TypeKind::Integer;
-    let converts = to.bits() != from.bits() || !is_integer(to) || !is_integer(from);
-    if converts || description.qualifiers != Qualifiers::default() {
+    let Extension { from, to, source } = walk.conversion(inst)?;
+    let is_copy = to.bits() == from.bits() && walk.width(source.vreg()?) == from.bits();
+    is_copy.then(|| walk.move_of(inst, walk.only_result(inst)?, source))?
+}
+
+/// The conversion of `inst`, and the one that computed its source, both with sources as wide as their types but for the
+/// first source; that is still there.
+fn two_conversions(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<[Extension; 2]> {
+    let second = walk.conversion(inst)?;
+    let definition = walk.computed_by(second.source, inst)?;
+    let first = walk.conversion(definition)?;
+    let fits = first.to.bits() == second.from.bits();
+    (fits && walk.is_still(first.source, definition, inst)).then_some([first, second])
+}
+
+fn convert_twice(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let [first, second] = two_conversions(walk, inst)?;
+    let [narrow, middle, wide] = [first.from.bits(), first.to.bits(), second.to.bits()];
+    // The sign that the result is extended with, if it is extended.
+    let has_sign = match (middle > narrow, wide > middle) {
+        // What was extended without a sign is not negative.
+        (true, true) if is_signed(first.from) && !is_signed(second.from) => return None,
+        (true, _) => is_signed(first.from),
+        (false, true) => return None,
+        (false, false) => false,
+    };
+    let result = walk.only_result(inst)?;
+    if wide == narrow {
+        let is_whole = walk.width(first.source.vreg()?) == narrow;
+        return is_whole.then(|| walk.move_of(inst, result, first.source))?;
+    }
+    let types = [with_sign(second.to, has_sign), with_sign(first.from, has_sign)];
+    let operands = [New::register(result), New::Operand(first.source)];
+    walk.instead(inst, Operation::Cvt, Qualifiers::default(), &types, &operands)
+}
+
+/// The integer type of the same width, with a sign or without.
+fn with_sign(ty: PtxType, has_sign: bool) -> PtxType {
+    match (ty.bits(), has_sign) {
+        (8, true) => PtxType::S8,
+        (8, false) => PtxType::U8,
+        (_, true) => signed_of(ty),
+        (16, false) => PtxType::U16,
+        (32, false) => PtxType::U32,
+        (_, false) => PtxType::U64,
+    }
+}
+
+fn cut_and_extend(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let [first, second] = two_conversions(walk, inst)?;
+    let [wide, middle] = [first.from.bits(), second.from.bits()];
+    let source = first.source.vreg()?;
+    let is_round = wide > middle && second.to.bits() == wide && walk.width(source) == wide;
+    if !is_round || is_signed(second.from) {
         return None;
     }
-    let &[_, source] = walk.f.operands_of(inst) else { return None };
     let result = walk.only_result(inst)?;
-    let is_whole = |vreg: VRegId| walk.width(vreg) == to.bits();
-    let is_copy = is_whole(result) && source == plain(source) && source.vreg().is_some_and(is_whole);
-    is_copy.then(|| walk.move_of(inst, result, source))?
+    let definition = walk.computed_by(second.source, inst)?;
+    let mask = truncate(u64::MAX, middle);
+    if walk.known(first.source, wide, definition).possible() & !mask == 0 {
+        return walk.move_of(inst, result, first.source);
+    }
+    let ty = bits_of(wide)?;
+    let operands = [New::register(result), New::register(source), New::Constant(mask, ty)];
+    walk.instead(inst, Operation::And, Qualifiers::default(), &[ty], &operands)
+}
+
+fn compare_extensions(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let &[_, one, other] = walk.f.operands_of(inst) else { return None };
+    let description = walk.f.description_of(inst);
+    let (ty, comparison) = (description.types[0]?, description.qualifiers.comparison?);
+    let qualifiers = Qualifiers { comparison: Some(comparison), ..Qualifiers::default() };
+    if description.qualifiers != qualifiers || !is_integer(ty) {
+        return None;
+    }
+    let first = walk.extension(one, inst)?;
+    if first.to.bits() != ty.bits() || first.from.bits() < 16 {
+        return None;
+    }
+    // Extended values are in the same order as before, with signs as well as without: those extended without a sign are
+    // not negative.
+    let narrow = with_sign(first.from, is_signed(first.from) && is_signed(ty));
+    let second = match walk.literal(other) {
+        Some(literal) => New::Constant(narrowed(literal, ty.bits(), first.from)?, narrow),
+        None => {
+            let second = walk.extension(other, inst)?;
+            (second.from == first.from).then_some(New::Operand(second.source))?
+        }
+    };
+    let result = New::Operand(Operand::predicate(walk.only_result(inst)?, false));
+    let operands = [result, New::Operand(first.source), second];
+    walk.instead(inst, Operation::Setp, qualifiers, &[narrow], &operands)
 }

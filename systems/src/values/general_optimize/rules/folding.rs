@@ -2,14 +2,17 @@
 
 use super::{Guard, Rule};
 use crate::values::general_optimize::Walk;
+use crate::values::general_optimize::constants::bits_in;
 use crate::values::general_optimize::copies::Source;
 use crate::values::general_optimize::evaluate::evaluate;
 use crate::values::general_optimize::pattern::plain;
 use crate::values::general_optimize::rewrite::Rewrite;
 use ptxopt_components::description::Description;
 use ptxopt_components::ids::InstId;
+use ptxopt_components::operand::OperandKind;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Part;
+use ptxopt_components::types::PtxType;
 
 pub(super) const RULES: &[Rule] = &[Rule {
     name: "fold",
@@ -33,6 +36,12 @@ pub(super) const RULES: &[Rule] = &[Rule {
         Operation::Popc,
         Operation::Clz,
         Operation::Cvt,
+        Operation::Fma,
+        Operation::Rcp,
+        Operation::Sqrt,
+        Operation::Copysign,
+        Operation::Setp,
+        Operation::Set,
     ],
     pattern: "x = op c, d -> mov x, (c op d)",
     reason: "its operands are constants",
@@ -45,6 +54,10 @@ pub(super) const RULES: &[Rule] = &[Rule {
             needs: "no qualifier that is not evaluated, such as .sat",
             without: "add.sat.s32 %r1, 0x7FFFFFFF, 1 is 0x7FFFFFFF, and the plain sum is negative",
         },
+        Guard {
+            needs: "a float result of which the ISA says each bit: no NaN, no approximation",
+            without: "sub.f32 %f1, 0f7F800000, 0f7F800000 is some NaN, and st.global.f32 shows which one",
+        },
     ],
     apply: fold,
 }];
@@ -55,8 +68,8 @@ fn fold(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     if !(1..=3).contains(&count) {
         return None;
     }
-    for position in 0..count {
-        sources[position] = constant_at(walk, inst, position + 1)?;
+    for (at, source) in sources.iter_mut().enumerate().take(count) {
+        *source = constant_at(walk, inst, at + 1)?;
     }
     let form = walk.f.form_of(inst);
     // A guard or a hidden carry is an operand too.
@@ -70,10 +83,21 @@ fn fold(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     is_whole.then(|| walk.move_of_constant(inst, result, bits))?
 }
 
-/// The bits of a source that is a constant.
+/// The bits of a source that is a constant: of a literal, in the type of its slot.
 fn constant_at(walk: &mut Walk<'_, '_>, inst: InstId, position: usize) -> Option<u64> {
     let operand = walk.f.operands_of(inst)[position];
-    let Some(vreg) = operand.vreg() else { return walk.literal(operand) };
+    let Some(vreg) = operand.vreg() else {
+        let ty = walk.f.slots_of(inst).get(position)?.ty?;
+        let bits = walk.literal(operand);
+        let is_float = matches!(ty, PtxType::F32 | PtxType::F64);
+        // An integer is not the bits of a float, nor a single float those of a double.
+        let is_other = ty == PtxType::F64 && matches!(operand.kind(), OperandKind::F32(_));
+        return if is_float != bits.is_some() && !is_other {
+            bits_in(operand, ty, walk.f.literals())
+        } else {
+            None
+        };
+    };
     match walk.source_of(vreg, inst).filter(|_| operand == plain(operand)) {
         Some(Source::Constant(bits)) => Some(bits),
         _ => None,
@@ -84,6 +108,7 @@ fn constant_at(walk: &mut Walk<'_, '_>, inst: InstId, position: usize) -> Option
 fn result_width(description: &Description) -> Option<u32> {
     let width = description.types[0]?.bits();
     Some(match (description.operation, description.qualifiers.part) {
+        (Operation::Setp, _) => 1,
         (Operation::Mul | Operation::Mad, Some(Part::Wide)) => 2 * width,
         (Operation::Popc | Operation::Clz, _) => 32,
         _ => width,

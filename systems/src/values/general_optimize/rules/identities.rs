@@ -3,6 +3,7 @@
 use super::{Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::constants::truncate;
+use crate::values::general_optimize::evaluate::is_signed;
 use crate::values::general_optimize::pattern::{Binary, plain};
 use crate::values::general_optimize::rewrite::Rewrite;
 use ptxopt_components::ids::InstId;
@@ -21,8 +22,10 @@ pub(super) const RULES: &[Rule] = &[
             Operation::Xor,
             Operation::Shl,
             Operation::Shr,
+            Operation::Min,
+            Operation::Max,
         ],
-        pattern: "y + 0, y - 0, y * 1, y & ~0, y | 0, y ^ 0, y << 0, y >> 0 -> y",
+        pattern: "y + 0, y - 0, y * 1, y & ~0, y | 0, y ^ 0, y << 0, y >> 0, min y, MAX, max y, MIN -> y",
         reason: "it changes nothing",
         guards: &[
             Guard {
@@ -38,14 +41,46 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "absorbing-operand",
-        operations: &[Operation::Mul, Operation::And],
-        pattern: "y * 0, y & 0 -> 0",
+        operations: &[
+            Operation::Mul,
+            Operation::And,
+            Operation::Or,
+            Operation::Shl,
+            Operation::Shr,
+            Operation::Min,
+            Operation::Max,
+        ],
+        pattern: "y * 0, y & 0, y << WIDTH, y >> WIDTH -> 0; y | ~0 -> ~0; min y, MIN -> MIN; max y, MAX -> MAX",
         reason: "nothing is left of it",
+        guards: &[
+            Guard {
+                needs: "integers",
+                without: "mul.f32 %f2, %f1, 0f00000000 is a NaN where %f1 is one, and -0 where it is negative",
+            },
+            Guard {
+                needs: "of shifts to the right, those without a sign",
+                without: "shr.s32 %r2, %r1, 32 is -1 where %r1 is negative",
+            },
+        ],
+        apply: absorbing_operand,
+    },
+    Rule {
+        name: "equal-operands",
+        operations: &[
+            Operation::Sub,
+            Operation::Xor,
+            Operation::And,
+            Operation::Or,
+            Operation::Min,
+            Operation::Max,
+        ],
+        pattern: "y - y, y ^ y -> 0; y & y, y | y, min y, y, max y, y -> y",
+        reason: "its operands are equal",
         guards: &[Guard {
             needs: "integers",
-            without: "mul.f32 %f2, %f1, 0f00000000 is a NaN where %f1 is one, and -0 where it is negative",
+            without: "sub.f32 %f2, %f1, %f1 is a NaN where %f1 is infinite",
         }],
-        apply: absorbing_operand,
+        apply: equal_operands,
     },
 ];
 
@@ -55,6 +90,13 @@ fn with_literal(walk: &Walk<'_, '_>, inst: InstId) -> Option<(Binary, u64)> {
     Some((walk.binary(inst)?, constant))
 }
 
+/// The smallest and the largest value of the type.
+fn range(binary: &Binary) -> (u64, u64) {
+    let all = truncate(u64::MAX, binary.width());
+    let highest = 1 << (binary.width() - 1);
+    if is_signed(binary.ty) { (highest, all ^ highest) } else { (0, all) }
+}
+
 fn neutral_operand(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     let (binary, constant) = with_literal(walk, inst)?;
     let (amount, constant) = (truncate(constant, 32), truncate(constant, binary.width()));
@@ -62,6 +104,8 @@ fn neutral_operand(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
         Operation::Shl | Operation::Shr => amount == 0,
         Operation::Mul => binary.part == Some(Part::Low) && constant == 1,
         Operation::And => constant == truncate(u64::MAX, binary.width()),
+        Operation::Min => constant == range(&binary).1,
+        Operation::Max => constant == range(&binary).0,
         _ => constant == 0,
     };
     let is_plain = keeps && binary.one == plain(binary.one);
@@ -70,7 +114,28 @@ fn neutral_operand(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
 
 fn absorbing_operand(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     let (binary, constant) = with_literal(walk, inst)?;
-    let is_low = binary.operation != Operation::Mul || binary.part == Some(Part::Low);
-    let clears = is_low && truncate(constant, binary.width()) == 0;
-    clears.then(|| walk.move_of_constant(inst, binary.result, 0))?
+    let (amount, constant) = (truncate(constant, 32), truncate(constant, binary.width()));
+    let (smallest, largest) = range(&binary);
+    let left = match binary.operation {
+        Operation::Mul | Operation::And if constant == 0 => 0,
+        Operation::Or if constant == truncate(u64::MAX, binary.width()) => u64::MAX,
+        Operation::Shl if amount >= u64::from(binary.width()) => 0,
+        Operation::Shr if amount >= u64::from(binary.width()) && !is_signed(binary.ty) => 0,
+        Operation::Min if constant == smallest => constant,
+        Operation::Max if constant == largest => constant,
+        _ => return None,
+    };
+    walk.move_of_constant(inst, binary.result, left)
+}
+
+fn equal_operands(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let &[_, one, other] = walk.f.operands_of(inst) else { return None };
+    if one != other || one.vreg().is_none() || one != plain(one) {
+        return None;
+    }
+    let binary = walk.binary(inst)?;
+    match binary.operation {
+        Operation::Sub | Operation::Xor => walk.move_of_constant(inst, binary.result, 0),
+        _ => walk.move_of(inst, binary.result, one),
+    }
 }

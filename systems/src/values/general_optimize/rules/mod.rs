@@ -16,10 +16,16 @@
 //! 4. Write the page again: `BLESS=1 cargo test -p ptxopt-systems rules_page`.
 
 mod addresses;
+mod bits;
+mod chains;
 mod conditions;
 mod conversions;
 mod folding;
+mod halves;
 mod identities;
+mod known_values;
+mod products;
+mod quotients;
 mod selections;
 mod sums;
 
@@ -75,6 +81,12 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "Addresses", rules: addresses::RULES },
     Family { name: "Sums", rules: sums::RULES },
     Family { name: "Identities", rules: identities::RULES },
+    Family { name: "Bits", rules: bits::RULES },
+    Family { name: "Halves", rules: halves::RULES },
+    Family { name: "Chains", rules: chains::RULES },
+    Family { name: "Products", rules: products::RULES },
+    Family { name: "Known values", rules: known_values::RULES },
+    Family { name: "Quotients", rules: quotients::RULES },
     Family { name: "Selections", rules: selections::RULES },
     Family { name: "Conversions", rules: conversions::RULES },
     Family { name: "Conditions", rules: conditions::RULES },

@@ -1,17 +1,12 @@
 //! What operations on integers make of constants, at the width of the instruction.
-//!
-//! A value is the lowest bits of a `u64`; those above the width of its type are zero.
 
-use super::constants::{extend, truncate};
+use super::super::constants::{extend, truncate};
 use ptxopt_components::description::Description;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{Modifiers, Part};
 use ptxopt_components::types::{PtxType, TypeKind};
 
 /// The result for these sources; none where it is not defined, or not known here.
-///
-/// Each source is as wide as its slot: a shift amount has 32 bits, the addend of a wide product twice those of its
-/// factors.
 pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64> {
     let ty = description.types[0]?;
     let qualifiers = &description.qualifiers;
@@ -83,7 +78,7 @@ pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64
 }
 
 /// Whether values of the type have a sign.
-pub(super) const fn is_signed(ty: PtxType) -> bool {
+pub(in super::super) const fn is_signed(ty: PtxType) -> bool {
     matches!(ty, PtxType::S8 | PtxType::S16 | PtxType::S32 | PtxType::S64)
 }
 

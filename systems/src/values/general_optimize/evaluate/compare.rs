@@ -1,0 +1,93 @@
+//! What comparisons make of constants: `setp` a predicate, `set` all bits or the float 1.
+
+use super::super::constants::{extend, truncate};
+use super::float::{Finish, with_format};
+use super::integer::is_signed;
+use super::is_integer;
+use ptxopt_components::description::Description;
+use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::{Comparison, Modifiers};
+use ptxopt_components::types::{PtxType, TypeKind};
+use rustc_apfloat::ieee::{BFloat, Double, Half, Single};
+use std::cmp::Ordering;
+
+/// The result of a comparison that nothing is combined with.
+pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64> {
+    let &[one, other] = sources else { return None };
+    let qualifiers = &description.qualifiers;
+    let is_plain = qualifiers.combiner.is_none() && Modifiers::FTZ.contains(qualifiers.modifiers);
+    let comparison = qualifiers.comparison.filter(|_| is_plain)?;
+    let [first, second, ..] = description.types;
+    let (ty, is_true) = match description.operation {
+        Operation::Setp => (first.filter(|_| second.is_none())?, 1),
+        _ => (second?, truth(first?)?),
+    };
+    let holds = if is_integer(ty) {
+        compare_integers(comparison, ty, one, other)?
+    } else {
+        let finish = Finish::of(qualifiers, description.flushes());
+        let order = with_format!(ty, F => Some(finish.read::<F>(one).partial_cmp(&finish.read::<F>(other))))?;
+        float_holds(comparison, order)?
+    };
+    Some(if holds { is_true } else { 0 })
+}
+
+/// What `set` writes where the comparison holds.
+fn truth(ty: PtxType) -> Option<u64> {
+    Some(match ty {
+        PtxType::U32 | PtxType::S32 => 0xFFFF_FFFF,
+        PtxType::U16 | PtxType::S16 => 0xFFFF,
+        PtxType::F32 => 0x3F80_0000,
+        PtxType::F16 => 0x3C00,
+        PtxType::Bf16 => 0x3F80,
+        _ => return None,
+    })
+}
+
+/// Whether a comparison of integers holds.
+fn compare_integers(comparison: Comparison, ty: PtxType, one: u64, other: u64) -> Option<bool> {
+    let width = ty.bits();
+    let (one, other) = (truncate(one, width), truncate(other, width));
+    let is_ordered = ty.kind() == TypeKind::Integer;
+    let order = if is_signed(ty) { extend(one, width).cmp(&extend(other, width)) } else { one.cmp(&other) };
+    Some(match comparison {
+        Comparison::Equal => one == other,
+        Comparison::NotEqual => one != other,
+        _ if !is_ordered => return None,
+        Comparison::Less => order.is_lt(),
+        Comparison::LessEqual => order.is_le(),
+        Comparison::Greater => order.is_gt(),
+        Comparison::GreaterEqual => order.is_ge(),
+        _ if is_signed(ty) => return None,
+        Comparison::Lower => order.is_lt(),
+        Comparison::LowerSame => order.is_le(),
+        Comparison::Higher => order.is_gt(),
+        Comparison::HigherSame => order.is_ge(),
+        _ => return None,
+    })
+}
+
+/// Whether a comparison of floats holds, given their order; there is none where one of them is NaN.
+fn float_holds(comparison: Comparison, order: Option<Ordering>) -> Option<bool> {
+    let holds = |is: fn(Ordering) -> bool| order.is_some_and(is);
+    let holds_or_nan = |is: fn(Ordering) -> bool| order.is_none_or(is);
+    Some(match comparison {
+        Comparison::Equal => holds(Ordering::is_eq),
+        Comparison::NotEqual => holds(Ordering::is_ne),
+        Comparison::Less => holds(Ordering::is_lt),
+        Comparison::LessEqual => holds(Ordering::is_le),
+        Comparison::Greater => holds(Ordering::is_gt),
+        Comparison::GreaterEqual => holds(Ordering::is_ge),
+        Comparison::EqualOrNan => holds_or_nan(Ordering::is_eq),
+        Comparison::NotEqualOrNan => holds_or_nan(Ordering::is_ne),
+        Comparison::LessOrNan => holds_or_nan(Ordering::is_lt),
+        Comparison::LessEqualOrNan => holds_or_nan(Ordering::is_le),
+        Comparison::GreaterOrNan => holds_or_nan(Ordering::is_gt),
+        Comparison::GreaterEqualOrNan => holds_or_nan(Ordering::is_ge),
+        Comparison::Numbers => order.is_some(),
+        Comparison::AnyNan => order.is_none(),
+        Comparison::Lower | Comparison::LowerSame | Comparison::Higher | Comparison::HigherSame => {
+            return None;
+        }
+    })
+}

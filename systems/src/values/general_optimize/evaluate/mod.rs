@@ -1,0 +1,35 @@
+//! What operations make of constants: integers and floats, exactly as the instruction computes them.
+//!
+//! A value is the lowest bits of a `u64`; those above the width of its type are zero. Each source is as wide as its slot:
+//! a shift amount has 32 bits, the addend of a wide product twice those of its factors.
+//!
+//! Nothing here is shared with the emulator, which is what the results are compared with.
+
+mod compare;
+mod convert;
+mod float;
+mod integer;
+#[cfg(test)]
+mod tests;
+
+pub(super) use integer::is_signed;
+
+use ptxopt_components::description::Description;
+use ptxopt_components::operation::Operation;
+use ptxopt_components::types::{PtxType, TypeKind};
+
+/// The result for these sources; none where it is not defined, or not known here. A predicate is 1 or 0.
+pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64> {
+    let has_floats = description.types.iter().flatten().any(|&ty| !is_integer(ty));
+    match description.operation {
+        Operation::Setp | Operation::Set => compare::evaluate(description, sources),
+        Operation::Cvt if has_floats => convert::evaluate(description, sources),
+        _ if has_floats => float::evaluate(description, sources),
+        _ => integer::evaluate(description, sources),
+    }
+}
+
+/// Whether values of the type are integers, or bits that integer instructions read.
+fn is_integer(ty: PtxType) -> bool {
+    matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits) && ty.bits() <= 64
+}

@@ -1,0 +1,437 @@
+//! Floats against the emulator, form by form: values at which something can go wrong in all combinations, and random ones.
+//!
+//! The emulator computes with the processor's own arithmetic and with sums rounded to odd; only `f64` with a directed
+//! rounding comes from the same library, and is compared with error-free transformations instead.
+
+use super::evaluate;
+use ptxopt_components::description::{Description, Dialect};
+use ptxopt_components::qualifiers::Modifiers;
+use ptxopt_components::types::PtxType;
+use ptxopt_emulator::arith::{Request, evaluator};
+
+/// Operand sets that each form is tried with.
+const SET_COUNT: usize = 10_000;
+
+/// Splitmix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    /// A float: an edge of its format, one near another value of the set, or anything.
+    fn float(&mut self, format: Layout, others: &[u64]) -> u64 {
+        let Layout { fraction, exponent } = format;
+        let sign = (self.next() & 1) << (fraction + exponent);
+        let (last, top) = ((1 << fraction) - 1, (1 << exponent) - 1);
+        let fractions =
+            [0, 1, last, last - 1, 1 << (fraction - 1), (1 << (fraction - 1)) + 1, self.next() & last];
+        let some_fraction = fractions[self.below(7) as usize];
+        let one = top >> 1;
+        let some_exponent = match self.below(8) {
+            0 => 0,
+            1 => 1,
+            2 => top,
+            3 => top - 1,
+            4 => one,
+            // Near 1, where sums and products of the set meet halfway between two values.
+            5 => (one + self.below(2 * u64::from(fraction) + 4)).min(top) - u64::from(fraction).min(one),
+            6 => others.first().map_or(one, |other| other >> fraction & top),
+            _ => self.next() & top,
+        };
+        sign | some_exponent << fraction | some_fraction
+    }
+
+    /// An integer: an edge of some width, or anything.
+    fn integer(&mut self) -> u64 {
+        let power = 1_u64 << self.below(64);
+        match self.below(6) {
+            0 => power,
+            1 => power.wrapping_neg(),
+            2 => power - 1,
+            // Halfway between two floats of some precision.
+            3 => power | power >> self.below(64),
+            4 => self.below(70_000),
+            _ => self.next() >> self.below(64),
+        }
+    }
+}
+
+/// How the bits of a float lie.
+#[derive(Clone, Copy)]
+struct Layout {
+    fraction: u32,
+    exponent: u32,
+}
+
+impl Layout {
+    fn of(ty: PtxType) -> Option<Self> {
+        let (fraction, exponent) = match ty {
+            PtxType::F16 | PtxType::F16x2 => (10, 5),
+            PtxType::Bf16 | PtxType::Bf16x2 => (7, 8),
+            PtxType::F32 | PtxType::F32x2 => (23, 8),
+            PtxType::F64 => (52, 11),
+            _ => return None,
+        };
+        Some(Self { fraction, exponent })
+    }
+
+    fn width(self) -> u32 {
+        1 + self.exponent + self.fraction
+    }
+
+    fn magnitude(self, bits: u64) -> u64 {
+        bits & ((1 << (self.exponent + self.fraction)) - 1)
+    }
+
+    fn is_nan(self, bits: u64) -> bool {
+        self.magnitude(bits) > ((1 << self.exponent) - 1) << self.fraction
+    }
+}
+
+fn parse(mnemonic: &str, dialect: Dialect) -> Description {
+    let mut words = mnemonic.split('.').map(str::as_bytes);
+    let root = words.next().expect("it has a root");
+    Description::parse(root, &words.collect::<Vec<_>>(), dialect).unwrap_or_else(|| panic!("{mnemonic}"))
+}
+
+/// The parts of a value of a type, the lowest first.
+fn parts(ty: PtxType, bits: u64) -> Vec<u64> {
+    match Layout::of(ty) {
+        Some(layout) => {
+            let mask = u64::MAX >> (64 - layout.width());
+            (0..ty.bits() / layout.width()).map(|part| bits >> (part * layout.width()) & mask).collect()
+        }
+        None => vec![bits],
+    }
+}
+
+/// What a form may leave alone, given its sources and what the emulator computes: what the ISA does not say to the bit.
+fn may_stay(description: &Description, sources: &[u64], expected: u64) -> bool {
+    let result_type = description.types[0].expect("it has a type");
+    let source_type = description.types[1].unwrap_or(result_type);
+    let Some(source_layout) = Layout::of(source_type) else { return false };
+    let has_nan =
+        sources.iter().flat_map(|&bits| parts(source_type, bits)).any(|bits| source_layout.is_nan(bits));
+    let modifiers = description.qualifiers.modifiers;
+    let Some(layout) = Layout::of(result_type) else { return has_nan };
+    let (clears, sign) = (Modifiers::SAT | Modifiers::RELU, 1 << (layout.width() - 1));
+    parts(result_type, expected).into_iter().any(|bits| {
+        layout.is_nan(bits)
+            // The emulator gives these the sign that it gives them.
+            || has_nan && modifiers.contains(Modifiers::XORSIGN)
+            || modifiers.intersects(clears) && bits & !sign == 0
+            || description.flushes() && layout.magnitude(bits) == 1 << layout.fraction
+    })
+}
+
+/// Compares a form of `source_count` sources with the emulator; gives how many results were known.
+fn compare(mnemonic: &str, source_count: usize, flushes: bool, random: &mut Random) -> usize {
+    let description = parse(mnemonic, Dialect { flushes, ..Dialect::default() });
+    let dialect = ptxopt_emulator::arith::Dialect { flushes };
+    let request = Request { dialect, ..Request::plain(mnemonic, 1, source_count) };
+    let of_emulator = evaluator(&request).unwrap_or_else(|| panic!("the emulator knows {mnemonic}"));
+    let is_typed_twice = description.types[1].is_some();
+    let source_type = description.types[usize::from(is_typed_twice)].expect("it has a type");
+    let is_predicate = mnemonic.starts_with("setp");
+    let result_width = if is_predicate { 1 } else { description.types[0].map_or(64, PtxType::bits) };
+    let mut known_count = 0;
+    for _ in 0..SET_COUNT {
+        let mut sources: Vec<u64> = Vec::new();
+        for _ in 0..source_count {
+            let source = match Layout::of(source_type) {
+                Some(layout) => (0..source_type.bits() / layout.width())
+                    .map(|part| random.float(layout, &sources) << (part * layout.width()))
+                    .fold(0, |all, part| all | part),
+                None => random.integer() & u64::MAX >> (64 - source_type.bits()),
+            };
+            sources.push(source);
+        }
+        let lanes: Vec<_> = sources.iter().map(|&source| [source; 32]).collect();
+        let mut results = [[0; 32]];
+        of_emulator(&lanes.iter().collect::<Vec<_>>(), &mut results);
+        let expected = results[0][0] & u64::MAX >> (64 - result_width);
+        match evaluate(&description, &sources) {
+            Some(bits) => {
+                assert_eq!(bits, expected, "{mnemonic} of {sources:#x?}: {bits:#x}, and {expected:#x} there");
+                known_count += 1;
+            }
+            None => assert!(may_stay(&description, &sources, expected), "{mnemonic} of {sources:#x?} stays"),
+        }
+    }
+    known_count
+}
+
+/// Compares forms and asks for as many known results as there are when most operand sets have one.
+fn compare_all(forms: &[(String, usize)]) {
+    let mut random = Random(7);
+    for (mnemonic, source_count) in forms {
+        let known_count = compare(mnemonic, *source_count, false, &mut random);
+        assert!(known_count > SET_COUNT / 6, "{mnemonic}: {known_count}");
+    }
+}
+
+#[test]
+fn arithmetic_of_floats_is_that_of_the_emulator() {
+    let mut forms = Vec::new();
+    for ftz in ["", ".ftz"] {
+        for sat in ["", ".sat"] {
+            for rounding in ["", ".rn", ".rz", ".rm", ".rp"] {
+                for name in ["add", "sub", "mul"] {
+                    forms.push((format!("{name}{rounding}{ftz}{sat}.f32"), 2));
+                }
+                if !rounding.is_empty() {
+                    forms.push((format!("fma{rounding}{ftz}{sat}.f32"), 3));
+                    forms.push((format!("mad{rounding}{ftz}{sat}.f32"), 3));
+                }
+            }
+            for (ty, rounding) in [("f16", ""), ("f16", ".rn"), ("f16x2", ""), ("f16x2", ".rn")] {
+                for name in ["add", "sub", "mul"] {
+                    forms.push((format!("{name}{rounding}{ftz}{sat}.{ty}"), 2));
+                }
+                forms.push((format!("fma.rn{ftz}{sat}.{ty}"), 3));
+            }
+        }
+        for rounding in ["rn", "rz", "rm", "rp"] {
+            forms.push((format!("div.{rounding}{ftz}.f32"), 2));
+            forms.push((format!("rcp.{rounding}{ftz}.f32"), 1));
+            forms.push((format!("sqrt.{rounding}{ftz}.f32"), 1));
+        }
+        forms.push((format!("fma.rn{ftz}.relu.f16"), 3));
+    }
+    for ty in ["bf16", "bf16x2"] {
+        for name in ["add", "sub", "mul"] {
+            forms.push((format!("{name}.{ty}"), 2));
+            forms.push((format!("{name}.rn.{ty}"), 2));
+        }
+        forms.push((format!("fma.rn.{ty}"), 3));
+        forms.push((format!("fma.rn.relu.{ty}"), 3));
+    }
+    for rounding in ["rn", "rz", "rm", "rp"] {
+        for name in ["add", "sub", "mul", "div"] {
+            forms.push((format!("{name}.{rounding}.f64"), 2));
+        }
+        forms.push((format!("fma.{rounding}.f64"), 3));
+        forms.push((format!("rcp.{rounding}.f64"), 1));
+        forms.push((format!("sqrt.{rounding}.f64"), 1));
+        forms.push((format!("add.{rounding}.f32x2"), 2));
+        forms.push((format!("fma.{rounding}.f32x2"), 3));
+    }
+    compare_all(&forms);
+}
+
+#[test]
+fn signs_and_extremes_are_those_of_the_emulator() {
+    let mut forms = Vec::new();
+    for ty in ["f16", "f16x2", "bf16", "bf16x2", "f32", "f64"] {
+        let ftz: &[&str] = if matches!(ty, "f16" | "f16x2" | "f32") { &["", ".ftz"] } else { &[""] };
+        for ftz in ftz {
+            forms.push((format!("neg{ftz}.{ty}"), 1));
+            forms.push((format!("abs{ftz}.{ty}"), 1));
+            for name in ["min", "max"] {
+                forms.push((format!("{name}{ftz}.{ty}"), 2));
+                if ty == "f64" {
+                    continue;
+                }
+                forms.push((format!("{name}{ftz}.NaN.{ty}"), 2));
+                forms.push((format!("{name}{ftz}.xorsign.abs.{ty}"), 2));
+                forms.push((format!("{name}{ftz}.NaN.xorsign.abs.{ty}"), 2));
+            }
+        }
+    }
+    for name in ["min", "max"] {
+        for qualifiers in ["", ".ftz", ".NaN", ".abs", ".NaN.abs"] {
+            forms.push((format!("{name}{qualifiers}.f32"), 3));
+        }
+    }
+    forms.push(("copysign.f32".to_owned(), 2));
+    forms.push(("copysign.f64".to_owned(), 2));
+    compare_all(&forms);
+}
+
+#[test]
+fn comparisons_of_floats_and_integers_are_those_of_the_emulator() {
+    let mut forms = Vec::new();
+    for comparison in ["eq", "ne", "lt", "le", "gt", "ge"] {
+        for ty in ["u16", "s16", "u32", "s32", "u64", "s64"] {
+            forms.push((format!("setp.{comparison}.{ty}"), 2));
+            forms.push((format!("set.{comparison}.u32.{ty}"), 2));
+        }
+        for ty in ["f16", "bf16", "f32", "f64"] {
+            forms.push((format!("setp.{comparison}.{ty}"), 2));
+            forms.push((format!("setp.{comparison}u.{ty}"), 2));
+            forms.push((format!("set.{comparison}.u32.{ty}"), 2));
+            forms.push((format!("set.{comparison}u.f32.{ty}"), 2));
+        }
+        forms.push((format!("setp.{comparison}.ftz.f32"), 2));
+        forms.push((format!("setp.{comparison}u.ftz.f16"), 2));
+        forms.push((format!("set.{comparison}.f16.f16"), 2));
+        forms.push((format!("set.{comparison}.bf16.bf16"), 2));
+    }
+    for comparison in ["lo", "ls", "hi", "hs"] {
+        forms.push((format!("setp.{comparison}.u32"), 2));
+    }
+    for comparison in ["eq", "ne"] {
+        for ty in ["b16", "b32", "b64"] {
+            forms.push((format!("setp.{comparison}.{ty}"), 2));
+        }
+    }
+    for ty in ["f16", "bf16", "f32", "f64"] {
+        forms.push((format!("setp.num.{ty}"), 2));
+        forms.push((format!("setp.nan.{ty}"), 2));
+    }
+    compare_all(&forms);
+}
+
+#[test]
+fn conversions_of_floats_are_those_of_the_emulator() {
+    let mut forms = Vec::new();
+    let floats = ["f16", "bf16", "f32", "f64"];
+    for to in floats {
+        for from in floats {
+            let has_single = to == "f32" || from == "f32";
+            let ftz: &[&str] = if has_single { &["", ".ftz"] } else { &[""] };
+            for ftz in ftz {
+                for sat in ["", ".sat"] {
+                    if to == from {
+                        forms.push((format!("cvt{ftz}{sat}.{to}.{from}"), 1));
+                    }
+                    for rounding in ["rn", "rz", "rm", "rp"] {
+                        if to == from {
+                            forms.push((format!("cvt.{rounding}i{ftz}{sat}.{to}.{from}"), 1));
+                        } else {
+                            forms.push((format!("cvt.{rounding}{ftz}{sat}.{to}.{from}"), 1));
+                        }
+                    }
+                }
+            }
+        }
+        for integer in ["u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"] {
+            for rounding in ["rn", "rz", "rm", "rp"] {
+                forms.push((format!("cvt.{rounding}.{to}.{integer}"), 1));
+                forms.push((format!("cvt.{rounding}i.{integer}.{to}"), 1));
+            }
+            forms.push((format!("cvt.rzi.sat.{integer}.{to}"), 1));
+            forms.push((format!("cvt.rn.sat.{to}.{integer}"), 1));
+        }
+    }
+    for rounding in ["rn", "rz"] {
+        for to in ["f16", "bf16"] {
+            forms.push((format!("cvt.{rounding}.{to}x2.f32"), 2));
+            forms.push((format!("cvt.{rounding}.relu.{to}x2.f32"), 2));
+            forms.push((format!("cvt.{rounding}.relu.{to}.f32"), 1));
+        }
+    }
+    forms.push(("cvt.rni.ftz.s32.f32".to_owned(), 1));
+    forms.push(("cvt.f32.f16".to_owned(), 1));
+    forms.push(("cvt.f64.f32".to_owned(), 1));
+    compare_all(&forms);
+}
+
+/// `sm_1x`: denormals are flushed without `.ftz`.
+#[test]
+fn the_target_flushes() {
+    let mut random = Random(9);
+    for (mnemonic, source_count) in [
+        ("add.f32", 2),
+        ("mul.rn.f32", 2),
+        ("sub.rz.f32", 2),
+        ("min.f32", 2),
+        ("abs.f32", 1),
+        ("setp.lt.f32", 2),
+    ] {
+        assert!(compare(mnemonic, source_count, true, &mut random) > SET_COUNT / 6, "{mnemonic}");
+    }
+    let tiny = evaluate(&parse("add.f32", Dialect { flushes: true, ..Dialect::default() }), &[1, 1]);
+    assert_eq!(tiny, Some(0));
+    assert_eq!(evaluate(&parse("add.f32", Dialect::default()), &[1, 1]), Some(2));
+}
+
+/// The error of a sum, product or quotient rounded to nearest says which neighbour is the directed result.
+#[test]
+fn directed_doubles_are_neighbours_of_the_nearest() {
+    let mut random = Random(11);
+    let double = |name: &str, rounding: &str, sources: &[u64]| {
+        let description = parse(&format!("{name}.{rounding}.f64"), Dialect::default());
+        evaluate(&description, sources).map(f64::from_bits)
+    };
+    let mut count = 0;
+    while count < SET_COUNT {
+        // No overflow and no result or error below the normal range.
+        let mut some =
+            || f64::from_bits(random.next() & 0x800F_FFFF_FFFF_FFFF | (1023 - 40 + random.below(80)) << 52);
+        let (a, b, c) = (some(), some(), some());
+        let product = a * b;
+        let quotient = a / b;
+        let root = a.abs().sqrt();
+        let sum = a + b;
+        let other = sum - a;
+        let fused = a.mul_add(b, c);
+        let lost = (a - (sum - other)) + (b - other);
+        // The sign of `exact - nearest`; of a fused sum where it can be told by a larger precision alone it is left out.
+        let cases = [
+            ("add", vec![a, b], sum, lost),
+            ("mul", vec![a, b], product, a.mul_add(b, -product)),
+            ("div", vec![a, b], quotient, (-quotient).mul_add(b, a) * b.signum()),
+            ("sqrt", vec![a.abs()], root, (-root).mul_add(root, a.abs())),
+            ("fma", vec![a, b, 0.0], product, a.mul_add(b, -product)),
+        ];
+        assert_eq!(double("fma", "rn", &[a, b, c].map(f64::to_bits)), Some(fused));
+        for (name, sources, nearest, error) in cases {
+            let sources: Vec<u64> = sources.iter().map(|value| value.to_bits()).collect();
+            let down = if error < 0.0 { nearest.next_down() } else { nearest };
+            let up = if error > 0.0 { nearest.next_up() } else { nearest };
+            let to_zero = if nearest > 0.0 { down } else { up };
+            for (rounding, expected) in [("rn", nearest), ("rm", down), ("rp", up), ("rz", to_zero)] {
+                assert_eq!(
+                    double(name, rounding, &sources),
+                    Some(expected),
+                    "{name}.{rounding} of {sources:#x?}"
+                );
+            }
+        }
+        count += 1;
+    }
+}
+
+/// Worked out by hand from the text of the ISA.
+#[test]
+fn what_the_isa_does_not_say_is_not_known() {
+    let known = |mnemonic: &str, sources: &[u64]| evaluate(&parse(mnemonic, Dialect::default()), sources);
+    let (one, nan, infinity) = (0x3F80_0000, 0x7FFF_FFFF, 0x7F80_0000);
+    // Not a number, and what the processor makes of it.
+    assert_eq!(known("add.f32", &[one, nan]), None);
+    assert_eq!(known("sub.f32", &[infinity, infinity]), None);
+    assert_eq!(known("neg.f32", &[nan]), None);
+    assert_eq!(known("sqrt.rn.f32", &[one | 1 << 31]), None);
+    assert_eq!(known("cvt.rzi.s32.f32", &[nan]), None);
+    // A NaN loses against a number, and saturates to 0.
+    assert_eq!(known("min.f32", &[one, nan]), Some(one));
+    assert_eq!(known("min.NaN.f32", &[one, nan]), None);
+    assert_eq!(known("add.sat.f32", &[one, nan]), Some(0));
+    // Approximations, and forms that old targets approximate.
+    assert_eq!(known("div.approx.f32", &[one, one]), None);
+    assert_eq!(known("div.full.f32", &[one, one]), None);
+    assert_eq!(known("div.f32", &[one, one]), None);
+    assert_eq!(known("sqrt.approx.f32", &[one]), None);
+    assert_eq!(known("mad.f32", &[one, one, one]), None);
+    assert_eq!(known("ex2.approx.f32", &[0]), None);
+    assert_eq!(known("tanh.approx.f32", &[0]), None);
+    assert_eq!(known("fma.rn.oob.f16", &[0, 0, 0]), None);
+    // A result that becomes normal by rounding: 0x0.FFFFFF8p-126 is halfway.
+    assert_eq!(known("mul.ftz.f32", &[0x3F7F_FFFF, 0x0080_0000]), None);
+    assert_eq!(known("mul.f32", &[0x3F7F_FFFF, 0x0080_0000]), Some(0x0080_0000));
+    // Stochastic rounding, ties away, conversions that clamp to finite values.
+    assert_eq!(known("cvt.rna.tf32.f32", &[one]), None);
+    assert_eq!(known("cvt.rn.satfinite.f16.f32", &[one]), None);
+    assert_eq!(known("cvt.bf16.f16", &[0x3C01]), None);
+}

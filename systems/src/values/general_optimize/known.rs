@@ -1,0 +1,142 @@
+//! What is known of the integers in registers, worked out where a rule asks and kept for the next one.
+//!
+//! A register has what the definition that reaches it leaves in it, and in SSA form a phi what is in one of its values; a
+//! guarded definition, and values that meet at a join elsewhere, may be anything. So may what a phi gets from around its
+//! loop, unless that is known without the phi.
+
+use super::Walk;
+use super::pattern::plain;
+use crate::values::known_bits::{Known, of_special_register, result_of, slot_width};
+use ptxopt_components::ids::{Id, InstId, VRegId};
+use ptxopt_components::operand::{Operand, OperandKind};
+use ptxopt_components::operation::Operation;
+use ptxopt_components::types::{PtxType, TypeKind};
+use ptxopt_engine::values::phis::NO_VALUE;
+
+/// Definitions that one question follows, one behind the other. What is farther away may be anything; an answer is kept, so
+/// all questions together cost as much as there are instructions.
+const CHAIN_MAX: u32 = 8;
+
+/// Values of a phi that are looked at: a join of many is seldom narrow.
+const PHI_VALUES_MAX: usize = 4;
+
+const NONE: u32 = u32::MAX;
+
+/// The answers so far.
+#[derive(Default)]
+pub(super) struct KnownResults {
+    /// By instruction: its entry in `results`. Empty before the first question about a function.
+    number: Vec<u32>,
+    results: Vec<Option<Known>>,
+}
+
+impl KnownResults {
+    /// Forgets the function before.
+    pub(super) fn start(&mut self) {
+        self.number.clear();
+        self.results.clear();
+    }
+}
+
+impl Walk<'_, '_> {
+    /// What is known of a source of an instruction of the phase, read as `width` bits.
+    pub(super) fn known(&mut self, operand: Operand, width: u32, inst: InstId) -> Known {
+        self.known_source(operand, width, inst, CHAIN_MAX)
+    }
+
+    fn known_source(&mut self, operand: Operand, width: u32, inst: InstId, chain_left: u32) -> Known {
+        if let Some(bits) = self.literal(operand) {
+            return Known::constant(bits, width);
+        }
+        let known = match operand.kind() {
+            OperandKind::Special(row) => {
+                let component = operand.selector().map(|selector| selector.text());
+                of_special_register(row as usize, component.as_deref().unwrap_or(""))
+            }
+            _ => self.known_register(operand, inst, chain_left),
+        };
+        // A conversion reads the lowest bits of a register that is wider than its type.
+        match known.filter(|known| known.width() >= width) {
+            Some(known) => known.truncate(width),
+            None => Known::unknown(width),
+        }
+    }
+
+    /// What is known of a register before an instruction; none where that is nothing.
+    fn known_register(&mut self, operand: Operand, inst: InstId, chain_left: u32) -> Option<Known> {
+        let vreg = operand.vreg().filter(|&vreg| operand == plain(operand) && self.is_free(vreg))?;
+        let definition = self.computed_by(operand, inst)?;
+        self.known_definition(definition, vreg, chain_left)
+    }
+
+    /// What is known of the register that is the only result of an instruction.
+    fn known_definition(&mut self, definition: InstId, vreg: VRegId, chain_left: u32) -> Option<Known> {
+        if self.known_results.number.is_empty() {
+            self.known_results.number.resize(self.f.view().heads.len(), NONE);
+        }
+        let number = self.known_results.number[definition.index()];
+        if let Some(result) = self.known_results.results.get(number as usize) {
+            return *result;
+        }
+        let chain_left = chain_left.checked_sub(1)?;
+        // Until it is known it may be anything: it is asked for again where a phi leads back to it.
+        let entry = self.known_results.results.len();
+        self.known_results.number[definition.index()] = entry as u32;
+        self.known_results.results.push(None);
+        let width = self.width(vreg);
+        let result = if self.f.head(definition).is_phi() {
+            self.known_phi(definition, width, chain_left)
+        } else {
+            self.known_result(definition, width, chain_left)
+        };
+        self.known_results.results[entry] = result;
+        result
+    }
+
+    /// What is known of each value of a phi, in registers of `width` bits.
+    fn known_phi(&mut self, phi: InstId, width: u32, chain_left: u32) -> Option<Known> {
+        let count = self.f.operands_of(phi).len() / 2;
+        let mut known: Option<Known> = None;
+        for at in 0..count {
+            let vreg = self.f.operands_of(phi)[2 * at + 2].vreg().filter(|_| count <= PHI_VALUES_MAX)?;
+            let is_value = self.is_free(vreg) && !self.f.vreg(vreg).flags.intersects(NO_VALUE);
+            let definition = self.reaching.only_definition(vreg).filter(|_| is_value)?;
+            let is_whole = self.only_result(definition) == Some(vreg) && self.width(vreg) == width;
+            let value = self.known_definition(definition, vreg, chain_left).filter(|_| is_whole)?;
+            known = Some(known.map_or(value, |known| known.join(value)));
+        }
+        known
+    }
+
+    /// What is known of the only result of an instruction, in a register of `width` bits.
+    fn known_result(&mut self, inst: InstId, width: u32, chain_left: u32) -> Option<Known> {
+        let description = *self.f.description_of(inst);
+        let ty = description.types[0]?;
+        let result = match description.operation {
+            // What is narrower than the register says by its type what stands above it.
+            Operation::Ld if description.lanes() == 1 && ty.bits() < width => Known::unknown(ty.bits()),
+            _ => {
+                let count = self.f.operands_of(inst).len() - 1;
+                let mut sources = [Known::unknown(1); 3];
+                for (at, source) in sources.get_mut(..count)?.iter_mut().enumerate() {
+                    let operand = self.f.operands_of(inst)[at + 1];
+                    let slot_width = slot_width(&description, at).filter(|&bits| bits <= 64)?;
+                    *source = self.known_source(operand, slot_width, inst, chain_left);
+                }
+                result_of(&description, &sources[..count])?
+            }
+        };
+        let is_wider =
+            matches!(description.operation, Operation::Ld | Operation::Cvt) && result.width() < width;
+        let has_sign = matches!(ty, PtxType::S8 | PtxType::S16 | PtxType::S32);
+        match ty.kind() {
+            _ if result.width() == width => Some(result),
+            TypeKind::Integer if is_wider && has_sign => Some(result.extend_signed(width)),
+            TypeKind::Integer if is_wider => Some(result.extend(width)),
+            TypeKind::Bits if is_wider && description.operation == Operation::Ld => {
+                Some(result.extend(width))
+            }
+            _ => None,
+        }
+    }
+}

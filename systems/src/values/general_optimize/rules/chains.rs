@@ -1,0 +1,117 @@
+//! Chains: one operation twice, each time with a literal.
+
+use super::{Guard, Rule};
+use crate::values::general_optimize::Walk;
+use crate::values::general_optimize::constants::{extend, truncate};
+use crate::values::general_optimize::evaluate::is_signed;
+use crate::values::general_optimize::pattern::{Binary, plain};
+use crate::values::general_optimize::rewrite::{New, Rewrite};
+use ptxopt_components::ids::InstId;
+use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::Part;
+use ptxopt_components::qualifiers::Qualifiers;
+use ptxopt_components::types::PtxType;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "literal-last",
+        operations: &[
+            Operation::Add,
+            Operation::Mul,
+            Operation::And,
+            Operation::Or,
+            Operation::Xor,
+            Operation::Min,
+            Operation::Max,
+        ],
+        pattern: "c op y -> y op c",
+        reason: "a literal stands last",
+        guards: &[],
+        apply: literal_last,
+    },
+    Rule {
+        name: "operation-twice",
+        operations: &[
+            Operation::And,
+            Operation::Or,
+            Operation::Xor,
+            Operation::Mul,
+            Operation::Min,
+            Operation::Max,
+            Operation::Shl,
+            Operation::Shr,
+        ],
+        pattern: "x = y op c; z = x op d -> z = y op (c op d), and shifts by the sum of their amounts",
+        reason: "two literals are combined",
+        guards: &[
+            Guard {
+                needs: "the same type, where it matters",
+                without: "shr.u32 %r2, %r1, 4; shr.s32 %r3, %r2, 4 with %r1 = -1 is 0x00FFFFFF, and shr.s32 %r3, %r1, 8 is -1",
+            },
+            Guard {
+                needs: "amounts of shifts that are added without wrapping, and cut at the width",
+                without: "shl.b32 %r2, %r1, 0xFFFFFFFF; shl.b32 %r3, %r2, 1 is 0, and %r1 << 0 is %r1",
+            },
+            Guard {
+                needs: "y still holds what was worked on",
+                without: "and.b32 %r2, %r1, 12; mov.u32 %r1, %r9; and.b32 %r3, %r2, 6 is of the old %r1",
+            },
+        ],
+        apply: operation_twice,
+    },
+];
+
+fn literal_last(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let &[_, one, other] = walk.f.operands_of(inst) else { return None };
+    walk.literal(one)?;
+    let binary = walk.binary(inst)?;
+    let vreg = other.vreg().filter(|_| other == plain(other))?;
+    let qualifiers = Qualifiers { part: binary.part, ..Qualifiers::default() };
+    let literal = New::Constant(walk.literal(one)?, binary.ty);
+    let operands = [New::register(binary.result), New::register(vreg), literal];
+    walk.instead(inst, binary.operation, qualifiers, &[binary.ty], &operands)
+}
+
+fn operation_twice(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let &[_, one, other] = walk.f.operands_of(inst) else { return None };
+    let outer = walk.literal(other)?;
+    let binary = walk.binary(inst)?;
+    let definition = walk.computed_by(one, inst)?;
+    let inner = walk.binary(definition).filter(|inner| {
+        let is_like = (inner.operation, inner.part) == (binary.operation, binary.part);
+        is_like && inner.ty.bits() == binary.ty.bits() && is_signed(inner.ty) == is_signed(binary.ty)
+    })?;
+    let (literal, ty) = combined(&binary, walk.literal(inner.other)?, outer)?;
+    let base = inner.one.vreg().filter(|_| inner.one == plain(inner.one))?;
+    let is_whole = walk.width(base) == inner.width() && walk.width(one.vreg()?) == inner.width();
+    if !is_whole || !walk.is_still(inner.one, definition, inst) {
+        return None;
+    }
+    let qualifiers = Qualifiers { part: binary.part, ..Qualifiers::default() };
+    let operands = [New::register(binary.result), New::register(base), New::Constant(literal, ty)];
+    walk.instead(inst, binary.operation, qualifiers, &[binary.ty], &operands)
+}
+
+/// The literal that does the work of two, and its type.
+fn combined(binary: &Binary, inner: u64, outer: u64) -> Option<(u64, PtxType)> {
+    let width = binary.width();
+    let of_width = |bits| truncate(bits, width);
+    let signed = |bits| extend(of_width(bits), width);
+    let has_sign = is_signed(binary.ty);
+    let bits = match binary.operation {
+        Operation::And => inner & outer,
+        Operation::Or => inner | outer,
+        Operation::Xor => inner ^ outer,
+        Operation::Mul if binary.part == Some(Part::Low) => inner.wrapping_mul(outer),
+        Operation::Min if has_sign => signed(inner).min(signed(outer)) as u64,
+        Operation::Max if has_sign => signed(inner).max(signed(outer)) as u64,
+        Operation::Min => of_width(inner).min(of_width(outer)),
+        Operation::Max => of_width(inner).max(of_width(outer)),
+        Operation::Shl | Operation::Shr => {
+            let amount = truncate(inner, 32) + truncate(outer, 32);
+            return Some((amount.min(u64::from(width)), PtxType::U32));
+        }
+        _ => return None,
+    };
+    Some((of_width(bits), binary.ty))
+}

@@ -1,0 +1,198 @@
+//! Known values: what the bits and ranges of the operands leave no choice about.
+//!
+//! What is known comes of constants, narrow loads, extensions, masks, shifts and the limits of special registers: see
+//! [`known_bits`](crate::values::known_bits). The rules ask for it after the operation and the literals fit.
+//!
+//! # Tried and dropped
+//! `cvt.u64.u32` in the place of `cvt.s64.s32` of what is not negative: a product with another factor that is extended with a
+//! sign is no `mul.wide` then, and the product costs three instructions more than the extension saves.
+
+use super::{Guard, Rule};
+use crate::values::general_optimize::Walk;
+use crate::values::general_optimize::evaluate::is_signed;
+use crate::values::general_optimize::pattern::{is_integer, plain};
+use crate::values::general_optimize::rewrite::{New, Rewrite};
+use crate::values::known_bits::{Known, decided, result_of, slot_width};
+use ptxopt_components::ids::InstId;
+use ptxopt_components::operand::Operand;
+use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::{Modifiers, Qualifiers};
+use ptxopt_components::types::{PtxType, TypeKind};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "only-one-result",
+        operations: &[
+            Operation::And,
+            Operation::Or,
+            Operation::Shl,
+            Operation::Shr,
+            Operation::Div,
+            Operation::Mul,
+            Operation::Bfe,
+        ],
+        pattern: "op y, c -> d, where every y that is possible gives d",
+        reason: "all operands that are possible give this result",
+        guards: &[Guard {
+            needs: "one result of all values of y",
+            without: "shr.u32 %r2, %tid.x, 9 is 1 where %tid.x is 512",
+        }],
+        apply: only_one_result,
+    },
+    Rule {
+        name: "decided-comparison",
+        operations: &[Operation::Setp, Operation::Set],
+        pattern: "setp.lt p, y, z -> p = true or false, where all values that are possible agree",
+        reason: "the comparison has only one outcome",
+        guards: &[
+            Guard {
+                needs: "ranges that do not overlap",
+                without: "setp.lt.u32 %p1, %tid.x, 1023 is false where %tid.x is 1023",
+            },
+            Guard {
+                needs: "nothing that is combined with the outcome",
+                without: "setp.lt.and.u32 %p1, %tid.x, 1024, %p2 is %p2, and not true",
+            },
+        ],
+        apply: decided_comparison,
+    },
+    Rule {
+        name: "remainder-of-less",
+        operations: &[Operation::Rem],
+        pattern: "y % z -> y, where y < z",
+        reason: "the dividend is less than the divisor",
+        guards: &[
+            Guard {
+                needs: "a dividend less than every divisor that is possible",
+                without: "rem.u32 %r2, %tid.x, 1023 is 0 where %tid.x is 1023",
+            },
+            Guard { needs: "no negative divisor", without: "rem.u32 %r2, 5, -3 is 5, but rem.s32 is 2" },
+        ],
+        apply: remainder_of_less,
+    },
+    Rule {
+        name: "extreme-of-ordered",
+        operations: &[Operation::Min, Operation::Max],
+        pattern: "min y, c -> y, where y <= c always; -> c, where c <= y always; max likewise",
+        reason: "one of the two is always taken",
+        guards: &[Guard {
+            needs: "an order that holds for all values of y",
+            without: "min.u32 %r2, %tid.x, 1022 is 1022 where %tid.x is 1023",
+        }],
+        apply: extreme_of_ordered,
+    },
+    Rule {
+        name: "no-sign",
+        operations: &[Operation::Shr, Operation::Div, Operation::Rem],
+        pattern: "shr.s y, z -> shr.u y, z; div and rem likewise; where y >= 0 and a divisor is > 0",
+        reason: "no operand is negative",
+        guards: &[
+            Guard {
+                needs: "no value of y to be negative",
+                without: "shr.s32 %r2, %r1, 1 is -1 where %r1 is -1, and shr.u32 is 2^31 - 1",
+            },
+            Guard {
+                needs: "no divisor that may be 0",
+                without: "div.s32 %r2, %r1, 0 has no result, and the machine's own one stays",
+            },
+        ],
+        apply: no_sign,
+    },
+];
+
+/// What is known of each source, and the description of the instruction; it has one whole result.
+fn sources(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<([Known; 3], usize)> {
+    let form = walk.f.form_of(inst);
+    let count = walk.f.operands_of(inst).len().checked_sub(1)?;
+    if !form.is_pure() || form.slots.len() != count + 1 {
+        return None;
+    }
+    let description = *walk.f.description_of(inst);
+    let mut all = [Known::unknown(1); 3];
+    for (at, known) in all.get_mut(..count)?.iter_mut().enumerate() {
+        let operand = walk.f.operands_of(inst)[at + 1];
+        let width = slot_width(&description, at).filter(|&bits| bits <= 64)?;
+        *known = walk.known(operand, width, inst);
+    }
+    Some((all, count))
+}
+
+fn only_one_result(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let last = *walk.f.operands_of(inst).last()?;
+    walk.literal(last)?;
+    let result = walk.only_result(inst)?;
+    let (known, count) = sources(walk, inst)?;
+    let of_result = result_of(walk.f.description_of(inst), &known[..count])?;
+    let bits = of_result.only().filter(|_| of_result.width() == walk.width(result))?;
+    walk.move_of_constant(inst, result, bits)
+}
+
+fn decided_comparison(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let description = *walk.f.description_of(inst);
+    let is_plain = description.qualifiers.combiner.is_none()
+        && description.qualifiers.modifiers == Modifiers::empty()
+        && description.types[0].is_some_and(is_integer)
+        && description.types[1].is_none_or(is_integer);
+    let &[_, one, other] = walk.f.operands_of(inst) else { return None };
+    let result = walk.only_result(inst).filter(|_| is_plain)?;
+    let width = description.types[usize::from(description.operation == Operation::Set)]?.bits();
+    let (a, b) = (walk.known(one, width, inst), walk.known(other, width, inst));
+    let holds = decided(&description, a, b)?;
+    let fits = description.operation == Operation::Setp || description.types[0]?.bits() == walk.width(result);
+    let bits = if holds { u64::MAX } else { 0 };
+    fits.then(|| walk.move_of_constant(inst, result, bits))?
+}
+
+fn remainder_of_less(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let binary = walk.binary(inst).filter(|binary| binary.one == plain(binary.one))?;
+    let (a, b) =
+        (walk.known(binary.one, binary.width(), inst), walk.known(binary.other, binary.width(), inst));
+    let is_unsigned = !is_signed(binary.ty) || a.is_positive() && b.is_positive();
+    (is_unsigned && a.high() < b.low()).then(|| walk.move_of(inst, binary.result, binary.one))?
+}
+
+fn extreme_of_ordered(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let constant = walk.literal(*walk.f.operands_of(inst).get(2)?)?;
+    let binary = walk.binary(inst).filter(|binary| binary.one == plain(binary.one))?;
+    let (a, b) = (walk.known(binary.one, binary.width(), inst), Known::constant(constant, binary.width()));
+    let is_less = |a: Known, b: Known| if is_signed(binary.ty) { a.is_less_signed(b) } else { a.is_less(b) };
+    // `y <= c` where `c < y` never holds.
+    let (at_most, at_least) = (is_less(b, a) == Some(false), is_less(a, b) == Some(false));
+    let (takes_one, takes_other) =
+        if binary.operation == Operation::Min { (at_most, at_least) } else { (at_least, at_most) };
+    match (takes_one, takes_other) {
+        (true, _) => walk.move_of(inst, binary.result, binary.one),
+        (_, true) => walk.move_of_constant(inst, binary.result, constant),
+        _ => None,
+    }
+}
+
+fn no_sign(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let binary = walk.binary(inst).filter(|binary| is_signed(binary.ty))?;
+    let ty = unsigned_of(binary.ty)?;
+    let (one, other) = (binary.one, binary.other);
+    let is_shift = binary.operation == Operation::Shr;
+    // By zero the two divisions may differ.
+    let divides = |known: Known| known.is_positive() && known.low() > 0;
+    let is_positive = walk.known(one, ty.bits(), inst).is_positive()
+        && (is_shift || divides(walk.known(other, ty.bits(), inst)));
+    is_positive.then_some(())?;
+    let made = |operand: Operand, ty| {
+        walk.literal(operand).map_or(New::Operand(operand), |bits| New::Constant(bits, ty))
+    };
+    let amount_or_divisor = made(other, if is_shift { PtxType::U32 } else { ty });
+    let operands = [New::register(binary.result), made(one, ty), amount_or_divisor];
+    walk.instead(inst, binary.operation, Qualifiers::default(), &[ty], &operands)
+}
+
+/// The type of the same width without a sign.
+fn unsigned_of(ty: PtxType) -> Option<PtxType> {
+    match ty.bits() {
+        _ if ty.kind() != TypeKind::Integer => None,
+        8 => Some(PtxType::U8),
+        16 => Some(PtxType::U16),
+        32 => Some(PtxType::U32),
+        64 => Some(PtxType::U64),
+        _ => None,
+    }
+}

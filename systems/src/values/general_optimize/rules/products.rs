@@ -1,0 +1,211 @@
+//! Products and quotients: cheaper operations that compute the same.
+//!
+//! # Tried and dropped
+//! `mul.wide` and `add.s64` of its only use as `mad.wide`: one instruction less here, and one or two more on the machine. The
+//! assembler (13.0) makes one `IMAD.WIDE` of the two, and of `mad.wide` a product and a sum of two halves, or two `LEA`
+//! where the factor is a power of two.
+
+use super::{Guard, Rule};
+use crate::values::general_optimize::Walk;
+use crate::values::general_optimize::constants::truncate;
+use crate::values::general_optimize::evaluate::is_signed;
+use crate::values::general_optimize::pattern::{Binary, Extension, narrowed, plain, signed_of};
+use crate::values::general_optimize::rewrite::{New, Rewrite, bits_of};
+use ptxopt_components::ids::InstId;
+use ptxopt_components::operand::Operand;
+use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::{Part, Qualifiers};
+use ptxopt_components::types::PtxType;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "product-with-a-power",
+        operations: &[Operation::Mul],
+        pattern: "mul.lo y, 2^k -> shl y, k",
+        reason: "the factor is a power of two",
+        guards: &[Guard {
+            needs: "the lower half of the product",
+            without: "mul.hi.u32 %r2, %r1, 2 is the highest bit of %r1",
+        }],
+        apply: product_with_a_power,
+    },
+    Rule {
+        name: "negation",
+        operations: &[Operation::Mul, Operation::Sub],
+        pattern: "mul.lo y, -1; sub 0, y -> neg y",
+        reason: "it is a negation",
+        guards: &[Guard {
+            needs: "the lower half of the product",
+            without: "mul.hi.s32 %r2, %r1, -1 with %r1 = 1 is -1 as well, and with %r1 = -1 it is 0",
+        }],
+        apply: negation,
+    },
+    Rule {
+        name: "quotient-by-a-power",
+        operations: &[Operation::Div],
+        pattern: "div.u y, 2^k -> shr.u y, k",
+        reason: "the divisor is a power of two",
+        guards: &[Guard {
+            needs: "no signs, unless the divisor is 1",
+            without: "div.s32 %r2, -7, 2 is -3, and shr.s32 %r2, -7, 1 is -4",
+        }],
+        apply: quotient_by_a_power,
+    },
+    Rule {
+        name: "remainder-by-a-power",
+        operations: &[Operation::Rem],
+        pattern: "rem.u y, 2^k -> and y, 2^k - 1",
+        reason: "the divisor of the remainder is a power of two",
+        guards: &[Guard {
+            needs: "no signs, unless the divisor is 1",
+            without: "rem.s32 %r2, -7, 4 is -3, and and.b32 %r2, -7, 3 is 1",
+        }],
+        apply: remainder_by_a_power,
+    },
+    Rule {
+        name: "shift-of-an-extension",
+        operations: &[Operation::Shl],
+        pattern: "x = cvt.u64.u32 y; shl.b64 x, k -> mul.wide.u32 y, 2^k",
+        reason: "a wide product extends and shifts at once",
+        guards: &[
+            Guard {
+                needs: "a power that the narrow type holds",
+                without: "cvt.s64.s32 %rd1, %r1; shl.b64 %rd2, %rd1, 31 with %r1 = 1 is 2^31, and -2^31 as a product with \
+                          the smallest .s32",
+            },
+            Guard {
+                needs: "y still holds what was extended",
+                without: "cvt.u64.u32 %rd1, %r1; mov.u32 %r1, %r9; shl.b64 %rd2, %rd1, 2 is 4 times the old %r1",
+            },
+        ],
+        apply: shift_of_an_extension,
+    },
+    Rule {
+        name: "product-of-extensions",
+        operations: &[Operation::Mul],
+        pattern: "x = cvt.s64.s32 y; z = cvt.s64.s32 w; mul.lo.s64 x, z -> mul.wide.s32 y, w; also with a literal for z",
+        reason: "a wide product extends its factors itself",
+        guards: &[
+            Guard {
+                needs: "both are extended with a sign, or both without",
+                without: "cvt.s64.s32 %rd1, -1; cvt.u64.u32 %rd2, -1; mul.lo.s64 %rd3, %rd1, %rd2 is -4294967295: neither 1 \
+                          nor the product without signs",
+            },
+            Guard {
+                needs: "a literal that the narrow type holds",
+                without: "cvt.s64.s32 %rd1, %r1; mul.lo.s64 %rd2, %rd1, 4294967296 is no product with 32 bits",
+            },
+        ],
+        apply: product_of_extensions,
+    },
+];
+
+/// An instruction with a literal for its second source, which stands in a register otherwise, and the literal at its width.
+fn by_literal(walk: &Walk<'_, '_>, inst: InstId) -> Option<(Binary, u64)> {
+    let literal = walk.literal(*walk.f.operands_of(inst).get(2)?)?;
+    let binary = walk.binary(inst)?;
+    let is_plain = binary.one.vreg().is_some() && binary.one == plain(binary.one);
+    is_plain.then_some((binary, truncate(literal, binary.width())))
+}
+
+fn product_with_a_power(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let (binary, factor) = by_literal(walk, inst)?;
+    if binary.part != Some(Part::Low) || !factor.is_power_of_two() || factor == 1 {
+        return None;
+    }
+    shift(walk, inst, binary, Operation::Shl, bits_of(binary.width())?, factor)
+}
+
+fn quotient_by_a_power(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let (binary, divisor) = by_literal(walk, inst)?;
+    if divisor == 1 {
+        return walk.move_of(inst, binary.result, binary.one);
+    }
+    if is_signed(binary.ty) || !divisor.is_power_of_two() {
+        return None;
+    }
+    shift(walk, inst, binary, Operation::Shr, binary.ty, divisor)
+}
+
+/// The shift of the first source by the exponent of a power.
+fn shift(
+    walk: &mut Walk<'_, '_>,
+    inst: InstId,
+    binary: Binary,
+    operation: Operation,
+    ty: PtxType,
+    power: u64,
+) -> Option<Rewrite> {
+    let amount = New::Constant(u64::from(power.trailing_zeros()), PtxType::U32);
+    let operands = [New::register(binary.result), New::Operand(binary.one), amount];
+    walk.instead(inst, operation, Qualifiers::default(), &[ty], &operands)
+}
+
+fn remainder_by_a_power(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let (binary, divisor) = by_literal(walk, inst)?;
+    if divisor == 1 {
+        return walk.move_of_constant(inst, binary.result, 0);
+    }
+    if is_signed(binary.ty) || !divisor.is_power_of_two() {
+        return None;
+    }
+    let ty = bits_of(binary.width())?;
+    let operands = [New::register(binary.result), New::Operand(binary.one), New::Constant(divisor - 1, ty)];
+    walk.instead(inst, Operation::And, Qualifiers::default(), &[ty], &operands)
+}
+
+fn negation(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let &[_, one, other] = walk.f.operands_of(inst) else { return None };
+    let binary = walk.binary(inst)?;
+    let literal = |operand: Operand| walk.literal(operand).map(|bits| truncate(bits, binary.width()));
+    let minus_one = truncate(u64::MAX, binary.width());
+    let source = match binary.operation {
+        Operation::Sub if literal(one) == Some(0) => other,
+        Operation::Mul if binary.part == Some(Part::Low) && literal(other) == Some(minus_one) => one,
+        _ => return None,
+    };
+    let is_plain = source.vreg().is_some() && source == plain(source);
+    let operands = [New::register(binary.result), New::Operand(source)];
+    let ty = signed_of(binary.ty);
+    is_plain.then(|| walk.instead(inst, Operation::Neg, Qualifiers::default(), &[ty], &operands))?
+}
+
+fn shift_of_an_extension(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let (binary, _) = by_literal(walk, inst)?;
+    let amount = truncate(walk.literal(binary.other)?, 32);
+    let Extension { from, source, .. } = walk.extension(binary.one, inst)?;
+    let power = narrowed(1u64.checked_shl(amount.min(64) as u32)?, binary.width(), from)?;
+    if binary.width() != 2 * from.bits() || from.bits() < 16 {
+        return None;
+    }
+    wide_product(walk, inst, binary, from, source, New::Constant(power, from))
+}
+
+fn product_of_extensions(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let binary = walk.binary(inst).filter(|binary| binary.part == Some(Part::Low) && binary.width() >= 32)?;
+    let one = walk.extension(binary.one, inst)?;
+    let factor = match walk.literal(binary.other) {
+        Some(literal) => New::Constant(narrowed(literal, binary.width(), one.from)?, one.from),
+        None => {
+            let other = walk.extension(binary.other, inst)?;
+            (other.from == one.from).then_some(New::Operand(other.source))?
+        }
+    };
+    if binary.width() != 2 * one.from.bits() {
+        return None;
+    }
+    wide_product(walk, inst, binary, one.from, one.source, factor)
+}
+
+fn wide_product(
+    walk: &mut Walk<'_, '_>,
+    inst: InstId,
+    binary: Binary,
+    from: PtxType,
+    source: Operand,
+    factor: New,
+) -> Option<Rewrite> {
+    let wide = Qualifiers { part: Some(Part::Wide), ..Qualifiers::default() };
+    let operands = [New::register(binary.result), New::Operand(source), factor];
+    walk.instead(inst, Operation::Mul, wide, &[from], &operands)
+}

@@ -1,0 +1,106 @@
+//! From the description of an instruction to the operation on what is known.
+
+use super::Known;
+use ptxopt_components::description::Description;
+use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::{Comparison, Modifiers, Part};
+use ptxopt_components::types::{PtxType, TypeKind};
+
+/// What is known of the result of an instruction; none where nothing is. Each source has the width of its slot: see
+/// [`slot_width`]. The result has the width that the types say.
+#[must_use]
+pub fn result_of(description: &Description, sources: &[Known]) -> Option<Known> {
+    let qualifiers = &description.qualifiers;
+    let ty = description.types[0].filter(|&ty| is_integer(ty))?;
+    if qualifiers.modifiers != Modifiers::empty() || qualifiers.rounding.is_some() {
+        return None;
+    }
+    let is_signed = is_signed(ty);
+    let by_sign = |signed: fn(Known, Known) -> Known, unsigned: fn(Known, Known) -> Known| {
+        if is_signed { signed } else { unsigned }
+    };
+    Some(match (description.operation, sources) {
+        (Operation::Mov, &[a]) if qualifiers.vector.is_none() => a,
+        (Operation::Add, &[a, b]) => a.add(b),
+        (Operation::Sub, &[a, b]) => a.sub(b),
+        (Operation::Mul, &[a, b]) => product(ty, qualifiers.part?, a, b),
+        (Operation::Mad, &[a, b, c]) => product(ty, qualifiers.part?, a, b).add(c),
+        (Operation::Div, &[a, b]) if !is_signed || a.is_positive() && b.is_positive() => a.div(b),
+        (Operation::Rem, &[a, b]) => by_sign(Known::rem_signed, Known::rem)(a, b),
+        (Operation::And, &[a, b]) => a.and(b),
+        (Operation::Or, &[a, b]) => a.or(b),
+        (Operation::Xor, &[a, b]) => a.xor(b),
+        (Operation::Not, &[a]) => a.not(),
+        (Operation::Neg, &[a]) => a.neg(),
+        (Operation::Abs, &[a]) => a.abs(),
+        (Operation::Shl, &[a, amount]) => a.shl(amount),
+        (Operation::Shr, &[a, amount]) => by_sign(Known::shr_signed, Known::shr)(a, amount),
+        (Operation::Bfe, &[a, position, length]) if !is_signed => a.field(position, length),
+        (Operation::Min, &[a, b]) => by_sign(Known::min_signed, Known::min)(a, b),
+        (Operation::Max, &[a, b]) => by_sign(Known::max_signed, Known::max)(a, b),
+        (Operation::Popc, &[a]) => a.count_ones(),
+        (Operation::Clz, &[a]) => a.leading_zeros(),
+        (Operation::Selp, &[a, b, ..]) => a.join(b),
+        (Operation::Cvt, &[a]) => {
+            let from = description.types[1].filter(|&from| is_integer(from))?;
+            if self::is_signed(from) { a.extend_signed(ty.bits()) } else { a.extend(ty.bits()) }
+                .truncate(ty.bits())
+        }
+        _ => return None,
+    })
+}
+
+/// The width of a source by its position among the sources.
+#[must_use]
+pub fn slot_width(description: &Description, source: usize) -> Option<u32> {
+    let ty = description.types[0]?;
+    Some(match (description.operation, source) {
+        (Operation::Cvt, _) => description.types[1]?.bits(),
+        (Operation::Shl | Operation::Shr, 1) | (Operation::Bfe, 1 | 2) => 32,
+        (Operation::Mad, 2) if description.qualifiers.part == Some(Part::Wide) => 2 * ty.bits(),
+        _ => ty.bits(),
+    })
+}
+
+/// Whether a comparison of integers holds, where that is known of all values.
+#[must_use]
+pub fn decided(description: &Description, a: Known, b: Known) -> Option<bool> {
+    let ty = description.types[usize::from(description.operation == Operation::Set)];
+    let ty = ty.filter(|&ty| is_integer(ty))?;
+    let less = |a: Known, b: Known| if is_signed(ty) { a.is_less_signed(b) } else { a.is_less(b) };
+    let is_ordered = ty.kind() == TypeKind::Integer;
+    match description.qualifiers.comparison? {
+        Comparison::Equal => a.is_equal(b),
+        Comparison::NotEqual => a.is_equal(b).map(|is_equal| !is_equal),
+        _ if !is_ordered => None,
+        Comparison::Less => less(a, b),
+        Comparison::Greater => less(b, a),
+        Comparison::LessEqual => less(b, a).map(|is_greater| !is_greater),
+        Comparison::GreaterEqual => less(a, b).map(|is_less| !is_less),
+        _ if is_signed(ty) => None,
+        Comparison::Lower => a.is_less(b),
+        Comparison::Higher => b.is_less(a),
+        Comparison::LowerSame => b.is_less(a).map(|is_greater| !is_greater),
+        Comparison::HigherSame => a.is_less(b).map(|is_less| !is_less),
+        _ => None,
+    }
+}
+
+fn product(ty: PtxType, part: Part, a: Known, b: Known) -> Known {
+    let width = 2 * ty.bits();
+    match (part, is_signed(ty)) {
+        (Part::Low, _) => a.mul(b),
+        (Part::High, false) => a.mul_high(b),
+        (Part::High, true) => a.mul_high_signed(b),
+        (Part::Wide, false) => a.extend(width).mul(b.extend(width)),
+        (Part::Wide, true) => a.extend_signed(width).mul(b.extend_signed(width)),
+    }
+}
+
+fn is_integer(ty: PtxType) -> bool {
+    matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits) && ty.bits() <= 64
+}
+
+fn is_signed(ty: PtxType) -> bool {
+    matches!(ty, PtxType::S8 | PtxType::S16 | PtxType::S32 | PtxType::S64)
+}

@@ -1,0 +1,222 @@
+//! What is known of an integer before the program runs: some of its bits, and the ranges that it lies in, read without and
+//! with a sign.
+//!
+//! A [`Known`] stands for the set of values that have its bits and lie in both ranges. Every function here is sound:
+//! where the sources are in their sets, the result is in its set. The tests try all values of all sets of a few bits.
+//!
+//! Paper: Regehr and Duongsaa 2006 (bits); Harrison 1977 (ranges); the sum of partly known numbers is that of LLVM's
+//! `KnownBits`, derived here from the largest and the smallest sum.
+
+mod instruction;
+mod special;
+#[cfg(test)]
+mod tests;
+mod transfer;
+
+pub use instruction::{decided, result_of, slot_width};
+pub use special::of_special_register;
+
+/// A set of integers of `width` bits, 1 to 64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    width: u32,
+    /// Bits that are 0.
+    zeros: u64,
+    /// Bits that are 1.
+    ones: u64,
+    /// The least and the greatest value without a sign.
+    low: u64,
+    high: u64,
+    /// The least and the greatest value with a sign.
+    least: i64,
+    most: i64,
+}
+
+impl Known {
+    /// Any value.
+    #[must_use]
+    pub fn unknown(width: u32) -> Self {
+        let mask = mask(width);
+        let (least, most) = (sign_extend(1 << (width - 1), width), (mask >> 1) as i64);
+        Self { width, zeros: 0, ones: 0, low: 0, high: mask, least, most }
+    }
+
+    /// One value; bits above the width are ignored.
+    #[must_use]
+    pub fn constant(bits: u64, width: u32) -> Self {
+        let bits = bits & mask(width);
+        Self::unknown(width).within(bits, bits)
+    }
+
+    /// What lies in a range without a sign.
+    #[must_use]
+    pub fn range(low: u64, high: u64, width: u32) -> Self {
+        Self::unknown(width).within(low, high)
+    }
+
+    /// What lies in a range with a sign.
+    #[must_use]
+    pub fn signed_range(least: i64, most: i64, width: u32) -> Self {
+        Self::unknown(width).within_signed(least, most)
+    }
+
+    /// What has these bits.
+    #[must_use]
+    pub fn bits(zeros: u64, ones: u64, width: u32) -> Self {
+        Self::unknown(width).with_bits(zeros, ones)
+    }
+
+    /// Number of bits.
+    #[must_use]
+    pub fn width(self) -> u32 {
+        self.width
+    }
+
+    /// The bits that are 0.
+    #[must_use]
+    pub fn zeros(self) -> u64 {
+        self.zeros
+    }
+
+    /// The bits that are 1.
+    #[must_use]
+    pub fn ones(self) -> u64 {
+        self.ones
+    }
+
+    /// The bits that may be 1.
+    #[must_use]
+    pub fn possible(self) -> u64 {
+        !self.zeros & mask(self.width)
+    }
+
+    /// The least value without a sign.
+    #[must_use]
+    pub fn low(self) -> u64 {
+        self.low
+    }
+
+    /// The greatest value without a sign.
+    #[must_use]
+    pub fn high(self) -> u64 {
+        self.high
+    }
+
+    /// The least value with a sign.
+    #[must_use]
+    pub fn least(self) -> i64 {
+        self.least
+    }
+
+    /// The greatest value with a sign.
+    #[must_use]
+    pub fn most(self) -> i64 {
+        self.most
+    }
+
+    /// The only value, if there is one.
+    #[must_use]
+    pub fn only(self) -> Option<u64> {
+        (self.low == self.high).then_some(self.low)
+    }
+
+    /// Whether no value has its sign bit set.
+    #[must_use]
+    pub fn is_positive(self) -> bool {
+        self.least >= 0
+    }
+
+    /// Whether a value is in the set.
+    #[must_use]
+    pub fn contains(self, value: u64) -> bool {
+        let signed = sign_extend(value, self.width);
+        value & self.zeros == 0
+            && value & self.ones == self.ones
+            && (self.low..=self.high).contains(&value)
+            && (self.least..=self.most).contains(&signed)
+    }
+
+    /// What is in one of two sets.
+    #[must_use]
+    pub fn join(self, other: Self) -> Self {
+        debug_assert_eq!(self.width, other.width);
+        Self {
+            width: self.width,
+            zeros: self.zeros & other.zeros,
+            ones: self.ones & other.ones,
+            low: self.low.min(other.low),
+            high: self.high.max(other.high),
+            least: self.least.min(other.least),
+            most: self.most.max(other.most),
+        }
+    }
+
+    /// What is in both sets, where that is anything.
+    fn meet(self, other: Self) -> Self {
+        self.with_bits(other.zeros, other.ones)
+            .within(other.low, other.high)
+            .within_signed(other.least, other.most)
+    }
+
+    fn within(self, low: u64, high: u64) -> Self {
+        Self { low: self.low.max(low), high: self.high.min(high), ..self }.settled()
+    }
+
+    fn within_signed(self, least: i64, most: i64) -> Self {
+        Self { least: self.least.max(least), most: self.most.min(most), ..self }.settled()
+    }
+
+    fn with_bits(self, zeros: u64, ones: u64) -> Self {
+        let mask = mask(self.width);
+        Self { zeros: (self.zeros | zeros) & mask, ones: (self.ones | ones) & mask, ..self }.settled()
+    }
+
+    /// Lets bits and ranges tell one another what they know. A set without values, as it comes of code that is never
+    /// reached, becomes the set of all: no rule has to think of it.
+    fn settled(mut self) -> Self {
+        // What the signed range says of the bits goes through the other range: twice is enough.
+        for _ in 0..2 {
+            self.low = self.low.max(self.ones);
+            self.high = self.high.min(mask(self.width) & !self.zeros);
+            self.settle_signs();
+            if self.low > self.high || self.least > self.most || self.zeros & self.ones != 0 {
+                return Self::unknown(self.width);
+            }
+            // Above the highest bit in which the ends of the range differ, all values have the same bits.
+            let differing = self.low ^ self.high;
+            let shared = mask(self.width) & !(u64::MAX.checked_shr(differing.leading_zeros()).unwrap_or(0));
+            self.zeros |= !self.low & shared;
+            self.ones |= self.low & shared;
+        }
+        self
+    }
+
+    /// Brings the two ranges together, where the sign is known; else the bits bound the signed range.
+    fn settle_signs(&mut self) {
+        let sign = 1 << (self.width - 1);
+        let extend = |bits: u64| sign_extend(bits, self.width);
+        let largest = mask(self.width) & !self.zeros;
+        if self.high < sign || self.low >= sign {
+            self.least = self.least.max(extend(self.low));
+            self.most = self.most.min(extend(self.high));
+        } else {
+            self.least = self.least.max(extend(sign | self.ones));
+            self.most = self.most.min((largest & !sign) as i64);
+        }
+        if self.least >= 0 || self.most < 0 {
+            self.low = self.low.max(self.least as u64 & mask(self.width));
+            self.high = self.high.min(self.most as u64 & mask(self.width));
+        }
+    }
+}
+
+/// The lowest `width` bits.
+const fn mask(width: u32) -> u64 {
+    u64::MAX >> (64 - width)
+}
+
+/// A value of `width` bits with its sign.
+const fn sign_extend(bits: u64, width: u32) -> i64 {
+    let unused = 64 - width;
+    ((bits << unused) as i64) >> unused
+}

@@ -1,0 +1,274 @@
+//! Every function against all values of all sets of a few bits.
+
+use super::*;
+use ptxopt_components::description::{Description, Dialect};
+
+const WIDTH: u32 = 4;
+const END: u64 = 1 << WIDTH;
+
+/// All sets of bits, all ranges and all ranges with a sign, of four bits.
+fn sets() -> Vec<Known> {
+    let mut sets = Vec::new();
+    for zeros in 0..END {
+        let ones = (0..END).filter(|ones| zeros & ones == 0);
+        sets.extend(ones.map(|ones| Known::bits(zeros, ones, WIDTH)));
+    }
+    let signed = -(END as i64) / 2..END as i64 / 2;
+    for (low, high) in (0..END).flat_map(|low| (low..END).map(move |high| (low, high))) {
+        sets.push(Known::range(low, high, WIDTH));
+    }
+    for (least, most) in signed.clone().flat_map(|least| (least..signed.end).map(move |most| (least, most))) {
+        sets.push(Known::signed_range(least, most, WIDTH));
+    }
+    sets
+}
+
+fn values(known: Known) -> Vec<u64> {
+    (0..END).filter(|&value| known.contains(value)).collect()
+}
+
+fn description(mnemonic: &str) -> Description {
+    let mut words = mnemonic.split('.').map(str::as_bytes);
+    let root = words.next().unwrap();
+    Description::parse(root, &words.collect::<Vec<_>>(), Dialect::default()).unwrap()
+}
+
+/// What is made holds what it was made of, and nothing that one of its parts alone excludes.
+#[test]
+fn sets_hold_what_they_are_made_of() {
+    for zeros in 0..END {
+        for ones in (0..END).filter(|ones| zeros & ones == 0) {
+            let held: Vec<u64> =
+                (0..END).filter(|value| value & zeros == 0 && value & ones == ones).collect();
+            assert_eq!(values(Known::bits(zeros, ones, WIDTH)), held);
+        }
+    }
+    for (low, high) in (0..END).flat_map(|low| (low..END).map(move |high| (low, high))) {
+        assert_eq!(values(Known::range(low, high, WIDTH)), (low..=high).collect::<Vec<_>>());
+    }
+    for least in -8..8 {
+        for most in least..8 {
+            let mut held: Vec<u64> = (least..=most).map(|value| value as u64 & (END - 1)).collect();
+            held.sort_unstable();
+            assert_eq!(values(Known::signed_range(least, most, WIDTH)), held);
+        }
+    }
+    assert_eq!(values(Known::unknown(WIDTH)).len(), END as usize);
+    // Without values: it comes of code that is never reached.
+    assert_eq!(Known::range(3, 2, WIDTH), Known::unknown(WIDTH));
+    assert_eq!(Known::bits(1, 1, WIDTH), Known::unknown(WIDTH));
+}
+
+#[test]
+fn bits_and_ranges_tell_one_another() {
+    let range = Known::range(0b1000, 0b1011, WIDTH);
+    assert_eq!((range.zeros(), range.ones()), (0b0100, 0b1000));
+    assert_eq!((range.possible(), range.least(), range.most()), (0b1011, -8, -5));
+    let bits = Known::bits(0b1100, 0b0001, WIDTH);
+    assert_eq!((bits.low(), bits.high(), bits.least(), bits.most()), (1, 3, 1, 3));
+    let signed = Known::signed_range(2, 3, WIDTH);
+    assert_eq!((signed.zeros(), signed.ones(), signed.low()), (0b1100, 0b0010, 2));
+    assert!(Known::constant(7, WIDTH).is_positive() && !Known::constant(8, WIDTH).is_positive());
+}
+
+#[test]
+fn joins_hold_both() {
+    for one in sets() {
+        for other in [Known::constant(3, WIDTH), Known::bits(4, 2, WIDTH), Known::signed_range(-3, 1, WIDTH)]
+        {
+            let join = one.join(other);
+            assert!(values(one).into_iter().chain(values(other)).all(|value| join.contains(value)));
+        }
+    }
+}
+
+type Binary = (&'static str, fn(Known, Known) -> Known, fn(u64, u64) -> Option<u64>);
+
+fn extend(value: u64) -> i64 {
+    (value << 60) as i64 >> 60
+}
+
+/// Operations on two values of four bits, and what they compute, where that is defined.
+const BINARY: &[Binary] = &[
+    ("add", Known::add, |a, b| Some(a + b)),
+    ("sub", Known::sub, |a, b| Some(a.wrapping_sub(b))),
+    ("mul", Known::mul, |a, b| Some(a * b)),
+    ("mul_high", Known::mul_high, |a, b| Some((a * b) >> WIDTH)),
+    ("mul_high_signed", Known::mul_high_signed, |a, b| Some(((extend(a) * extend(b)) >> WIDTH) as u64)),
+    ("div", Known::div, |a, b| a.checked_div(b)),
+    ("rem", Known::rem, |a, b| a.checked_rem(b)),
+    ("rem_signed", Known::rem_signed, |a, b| extend(a).checked_rem(extend(b)).map(|rest| rest as u64)),
+    ("and", Known::and, |a, b| Some(a & b)),
+    ("or", Known::or, |a, b| Some(a | b)),
+    ("xor", Known::xor, |a, b| Some(a ^ b)),
+    ("min", Known::min, |a, b| Some(a.min(b))),
+    ("max", Known::max, |a, b| Some(a.max(b))),
+    ("min_signed", Known::min_signed, |a, b| Some(extend(a).min(extend(b)) as u64)),
+    ("max_signed", Known::max_signed, |a, b| Some(extend(a).max(extend(b)) as u64)),
+    ("shl", Known::shl, |a, b| Some(a << b)),
+    ("shr", Known::shr, |a, b| Some(a >> b)),
+    ("shr_signed", Known::shr_signed, |a, b| Some((extend(a) >> b) as u64)),
+];
+
+#[test]
+fn results_of_two_sources_are_in_their_sets() {
+    let sets: Vec<(Known, Vec<u64>)> = sets().into_iter().map(|known| (known, values(known))).collect();
+    for &(name, transfer, compute) in BINARY {
+        for (one, of_one) in &sets {
+            for (other, of_other) in &sets {
+                let result = transfer(*one, *other);
+                assert_eq!(result.width(), WIDTH);
+                for (a, b) in of_one.iter().flat_map(|&a| of_other.iter().map(move |&b| (a, b))) {
+                    let holds = compute(a, b).is_none_or(|value| result.contains(value & (END - 1)));
+                    assert!(holds, "{name} of {a} in {one:?} and {b} in {other:?}: {result:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Of two values the result is one value. (What is not defined is not known.)
+#[test]
+fn results_of_values_are_values() {
+    for &(name, transfer, compute) in BINARY {
+        for (a, b) in (0..END).flat_map(|a| (0..END).map(move |b| (a, b))) {
+            let expected = compute(a, b).map(|value| value & (END - 1));
+            let result = transfer(Known::constant(a, WIDTH), Known::constant(b, WIDTH)).only();
+            let is_missed = name == "rem_signed" && (extend(b) < 0 || extend(a) < 0);
+            assert!(result == expected || is_missed && result.is_none(), "{name} of {a} and {b}: {result:?}");
+        }
+    }
+}
+
+#[test]
+fn results_of_one_source_are_in_their_sets() {
+    for known in sets() {
+        for value in values(known) {
+            let holds = |name: &str, result: Known, expected: u64| {
+                assert!(result.contains(expected), "{name} of {value} in {known:?}: {result:?}");
+            };
+            holds("not", known.not(), !value & (END - 1));
+            holds("neg", known.neg(), value.wrapping_neg() & (END - 1));
+            holds("abs", known.abs(), extend(value).unsigned_abs() & (END - 1));
+            holds("popc", known.count_ones(), u64::from(value.count_ones()));
+            holds("clz", known.leading_zeros(), u64::from(value.leading_zeros() - 60));
+            holds("truncate", known.truncate(2), value & 3);
+            holds("extend", known.extend(7), value);
+            holds("extend_signed", known.extend_signed(7), extend(value) as u64 & 0x7F);
+            assert!(value.trailing_zeros() >= known.trailing_zeros());
+        }
+    }
+}
+
+/// Fields of four bits, by position and length.
+#[test]
+fn fields_are_in_their_sets() {
+    let few = |known: &Known| known.high() - known.low() < 4;
+    let places: Vec<Known> = sets().into_iter().filter(few).collect();
+    for known in sets() {
+        for &position in places.iter().step_by(7) {
+            for &length in places.iter().step_by(5) {
+                let result = known.field(position, length);
+                for value in values(known) {
+                    for (position, length) in values(position)
+                        .into_iter()
+                        .flat_map(|at| values(length).into_iter().map(move |of| (at, of)))
+                    {
+                        let field = value >> position & ((1 << length) - 1);
+                        assert!(
+                            result.contains(field),
+                            "{length} bits at {position} of {value} in {known:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn comparisons_are_decided_where_all_values_agree() {
+    let all_of = |known: Known| values(known);
+    for one in sets() {
+        for other in sets().into_iter().step_by(3) {
+            let pairs =
+                || all_of(one).into_iter().flat_map(|a| all_of(other).into_iter().map(move |b| (a, b)));
+            let agree = |decided: Option<bool>, holds: fn(u64, u64) -> bool, name: &str| {
+                let Some(decided) = decided else { return };
+                assert!(pairs().all(|(a, b)| holds(a, b) == decided), "{name} of {one:?} and {other:?}");
+            };
+            agree(one.is_equal(other), |a, b| a == b, "equal");
+            agree(one.is_less(other), |a, b| a < b, "less");
+            agree(one.is_less_signed(other), |a, b| extend(a) < extend(b), "less with a sign");
+        }
+    }
+    // Decided they are, where they can be.
+    let (below, above) = (Known::range(2, 5, WIDTH), Known::range(6, 7, WIDTH));
+    assert_eq!(
+        (below.is_less(above), above.is_less(below), below.is_equal(above)),
+        (Some(true), Some(false), Some(false))
+    );
+    assert_eq!(Known::range(2, 6, WIDTH).is_less(above), None);
+    let (odd, even) = (Known::bits(0, 1, WIDTH), Known::bits(1, 0, WIDTH));
+    assert_eq!((odd.is_equal(even), odd.is_equal(odd)), (Some(false), None));
+}
+
+#[test]
+fn wide_values_do_not_wrap() {
+    let tid = of_special_register(0, "x").unwrap();
+    assert_eq!((tid.high(), tid.is_positive()), (1023, true));
+    let all = Known::unknown(64);
+    assert_eq!(all.add(all), all);
+    assert_eq!(all.mul(all), all);
+    let top = Known::range(u64::MAX - 1, u64::MAX, 64);
+    assert_eq!(top.add(Known::constant(1, 64)).low(), 0);
+    assert_eq!((top.least(), top.most()), (-2, -1));
+    assert_eq!(top.mul_high(top), Known::range(u64::MAX - 3, u64::MAX - 1, 64));
+    assert_eq!(Known::unknown(32).extend(64).high(), u64::from(u32::MAX));
+    assert_eq!(Known::unknown(32).extend_signed(64).least(), i64::from(i32::MIN));
+}
+
+/// Descriptions choose the operation with the sign of their type, and the width of each source.
+#[test]
+fn instructions_are_understood() {
+    let of = |mnemonic: &str, sources: &[Known]| result_of(&description(mnemonic), sources);
+    let byte = Known::range(0, 255, 32);
+    assert_eq!(of("cvt.u64.u32", &[Known::unknown(32)]), Some(Known::unknown(32).extend(64)));
+    assert_eq!(of("cvt.s64.s32", &[Known::unknown(32)]), Some(Known::unknown(32).extend_signed(64)));
+    assert_eq!(of("cvt.u16.u32", &[byte]), Some(Known::range(0, 255, 16)));
+    assert_eq!(of("mul.wide.u32", &[byte, byte]), Some(Known::range(0, 255 * 255, 64)));
+    assert_eq!(of("mad.lo.s32", &[byte, byte, byte]).map(Known::high), Some(255 * 256));
+    assert_eq!(of("shr.s32", &[byte, Known::constant(4, 32)]), Some(Known::range(0, 15, 32)));
+    assert_eq!(of("add.sat.s32", &[byte, byte]), None);
+    assert_eq!(of("add.f32", &[byte, byte]), None);
+    assert_eq!(of("div.s32", &[Known::unknown(32), byte]), None);
+    assert_eq!(of("cvt.rzi.s32.f32", &[byte]), None);
+    assert_eq!(slot_width(&description("mad.wide.u32"), 2), Some(64));
+    assert_eq!(slot_width(&description("shl.b64"), 1), Some(32));
+    assert_eq!(slot_width(&description("cvt.u64.u16"), 0), Some(16));
+    let decided = |mnemonic: &str, a, b| decided(&description(mnemonic), a, b);
+    let (one, minus) = (Known::constant(1, 32), Known::constant(u64::MAX, 32));
+    assert_eq!(decided("setp.lt.s32", minus, one), Some(true));
+    assert_eq!(decided("setp.lt.u32", minus, one), Some(false));
+    assert_eq!(decided("setp.ge.u32", byte, Known::constant(256, 32)), Some(false));
+    assert_eq!(decided("setp.gt.s32", byte, minus), Some(true));
+    assert_eq!(decided("setp.lt.f32", minus, one), None);
+    assert_eq!(decided("set.lo.u32.u32", byte, minus), Some(true));
+}
+
+/// The limits of the ISA.
+#[test]
+fn special_registers_are_within_their_limits() {
+    use ptxopt_components::special_registers::find;
+    let of = |name: &str, component: &str| {
+        of_special_register(find(name.as_bytes()).unwrap(), component)
+            .map(|known| (known.low(), known.high()))
+    };
+    assert_eq!(of("tid", "y"), Some((0, 1023)));
+    assert_eq!(of("tid", "z"), Some((0, 63)));
+    assert_eq!(of("ntid", "x"), Some((1, 1024)));
+    assert_eq!(of("ctaid", "x"), Some((0, (1 << 31) - 2)));
+    assert_eq!(of("nctaid", "z"), Some((1, 65_535)));
+    assert_eq!(of("laneid", ""), Some((0, 31)));
+    assert_eq!((of("tid", ""), of("clock", ""), of("warpid", "")), (None, None, None));
+}

@@ -1,0 +1,304 @@
+//! The rules of general optimization against the emulator: small kernels for each of them, with one set of operands a
+//! thread, before and after.
+//!
+//! A kernel runs twice: with 10,240 sets of edges and random bits, and with 65,536 sets of which the first operand is each
+//! number of 16 bits, repeated in the bits above. So what a rule does to one operand of 16 bits is tried on all of them.
+
+use ptxopt::check::{CheckOptions, Reference, Verdict, launches};
+use ptxopt::{Options, optimize};
+use ptxopt_systems::values::general_optimize::rules::FAMILIES;
+use ptxopt_tests::modules::{expect_none, in_parallel};
+use ptxopt_tests::say::say;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// A rule, and instructions to which it applies.
+///
+/// `%h1`, `%w1` and `%d1` hold 16, 32 and 64 bits of the first operand, as they come from memory; those of the second and
+/// third end in 2 and 3. Results are `%h0`, `%w0`, `%d0` and `%p0`. `%d9` is where the first operand lies.
+const CASES: &[(&str, &[&str])] = &[
+    (
+        "fold",
+        &[
+            "mov.u32 %w4, 40; mov.u32 %w5, 2; add.s32 %w6, %w4, %w5; mad.lo.s32 %w0, %w6, %w1, %w2;",
+            "mov.u32 %w4, -7; shr.s32 %w5, %w4, 33; xor.b32 %w0, %w5, %w1;",
+            "mov.u64 %d4, -7; rem.s64 %d5, %d4, 4; add.s64 %d0, %d5, %d1;",
+        ],
+    ),
+    (
+        "address-of-a-sum",
+        &[
+            "add.s64 %d4, %d9, 8; ld.global.u64 %d0, [%d4+-8];",
+            "sub.s64 %d4, %d9, 16; ld.global.u32 %w0, [%d4+20];",
+        ],
+    ),
+    (
+        "sum-of-a-sum",
+        &[
+            "add.s32 %w4, %w1, 2147483647; add.s32 %w0, %w4, 2147483647;",
+            "sub.s64 %d4, %d1, 3; add.s64 %d0, %d4, -9;",
+            "add.s16 %h4, %h1, 30000; sub.s16 %h0, %h4, -30000;",
+        ],
+    ),
+    (
+        "neutral-operand",
+        &[
+            "or.b32 %w4, %w1, 0; mul.lo.s32 %w5, %w4, 1; add.s32 %w0, %w5, %w2;",
+            "min.u16 %h4, %h1, 65535; max.s16 %h5, %h4, -32768; xor.b16 %h0, %h5, %h2;",
+            "min.s64 %d4, %d1, 9223372036854775807; shr.s64 %d5, %d4, 0; xor.b64 %d0, %d5, %d2;",
+        ],
+    ),
+    (
+        "absorbing-operand",
+        &[
+            "shl.b16 %h4, %h1, 16; shr.u16 %h5, %h1, 17; or.b16 %h6, %h4, %h5; xor.b16 %h0, %h6, %h2;",
+            "max.s32 %w4, %w1, 2147483647; xor.b32 %w0, %w4, %w2;",
+            "or.b64 %d4, %d1, -1; min.u64 %d5, %d1, 0; sub.s64 %d6, %d4, %d5; xor.b64 %d0, %d6, %d2;",
+        ],
+    ),
+    (
+        "equal-operands",
+        &[
+            "sub.s16 %h4, %h1, %h1; max.s16 %h5, %h1, %h1; or.b16 %h0, %h4, %h5;",
+            "xor.b64 %d4, %d1, %d1; and.b64 %d5, %d1, %d1; add.s64 %d0, %d4, %d5;",
+        ],
+    ),
+    (
+        "mask-of-zeros",
+        &[
+            "shr.u16 %h4, %h1, 5; and.b16 %h0, %h4, 2047;",
+            "shl.b16 %h4, %h1, 5; and.b16 %h0, %h4, 31;",
+            "ld.global.u8 %w4, [%d9+1]; shl.b32 %w5, %w4, 3; and.b32 %w0, %w5, 2047;",
+            "popc.b64 %w4, %d1; and.b32 %w0, %w4, 127;",
+            "clz.b32 %w4, %w1; and.b32 %w0, %w4, 63;",
+            "bfe.u32 %w4, %w1, 3, 261; and.b32 %w0, %w4, 31;",
+            "and.b32 %w4, %w1, 12; and.b32 %w5, %w2, 3; or.b32 %w6, %w4, %w5; and.b32 %w0, %w6, 15;",
+            "cvt.u32.u8 %w4, %w1; and.b32 %w0, %w4, 255;",
+        ],
+    ),
+    (
+        "pack-of-halves",
+        &[
+            "cvt.u64.u32 %d4, %w1; cvt.u64.u32 %d5, %w2; shl.b64 %d6, %d5, 32; or.b64 %d0, %d4, %d6;",
+            "cvt.u64.u32 %d4, %w1; cvt.s64.s32 %d5, %w2; shl.b64 %d6, %d5, 32; add.s64 %d0, %d6, %d4;",
+        ],
+    ),
+    (
+        "half-of-a-pack",
+        &[
+            "mov.b64 %d4, {%w1, %w2}; cvt.u32.u64 %w4, %d4; shr.u64 %d5, %d4, 32; cvt.u32.u64 %w5, %d5; \
+             sub.s32 %w0, %w5, %w4;",
+            "mov.b64 %d4, {%w1, %w2}; shr.s64 %d5, %d4, 32; cvt.u32.s64 %w5, %d5; add.s32 %w0, %w5, 1;",
+        ],
+    ),
+    ("literal-last", &["mov.u32 %w4, 77; mul.lo.s32 %w0, %w4, %w1;", "mul.wide.s16 %w0, -3, %h1;"]),
+    (
+        "operation-twice",
+        &[
+            "and.b16 %h4, %h1, 4080; and.b16 %h0, %h4, 255;",
+            "xor.b32 %w4, %w1, -5; xor.b32 %w0, %w4, 77;",
+            "shl.b16 %h4, %h1, 9; shl.b16 %h0, %h4, 9;",
+            "shr.s16 %h4, %h1, 9; shr.s16 %h0, %h4, 9;",
+            "shr.u64 %d4, %d1, 4294967295; shr.u64 %d0, %d4, 1;",
+            "mul.lo.s64 %d4, %d1, 3037000500; mul.lo.s64 %d0, %d4, 3037000500;",
+            "min.s16 %h4, %h1, 3; min.s16 %h0, %h4, -3;",
+            "max.u16 %h4, %h1, 65533; max.u16 %h0, %h4, 3;",
+        ],
+    ),
+    (
+        "product-with-a-power",
+        &[
+            "mul.lo.s16 %h0, %h1, 32;",
+            "mul.lo.u16 %h0, %h1, 32768;",
+            "mul.lo.s32 %w0, %w1, -2147483648;",
+            "mul.lo.s64 %d0, %d1, 4294967296;",
+        ],
+    ),
+    (
+        "negation",
+        &["mul.lo.s16 %h0, %h1, -1;", "sub.u16 %h0, 0, %h1;", "mul.lo.u64 %d0, %d1, 18446744073709551615;"],
+    ),
+    (
+        "quotient-by-a-power",
+        &[
+            "div.u16 %h0, %h1, 8;",
+            "div.u64 %d0, %d1, 4294967296;",
+            "div.s32 %w4, %w1, 1; xor.b32 %w0, %w4, %w2;",
+        ],
+    ),
+    (
+        "remainder-by-a-power",
+        &[
+            "rem.u16 %h0, %h1, 32768;",
+            "rem.u64 %d0, %d1, 4294967296;",
+            "rem.s32 %w4, %w1, 1; xor.b32 %w0, %w4, %w2;",
+        ],
+    ),
+    (
+        "shift-of-an-extension",
+        &[
+            "cvt.s32.s16 %w4, %h1; shl.b32 %w0, %w4, 14;",
+            "cvt.u32.u16 %w4, %h1; shl.b32 %w0, %w4, 15;",
+            "cvt.s64.s32 %d4, %w1; shl.b64 %d0, %d4, 30;",
+            "cvt.u64.u32 %d4, %w1; shl.b64 %d0, %d4, 31;",
+        ],
+    ),
+    (
+        "product-of-extensions",
+        &[
+            "cvt.s32.s16 %w4, %h1; mul.lo.s32 %w0, %w4, -32767;",
+            "cvt.u32.u16 %w4, %h1; cvt.u32.u16 %w5, %h2; mul.lo.s32 %w0, %w4, %w5;",
+            "cvt.s64.s32 %d4, %w1; cvt.s64.s32 %d5, %w2; mul.lo.u64 %d0, %d4, %d5;",
+            "cvt.u64.u32 %d4, %w1; mul.lo.s64 %d0, %d4, 4294967295;",
+        ],
+    ),
+    ("select-equal", &["setp.lt.s32 %p1, %w1, %w2; selp.b32 %w4, %w3, %w3, %p1; add.s32 %w0, %w4, 1;"]),
+    ("select-by-a-negation", &["setp.lt.s32 %p1, %w1, %w2; selp.b32 %w0, %w2, %w3, !%p1;"]),
+    (
+        "predicate-logic",
+        &[
+            "setp.lt.s32 %p1, %w1, %w2; xor.pred %p0, %p1, 1;",
+            "setp.lt.s32 %p1, %w1, %w2; or.pred %p0, !%p1, !%p1;",
+            "setp.lt.s32 %p1, %w1, %w2; and.pred %p2, %p1, -1; or.pred %p0, %p2, 0;",
+        ],
+    ),
+    (
+        "convert-to-the-same",
+        &["cvt.u32.s32 %w4, %w1; xor.b32 %w0, %w4, %w2;", "cvt.s16.u16 %h4, %h1; xor.b16 %h0, %h4, %h2;"],
+    ),
+    (
+        "convert-twice",
+        &[
+            "cvt.s32.s16 %w4, %h1; cvt.s64.s32 %d0, %w4;",
+            "cvt.u32.u16 %w4, %h1; cvt.s64.s32 %d0, %w4;",
+            "cvt.s64.s16 %d4, %h1; cvt.u32.u64 %w0, %d4;",
+            "cvt.s64.s16 %d4, %h1; cvt.u16.u64 %h5, %d4; add.s16 %h0, %h5, 1;",
+            "cvt.u32.u64 %w4, %d1; cvt.u16.u32 %h0, %w4;",
+            "cvt.s32.s8 %w4, %h1; cvt.s64.s32 %d0, %w4;",
+            "cvt.u32.u8 %w4, %h1; cvt.s64.s32 %d0, %w4;",
+        ],
+    ),
+    (
+        "cut-and-extend",
+        &[
+            "cvt.u16.u32 %h4, %w1; cvt.u32.u16 %w0, %h4;",
+            "cvt.u32.u64 %w4, %d1; cvt.u64.u32 %d0, %w4;",
+            "shr.u32 %w4, %w1, 16; cvt.u16.u32 %h4, %w4; cvt.u32.u16 %w5, %h4; add.s32 %w0, %w5, 1;",
+        ],
+    ),
+    (
+        "compare-extensions",
+        &[
+            "cvt.s64.s16 %d4, %h1; setp.lt.s64 %p0, %d4, -77;",
+            "cvt.s64.s16 %d4, %h1; setp.ge.u64 %p0, %d4, -77;",
+            "cvt.s64.s16 %d4, %h1; setp.gt.u64 %p0, %d4, 77;",
+            "cvt.u64.u16 %d4, %h1; setp.gt.s64 %p0, %d4, 40000;",
+            "cvt.s64.s32 %d4, %w1; cvt.s64.s32 %d5, %w2; setp.le.u64 %p0, %d4, %d5;",
+            "cvt.s64.s32 %d4, %w1; cvt.s64.s32 %d5, %w2; setp.le.s64 %p0, %d4, %d5;",
+            "cvt.u64.u32 %d4, %w1; cvt.u64.u32 %d5, %w2; setp.lt.s64 %p0, %d4, %d5;",
+            "cvt.u64.u32 %d4, %w1; cvt.u64.u32 %d5, %w2; setp.ne.b64 %p0, %d4, %d5;",
+        ],
+    ),
+    (
+        "condition-of-a-number",
+        &[
+            "setp.lt.s32 %p1, %w1, %w2; selp.u32 %w4, 1, 0, %p1; setp.eq.s32 %p0, %w4, 0;",
+            "setp.lt.s32 %p1, %w1, %w2; selp.u16 %h4, 0, 1, %p1; cvt.u32.u16 %w4, %h4; and.b32 %w5, %w4, 1; \
+             setp.ne.b32 %p0, %w5, 0;",
+        ],
+    ),
+];
+
+/// Sets of operands in the first launch.
+const RANDOM_SETS: u64 = 10_240;
+/// In the second one: each number of 16 bits.
+const WHOLE_SETS: u64 = 1 << 16;
+
+/// A kernel in which each thread applies `body` to its operands.
+fn kernel(body: &str) -> String {
+    let results = [("%h0", "b16", 0), ("%w0", "b32", 4), ("%d0", "b64", 8)];
+    let written = results.iter().filter(|(register, ..)| body.contains(&format!(" {register},")));
+    let mut stores: String =
+        written.map(|(register, ty, at)| format!("st.global.{ty} [%o+{at}], {register};\n")).collect();
+    if body.contains(" %p0,") {
+        stores.push_str("selp.u32 %w8, 11, 22, %p0;\nst.global.u32 [%o+4], %w8;\n");
+    }
+    let mut loads = String::new();
+    for operand in 1..=3 {
+        writeln!(loads, "ld.param.u64 %q, [in{operand}];\nadd.s64 %a, %q, %i;").unwrap();
+        for (register, ty) in [("h", "u16"), ("w", "u32"), ("d", "u64")] {
+            writeln!(loads, "ld.global.{ty} %{register}{operand}, [%a];").unwrap();
+        }
+    }
+    // So that what lies around the operand can be addressed by 64 bits of which nothing is known.
+    loads.push_str("ld.param.u64 %q, [in1];\nadd.s64 %d9, %q, %i;\n");
+    format!(
+        "{}.version 8.0\n.target sm_80\n.address_size 64\n\
+         .visible .entry k(.param .u64 out, .param .u64 in1, .param .u64 in2, .param .u64 in3)\n{{\n\
+         .reg .b16 %h<10>;\n.reg .b32 %w<10>;\n.reg .b64 %d<10>;\n.reg .pred %p<10>;\n.reg .b64 %o, %i, %a, %q;\n\
+         .reg .b32 %x, %y, %z;\n\
+         mov.u32 %x, %ctaid.x;\nmov.u32 %y, %ntid.x;\nmov.u32 %z, %tid.x;\nmad.lo.s32 %x, %x, %y, %z;\n\
+         mul.wide.u32 %i, %x, 16;\nld.param.u64 %q, [out];\nadd.s64 %o, %q, %i;\nmul.wide.u32 %i, %x, 8;\n{loads}\
+         {body}\n{stores}ret;\n}}\n",
+        launch_lines()
+    )
+}
+
+/// The two launches. Operands have a set of zeros at each end that no thread reads.
+fn launch_lines() -> String {
+    let mut random = super::folding::Random(7);
+    let mut operands =
+        || (0..RANDOM_SETS).map(|_| random.operand().to_string()).collect::<Vec<_>>().join(",");
+    let n = RANDOM_SETS;
+    let first = format!(
+        "// launch k grid {} block 256 args u64[{}]=zero u64[{n}]=list:{} u64[{n}]=list:{} u64[{n}]=list:{}\n",
+        n / 256,
+        2 * n,
+        operands(),
+        operands(),
+        operands()
+    );
+    let n = WHOLE_SETS;
+    // 0x0001000100010001, and two odd numbers without a pattern.
+    format!(
+        "{first}// launch k grid {} block 256 args u64[{}]=zero u64[{n}]=step:281479271743489 \
+         u64[{n}]=step:11400714819323198485 u64[{n}]=bits\n",
+        n / 256,
+        2 * n
+    )
+}
+
+/// Runs a kernel before and after; says what is wrong.
+fn judge(rule: &str, reason: &str, body: &str) -> Result<(), String> {
+    let text = kernel(body);
+    let options = Options { threads: 1, remarks: true, ..Options::default() };
+    let after = optimize(text.as_bytes(), &options).map_err(|error| format!("{body}: {error}"))?;
+    if !after.remarks.iter().any(|remark| remark.ends_with(&format!("passed: {reason}"))) {
+        return Err(format!("{rule} is not applied to `{body}`: {:?}", after.remarks));
+    }
+    let lines = launches::in_text(text.as_bytes()).map_err(|error| error.to_string())?;
+    let reference = Reference::new(text.as_bytes(), &lines, CheckOptions::default());
+    let reference = reference.map_err(|error| format!("{body}: {error}"))?;
+    for kernel in reference.compare(&after.text).map_err(|error| format!("{body}: {error}"))? {
+        if !matches!(kernel.verdict, Verdict::Same) {
+            return Err(format!("{rule} on `{body}`: {:?}", kernel.verdict));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_rule_leaves_the_same_results() {
+    let rules: Vec<_> = FAMILIES.iter().flat_map(|family| family.rules).collect();
+    let wanted: BTreeSet<&str> = rules.iter().map(|rule| rule.name).collect();
+    let tried: BTreeSet<&str> = CASES.iter().map(|&(rule, _)| rule).collect();
+    assert_eq!(wanted, tried, "each rule has kernels here");
+    let kernels: Vec<(&str, &str)> =
+        CASES.iter().flat_map(|&(rule, bodies)| bodies.iter().map(move |&body| (rule, body))).collect();
+    let verdicts = in_parallel(&kernels, |&(name, body)| {
+        let rule = rules.iter().find(|rule| rule.name == name).expect("compared above");
+        judge(name, rule.reason, body)
+    });
+    say(&format!("rules: {} kernels for {} rules", kernels.len(), CASES.len()));
+    expect_none("rules are wrong", &verdicts.into_iter().filter_map(Result::err).collect::<Vec<_>>());
+}
