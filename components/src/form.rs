@@ -113,6 +113,8 @@ bitflags! {
         const DEFINES = 1 << 2;
         /// A conversion: it takes registers that are wider than its types, and special registers.
         const CONVERTS = 1 << 3;
+        /// Has no qualifier, but for the part of a product (`.lo`, `.hi`, `.wide`).
+        const PLAIN = 1 << 4;
     }
 }
 

@@ -5,7 +5,7 @@ use ptxopt_components::form::{Form, FormFlags};
 use ptxopt_components::ids::{FormId, Maybe, Span};
 use ptxopt_components::opcodes::{Effects, InFlight, Opcodes, Row};
 use ptxopt_components::operation::Operation;
-use ptxopt_components::qualifiers::{self, Modifiers, Space};
+use ptxopt_components::qualifiers::{self, Modifiers, Qualifiers, Space};
 use ptxopt_components::types::{PtxType, StateSpace};
 
 /// How the reader takes the operands of a mnemonic.
@@ -79,6 +79,8 @@ impl Mnemonic {
         effects.set(Effects::COMMUTES, effects.contains(Effects::COMMUTES) || commutes(&description));
         let mut flags = FormFlags::empty();
         flags.set(FormFlags::UNIFORM, description.qualifiers.has(Modifiers::UNIFORM));
+        let part = description.qualifiers.part;
+        flags.set(FormFlags::PLAIN, description.qualifiers == Qualifiers { part, ..Qualifiers::default() });
         flags.set(FormFlags::CONVERTS, root == Opcodes::CONVERSION.as_bytes());
         let operands = match found {
             None => Operands::Unknown,

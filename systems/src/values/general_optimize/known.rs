@@ -15,7 +15,7 @@ use ptxopt_engine::values::phis::NO_VALUE;
 
 /// Definitions that one question follows, one behind the other. What is farther away may be anything; an answer is kept, so
 /// all questions together cost as much as there are instructions.
-const CHAIN_MAX: u32 = 8;
+const CHAIN_MAX: u32 = 4;
 
 /// Values of a phi that are looked at: a join of many is seldom narrow.
 const PHI_VALUES_MAX: usize = 4;
@@ -110,6 +110,7 @@ impl Walk<'_, '_> {
 
     /// What is known of the only result of an instruction, in a register of `width` bits.
     fn known_result(&mut self, inst: InstId, width: u32, chain_left: u32) -> Option<Known> {
+        use Operation::{Add, Sub, Xor};
         let description = *self.f.description_of(inst);
         let ty = description.types[0]?;
         let result = match description.operation {
@@ -122,6 +123,10 @@ impl Walk<'_, '_> {
                     let operand = self.f.operands_of(inst)[at + 1];
                     let slot_width = slot_width(&description, at).filter(|&bits| bits <= 64)?;
                     *source = self.known_source(operand, slot_width, inst, chain_left);
+                    // Nothing is known of a sum of anything.
+                    if matches!(description.operation, Add | Sub | Xor) && source.is_any() {
+                        return None;
+                    }
                 }
                 result_of(&description, &sources[..count])?
             }

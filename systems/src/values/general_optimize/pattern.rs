@@ -3,10 +3,11 @@
 use super::Walk;
 use super::constants::{extend, literal_bits, truncate};
 use super::evaluate::is_signed;
+use ptxopt_components::form::FormFlags;
 use ptxopt_components::ids::{InstId, VRegId};
 use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
-use ptxopt_components::qualifiers::{Part, Qualifiers};
+use ptxopt_components::qualifiers::Part;
 use ptxopt_components::types::{PtxType, TypeKind};
 use ptxopt_engine::values::reaching::Value;
 
@@ -44,13 +45,13 @@ impl Walk<'_, '_> {
     /// An instruction as one with two sources, if it is one.
     pub(super) fn binary(&self, inst: InstId) -> Option<Binary> {
         let &[_, one, other] = self.f.operands_of(inst) else { return None };
-        let description = self.f.description_of(inst);
-        let ty = description.types[0].filter(|ty| is_integer(*ty))?;
-        let part = description.qualifiers.part;
-        if description.qualifiers != (Qualifiers { part, ..Qualifiers::default() }) {
+        if !self.f.form_of(inst).flags.contains(FormFlags::PLAIN) {
             return None;
         }
+        let description = self.f.description_of(inst);
+        let ty = description.types[0].filter(|ty| is_integer(*ty))?;
         let result = self.only_result(inst)?;
+        let part = description.qualifiers.part;
         Some(Binary { operation: description.operation, part, ty, result, one, other })
     }
 
@@ -68,15 +69,14 @@ impl Walk<'_, '_> {
 
     /// A conversion between integers, with a result as wide as its type: the two types and the source.
     pub(super) fn conversion(&self, inst: InstId) -> Option<Extension> {
+        let form = self.f.form_of(inst);
+        if form.operation != Operation::Cvt || !form.flags.contains(FormFlags::PLAIN) {
+            return None;
+        }
         let &[_, source] = self.f.operands_of(inst) else { return None };
-        let description = self.f.description_of(inst);
-        let [Some(to), Some(from), ..] = description.types else { return None };
-        let is_integer = |ty: PtxType| ty.kind() == TypeKind::Integer;
-        let is_known = description.operation == Operation::Cvt
-            && description.qualifiers == Qualifiers::default()
-            && is_integer(to)
-            && is_integer(from);
-        let vreg = source.vreg().filter(|_| is_known && source == plain(source))?;
+        let [Some(to), Some(from), ..] = self.f.description_of(inst).types else { return None };
+        let is_integer = is_integer_type(to) && is_integer_type(from);
+        let vreg = source.vreg().filter(|_| is_integer && source == plain(source))?;
         let is_whole = self.width(self.only_result(inst)?) == to.bits() && self.is_free(vreg);
         is_whole.then_some(Extension { from, to, source })
     }
@@ -105,6 +105,10 @@ impl Walk<'_, '_> {
 /// The register of an operand without anything else: what an operand is that is just read.
 pub(super) fn plain(operand: Operand) -> Operand {
     operand.vreg().map_or(operand, Operand::register)
+}
+
+fn is_integer_type(ty: PtxType) -> bool {
+    ty.kind() == TypeKind::Integer
 }
 
 /// Whether values of the type are integers, signed or not, or bits.

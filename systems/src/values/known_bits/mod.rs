@@ -45,7 +45,9 @@ impl Known {
     #[must_use]
     pub fn constant(bits: u64, width: u32) -> Self {
         let bits = bits & mask(width);
-        Self::unknown(width).within(bits, bits)
+        let signed = sign_extend(bits, width);
+        let zeros = !bits & mask(width);
+        Self { width, zeros, ones: bits, low: bits, high: bits, least: signed, most: signed }
     }
 
     /// What lies in a range without a sign.
@@ -112,6 +114,12 @@ impl Known {
     #[must_use]
     pub fn most(self) -> i64 {
         self.most
+    }
+
+    /// Whether it is any value.
+    #[must_use]
+    pub fn is_any(self) -> bool {
+        self == Self::unknown(self.width)
     }
 
     /// The only value, if there is one.
