@@ -11,6 +11,7 @@ use crate::level::{OptLevel, UnknownLevel};
 use crate::names::{self, NameError, Selection};
 use crate::table::{self, Does, Part, PhaseNumber, PhaseRow};
 use ptxopt_systems::flow::simplify_loops;
+use ptxopt_systems::values::general_optimize;
 
 /// How much the verifier looks at between phases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -252,8 +253,11 @@ impl Options {
             selection.contains(row.number)
                 || (is_single_entry && selection.contains_part(Part::LoopMakeSingleEntry))
         };
+        let has_copies =
+            row.is(&general_optimize::PHASE) && self.named_phases.contains_part(Part::OriCopyProp);
         // The named ones rely on what is required.
-        let is_named = self.named_phases.is_empty() || is_in(&self.named_phases) || phase.required;
+        let is_named =
+            self.named_phases.is_empty() || is_in(&self.named_phases) || has_copies || phase.required;
         if !row.runs_at(self.level) {
             Verdict::NotAtLevel
         } else if let Some(veto) =
@@ -270,6 +274,18 @@ impl Options {
             Verdict::NotNamed
         } else {
             Verdict::Runs
+        }
+    }
+
+    /// What of the GeneralOptimize bundles runs. Copy propagation has a name of its own: named alone, it runs without the
+    /// rules, and the rules run where it alone is disabled.
+    pub(crate) fn bundles(&self) -> general_optimize::Settings {
+        let bundle = |row: &&PhaseRow| row.is(&general_optimize::PHASE);
+        let is_bundle_named =
+            table::PHASES.iter().filter(bundle).any(|row| self.named_phases.contains(row.number));
+        general_optimize::Settings {
+            copies: !self.disabled_phases.contains_part(Part::OriCopyProp),
+            rules: is_bundle_named || !self.named_phases.contains_part(Part::OriCopyProp),
         }
     }
 
@@ -304,17 +320,6 @@ impl Options {
         }
         for phase in self.named_phases.phases().chain(self.dump_after.phases()) {
             note_phase(phase, &mut notes);
-        }
-        let parts = [
-            &self.named_phases,
-            &self.disabled_phases,
-            &self.dump_after,
-            &self.dump_cfg_after,
-            &self.dump_rpo_after,
-        ];
-        // LoopMakeSingleEntry has its system.
-        for part in parts.into_iter().flat_map(Selection::parts).filter(|&part| part == Part::OriCopyProp) {
-            notes.push(format!("`{}` does nothing: {}", part.name(), table::NOT_YET));
         }
         // A phase that is named twice, or named and dumped, is spoken of once.
         let mut said = BTreeSet::new();
@@ -535,6 +540,19 @@ mod tests {
     }
 
     #[test]
+    fn copy_propagation_is_named_alone_or_left_out_alone() {
+        let both = general_optimize::Settings::default();
+        assert_eq!(Options::default().bundles(), both);
+        let alone = with_knob("NamedPhases=OriCopyProp");
+        assert_eq!(alone.bundles(), general_optimize::Settings { rules: false, ..both });
+        assert!(alone.runs(PhaseNumber(29)) && alone.runs(PhaseNumber(37)) && !alone.runs(PhaseNumber(33)));
+        assert_eq!(with_knob("NamedPhases=OriCopyProp+37").bundles(), both);
+        let without = with_knob("DisablePhases=OriCopyProp");
+        assert_eq!(without.bundles(), general_optimize::Settings { copies: false, ..both });
+        assert!(without.runs(PhaseNumber(29)));
+    }
+
+    #[test]
     fn what_changes_nothing_is_said() {
         assert!(Options::default().notes().is_empty());
         assert!(with_knob("235").notes().is_empty());
@@ -547,7 +565,6 @@ mod tests {
             [
                 "phase 49 `GvnCse` does nothing: no system for it in this release",
                 "phase 35 `OriHoistInvariantsEarly` does nothing: no system for it in this release",
-                "`OriCopyProp` does nothing: no system for it in this release",
             ]
         );
     }

@@ -153,7 +153,7 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
             memory: options.limits.memory,
             growth_percent: u64::from(options.limits.growth),
         },
-        settings: settings::of(&options.knobs),
+        settings: settings::of(&options.knobs).with(options.bundles()),
     }
 }
 
@@ -214,7 +214,7 @@ mod tests {
         };
         assert_eq!(
             numbers(&Options::default()),
-            [3, 6, 10, 13, 15, 16, 23, 29, 32, 33, 37, 61, 73, 76, 84, 94, 125]
+            [3, 6, 10, 13, 15, 16, 23, 29, 32, 33, 37, 46, 58, 61, 65, 73, 76, 84, 94, 125]
         );
         let verified = Options { verify: VerifyLevel::Fast, ..Options::default() };
         let mut dumped = Options::default();

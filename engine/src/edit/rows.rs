@@ -199,6 +199,11 @@ impl Change<'_, '_> {
         id
     }
 
+    /// A new register of the type of `like`, which nothing names yet.
+    pub fn new_vreg_like(&mut self, like: VRegId) -> VRegId {
+        self.new_vreg(self.f.rows.vregs[like.index()].ty.element())
+    }
+
     /// A literal with these bits, as an operand for a slot of type `ty`.
     pub fn constant(&mut self, bits: u64, ty: PtxType) -> Operand {
         let pool = &mut self.f.rows.pools.literals;

@@ -41,6 +41,7 @@
 //! What a register holds before it is written gets a name, too, that of a register without definition.
 
 use super::moves::moved_as;
+use super::origins::{Origins, OriginsOf};
 use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::{CodeFlags, Room};
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
@@ -61,7 +62,10 @@ pub const PHASE: Phase = Phase {
     needs: &[Fact::ControlFlow],
     breaks: &[Fact::Liveness, Fact::Uniformity, Fact::ProgramOrder],
     room_percent: 100,
-    install: |slot| slot.add(run),
+    install: |slot| {
+        slot.init_resource::<Origins>();
+        slot.add(run);
+    },
     ..Phase::NOTHING
 };
 
@@ -75,18 +79,26 @@ pub const PAIRS_LEAST: usize = 1 << 12;
 pub const PREDS_MAX: usize = 1 << 12;
 
 /// Works on every function.
-pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
-    editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| build(&mut f, &mut scratch));
+pub fn run(mut editor: Editor, mut origins: ResMut<Origins>, mut scratch: Local<Scratch>) {
+    editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| {
+        let origins = origins.of(f.code());
+        build(&mut f, origins, &mut scratch);
+    });
 }
 
 /// Brings a function into SSA form.
-pub fn build(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
+pub fn build(f: &mut FunctionEditor<'_>, origins: &mut OriginsOf, scratch: &mut Scratch) {
     let left_out = scratch.plan(&f.view(), f.room());
     f.stats().limits_hit += left_out;
     f.set_flags(CodeFlags::SSA, true);
     for &(vreg, is_variable) in &scratch.variables {
         f.set_variable(vreg, is_variable);
     }
+    let first_new = f.view().vregs.len();
+    origins.note(
+        first_new,
+        scratch.new_registers.iter().map(|&candidate| scratch.candidates[candidate as usize].vreg),
+    );
     if !scratch.candidates.is_empty() {
         scratch.apply(&mut f.required_change());
     }
@@ -183,8 +195,8 @@ pub struct Scratch {
     names: Vec<Name>,
     /// By candidate: registers and phis that it takes; more than there are where it stays a variable.
     costs: Vec<(u32, u32)>,
-    /// The types of the names that become registers.
-    new_registers: Vec<PtxType>,
+    /// The candidates of the names that become registers.
+    new_registers: Vec<u32>,
     /// Operands of candidates that get another name.
     renamed: Vec<(InstId, usize, u32, VRegId)>,
     /// What candidates held outside of the part of the tree that the walk is in, and where such parts end.
@@ -200,6 +212,7 @@ impl Scratch {
         self.candidates.clear();
         self.variables.clear();
         self.phis.clear();
+        self.new_registers.clear();
         self.look_at_registers(function);
         self.find_candidates(function);
         if self.candidates.is_empty() {
@@ -488,7 +501,7 @@ impl Scratch {
             let Candidate { vreg, .. } = candidates[names[number].candidate as usize];
             if is_needed(number) && candidate_of[vreg.index()] != NO_CANDIDATE {
                 names[number].number = Some(VRegId::new(function.vregs.len() + new_registers.len()));
-                new_registers.push(function.vregs[vreg.index()].ty.element());
+                new_registers.push(names[number].candidate);
             }
         }
         left_out
@@ -549,8 +562,8 @@ impl Scratch {
 
     fn apply(&mut self, change: &mut Change<'_, '_>) {
         let first_new = change.function().vregs.len();
-        for &ty in &self.new_registers {
-            change.new_vreg(ty);
+        for &candidate in &self.new_registers {
+            change.new_vreg_like(self.candidates[candidate as usize].vreg);
         }
         let number_of = |name: VRegId| match name.index().checked_sub(first_new) {
             Some(number) => self.names[number].number,

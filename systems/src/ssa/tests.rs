@@ -1,6 +1,7 @@
 //! SSA form there and back, on random functions: runs store the same, uses see the same definitions, and code that nothing
 //! has changed comes out as it went in.
 
+use super::origins::OriginsOf;
 use super::{build_ssa, leave_ssa};
 use crate::check::ssa;
 use crate::check::testing::{Built, Random, labelled, solved};
@@ -127,19 +128,21 @@ fn make_ready(body: &str) -> Built {
     built
 }
 
-fn build(built: &mut Built) {
+fn build(built: &mut Built) -> OriginsOf {
     let mut editor = PlainEditor::default();
     let Built { tables, forms, .. } = &mut *built;
-    build_ssa::build(&mut editor.edit(tables, forms, CODE), &mut build_ssa::Scratch::default());
+    let mut origins = OriginsOf::default();
+    build_ssa::build(&mut editor.edit(tables, forms, CODE), &mut origins, &mut build_ssa::Scratch::default());
     built.analyze();
     assert_eq!(ssa::verify(&built.function(), true, &mut ssa::Scratch::default()), Ok(()));
     assert!(built.function().state.flags.contains(CodeFlags::SSA));
+    origins
 }
 
-fn leave(built: &mut Built) {
+fn leave(built: &mut Built, origins: &OriginsOf) {
     let mut editor = PlainEditor::default();
     let Built { tables, forms, .. } = &mut *built;
-    leave_ssa::leave(&mut editor.edit(tables, forms, CODE), &mut leave_ssa::Scratch::default());
+    leave_ssa::leave(&mut editor.edit(tables, forms, CODE), origins, &mut leave_ssa::Scratch::default());
     built.analyze();
     assert_eq!(ssa::verify(&built.function(), true, &mut ssa::Scratch::default()), Ok(()));
     assert!(!built.function().state.flags.intersects(CodeFlags::SSA | CodeFlags::LEFT));
@@ -248,16 +251,21 @@ fn uses_see_the_definitions_that_they_saw_before() {
     assert!(phi_count > 700, "{phi_count} phis");
 }
 
+/// Every instruction with what it names.
+fn rows(built: &Built) -> Vec<(InstId, Vec<Operand>)> {
+    built.function().rows().map(|(inst, _, operands)| (inst, operands.to_vec())).collect()
+}
+
 #[test]
 fn code_that_nothing_has_changed_comes_back_as_it_was() {
     for seed in 0..400 {
         let body = random_body(&mut Random(seed), seed % 3 == 0);
         let mut built = make_ready(&body);
-        let (count, stored) = (built.function().live_inst_count(), run(&built));
-        build(&mut built);
-        leave(&mut built);
+        let (before, stored) = (rows(&built), run(&built));
+        let origins = build(&mut built);
+        leave(&mut built, &origins);
         assert_eq!(run(&built), stored, "seed {seed}: {body}");
-        assert_eq!(built.function().live_inst_count(), count, "seed {seed}: {body}");
+        assert_eq!(rows(&built), before, "seed {seed}: {body}");
     }
 }
 
@@ -314,13 +322,13 @@ fn what_was_propagated_through_phis_comes_back_right() {
         let body = random_body(&mut random, seed % 5 == 0);
         let mut built = make_ready(&body);
         let stored = run(&built);
-        build(&mut built);
+        let origins = build(&mut built);
         for _ in 0..2 {
             propagate(&mut built, &mut random);
         }
         assert_eq!(run(&built), stored, "seed {seed}: the test's own propagation: {body}");
         let count = built.function().rows().filter(|(_, head, _)| !head.is_phi()).count();
-        leave(&mut built);
+        leave(&mut built, &origins);
         assert_eq!(run(&built), stored, "seed {seed}: {body}");
         moves_made += built.function().live_inst_count() - count;
         changed += usize::from(built.function().live_inst_count() > count);
@@ -334,7 +342,7 @@ fn what_a_register_holds_before_it_is_written_gets_a_name() {
         ".reg .b32 %r<9>; .reg .pred %p<2>; mov.u32 %r2, %tid.x; A: setp.eq.u32 %p1, %r2, 0; @%p1 bra C; \
          B: add.u32 %r2, %r1, %r2; mov.u32 %r1, %r2; bra A; C: st.global.u32 [g], %r1; ret;",
     );
-    build(&mut built);
+    let origins = build(&mut built);
     let function = built.function();
     let is_defined = |vreg: VRegId| {
         function.rows().any(|(_, _, operands)| definitions(operands).any(|(defined, _)| defined == vreg))
@@ -343,7 +351,7 @@ fn what_a_register_holds_before_it_is_written_gets_a_name() {
     let undefined =
         phis.flat_map(|(_, _, operands)| incoming(operands)).filter_map(|(_, value)| value.vreg());
     assert_eq!(undefined.filter(|&vreg| !is_defined(vreg)).count(), 1);
-    leave(&mut built);
+    leave(&mut built, &origins);
     let controls = built.function().rows().filter(|(_, head, _)| head.marks.contains(Marks::CONTROL)).count();
     assert_eq!(built.function().live_inst_count() - controls, 5, "no move was needed");
 }

@@ -5,7 +5,7 @@
 //! number of 16 bits, repeated in the bits above. So what a rule does to one operand of 16 bits is tried on all of them.
 
 use ptxopt::check::{CheckOptions, Reference, Verdict, launches};
-use ptxopt::{Options, optimize};
+use ptxopt::{Options, RemarkKind, optimize};
 use ptxopt_systems::values::general_optimize::rules::FAMILIES;
 use ptxopt_tests::modules::{expect_none, in_parallel};
 use ptxopt_tests::say::say;
@@ -273,7 +273,7 @@ fn judge(rule: &str, reason: &str, body: &str) -> Result<(), String> {
     let text = kernel(body);
     let options = Options { threads: 1, remarks: true, ..Options::default() };
     let after = optimize(text.as_bytes(), &options).map_err(|error| format!("{body}: {error}"))?;
-    if !after.remarks.iter().any(|remark| remark.ends_with(&format!("passed: {reason}"))) {
+    if !after.remarks.iter().any(|remark| remark.kind == RemarkKind::Passed && remark.reason == reason) {
         return Err(format!("{rule} is not applied to `{body}`: {:?}", after.remarks));
     }
     let lines = launches::in_text(text.as_bytes()).map_err(|error| error.to_string())?;

@@ -64,7 +64,8 @@ fn nothing_outside_of_the_section_sees_a_phi() {
         let mut plan = standard::plan(&options, is_debug);
         let observed = plan.steps.iter().flat_map(|&step| {
             let phase = if !is_debug && SECTION.contains(&step.number) { &INSIDE } else { &OUTSIDE };
-            [step, Step { number: Step::OBSERVERS, name: phase.name, phase, dump: false, verified: false }]
+            let number = Step::OBSERVERS + step.number;
+            [step, Step { number, name: phase.name, phase, dump: false, verified: false }]
         });
         plan.steps = observed.collect();
         let output = optimize_with_plan(&text, &plan).map_err(|error| error.to_string())?;

@@ -6,8 +6,8 @@
 //! Needs         control flow ends its block; dominators
 //! Leaves        no phi; a move only where two registers of one web live at the same time
 //! Breaks        liveness, uniformity, program order
-//! Cost          a look at the first instruction of each block; in functions with phis a pass over all operands, and what
-//!               grows with the lives of the registers that phis name
+//! Cost          a look at the first instruction of each block; in functions with phis, or registers that SSA form made, a
+//!               pass over all operands, and what grows with the lives of these registers
 //! Papers        Sreedhar, Ju, Gillies and Santhanam 1999 (copies at both ends of a phi, then coalescing); Boissinot and
 //!               others 2009 (copies that are never made unless they stay; parallel copies in sequence)
 //! Checked by    check/ssa.rs; the values that random runs store, before and after, in ssa/tests.rs; the judge
@@ -38,7 +38,9 @@
 //! more register.
 //!
 //! # Names
-//! What comes together takes the register with the smallest number, which is one that the function came with if there is one.
+//! Registers that were made for values of one register are a web, too, and come together last. So what no phase has changed
+//! comes out as it went in. What comes together takes the register with the smallest number, which is one that the
+//! function came with if there is one.
 
 mod copies;
 mod interference;
@@ -46,6 +48,7 @@ mod live_ends;
 mod webs;
 
 use super::moves::moved_as;
+use super::origins::{Origins, OriginsOf};
 use bevy_ecs::prelude::*;
 use copies::{Copy, Sequence};
 use interference::Interference;
@@ -72,13 +75,19 @@ pub const PHASE: Phase = Phase {
     breaks: &[Fact::Liveness, Fact::Uniformity, Fact::ProgramOrder],
     required: true,
     room_percent: 50,
-    install: |slot| slot.add(run),
+    install: |slot| {
+        slot.init_resource::<Origins>();
+        slot.add(run);
+    },
     ..Phase::NOTHING
 };
 
 /// Works on every function in SSA form.
-pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
-    editor.each(CodeFlags::SSA, |mut f| leave(&mut f, &mut scratch));
+pub fn run(mut editor: Editor, mut origins: ResMut<Origins>, mut scratch: Local<Scratch>) {
+    editor.each(CodeFlags::SSA, |mut f| {
+        let origins = origins.of(f.code());
+        leave(&mut f, origins, &mut scratch);
+    });
 }
 
 /// The memory of the phase.
@@ -91,10 +100,10 @@ pub struct Scratch {
 }
 
 /// Takes a function out of SSA form.
-pub fn leave(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
+pub fn leave(f: &mut FunctionEditor<'_>, origins: &OriginsOf, scratch: &mut Scratch) {
     let Scratch { webs, ends, interference, plan } = scratch;
-    webs.collect(&f.view());
-    if !webs.phis.is_empty() {
+    webs.collect(&f.view(), origins);
+    if webs.node_count() > 0 {
         let function = f.view();
         let limits_hit = interference.find(&function, webs, ends);
         webs.coalesce(&function, interference);
@@ -107,7 +116,9 @@ pub fn leave(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
             return;
         }
         let has_nothing_dead = f.remembers(Memo::NothingDead);
-        plan.apply(&mut f.required_change(), webs);
+        if plan.changes(webs) {
+            plan.apply(&mut f.required_change(), webs);
+        }
         if has_nothing_dead {
             // Every move takes the place of a phi that something reads.
             f.remember(Memo::NothingDead);
@@ -224,6 +235,10 @@ impl Plan {
         for node in (0..webs.node_count()).map(Node::new) {
             self.names[node.index()] = self.names[webs.class_of(node).index()];
         }
+    }
+
+    fn changes(&self, webs: &Webs) -> bool {
+        !(self.renamed.is_empty() && webs.phis.is_empty())
     }
 
     fn fits(&self, room: Room) -> bool {

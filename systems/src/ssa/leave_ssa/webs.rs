@@ -1,9 +1,10 @@
 //! Webs: phis and the registers that they connect, and what of them comes together.
 //!
-//! A *node* is a register that some phi names, or the register of a phi itself. Nodes that phis connect are one *web*; the
-//! nodes of a web that become one register are a *class*. Both are kept by the same kind of table (Tarjan 1975).
+//! A *node* is a register that some phi names or that was made for a value of another one, or the register of a phi itself.
+//! Nodes that phis or origins connect are one *web*; the nodes of a web that become one register are a *class*. Both are kept by the same kind of table (Tarjan 1975).
 
 use super::interference::Interference;
+use crate::ssa::origins::OriginsOf;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::operand::Operand;
 use ptxopt_components::types::PtxType;
@@ -80,22 +81,25 @@ pub struct Webs {
     vregs: Vec<Option<VRegId>>,
     webs: Sets,
     classes: Sets,
+    /// Registers and what they were made for values of.
+    same_origin: Vec<(Node, Node)>,
     /// Connections, the heaviest first.
     affinities: Vec<(u32, Node, Node)>,
 }
 
 impl Webs {
-    /// Lists the phis of a function and what they connect.
-    pub fn collect(&mut self, function: &FunctionView<'_>) {
+    /// Lists the phis of a function and what they connect, and registers of one origin.
+    pub fn collect(&mut self, function: &FunctionView<'_>, origins: &OriginsOf) {
         self.phis.clear();
         self.pairs.clear();
-        if !function.block_ids().any(|block| phis_of(function, block).next().is_some()) {
+        self.vregs.clear();
+        self.defined_in.clear();
+        let has_phis = function.block_ids().any(|block| phis_of(function, block).next().is_some());
+        if !has_phis && origins.pairs().next().is_none() {
             return;
         }
         self.node_of.clear();
         self.node_of.resize(function.vregs.len(), NO_NODE);
-        self.vregs.clear();
-        self.defined_in.clear();
         for block in function.block_ids() {
             for (inst, operands) in phis_of(function, block) {
                 let result = operands[0].vreg().expect("a phi has a result");
@@ -111,6 +115,10 @@ impl Webs {
                 }
             }
         }
+        for (vreg, origin) in origins.pairs() {
+            self.node_for(vreg);
+            self.node_for(origin);
+        }
         self.list_mentions(function);
         for pair in &mut self.pairs {
             pair.node = pair.node.filter(|node| self.defined_in[node.index()].is_some());
@@ -122,6 +130,14 @@ impl Webs {
         for pair in &self.pairs {
             if let Some(node) = pair.node {
                 self.webs.unite(self.phis[pair.phi].node, node);
+            }
+        }
+        self.same_origin.clear();
+        for (vreg, origin) in origins.pairs() {
+            let (node, origin) = (self.node_for(vreg), self.node_for(origin));
+            if self.defined_in(node).is_some() {
+                self.webs.unite(node, origin);
+                self.same_origin.push((node, origin));
             }
         }
     }
@@ -226,7 +242,8 @@ impl Webs {
             self.add_equal_values(function);
             self.affinities.sort_by_key(|&(depth, ..)| std::cmp::Reverse(depth));
         }
-        let Self { affinities, classes, .. } = self;
+        let Self { affinities, classes, same_origin, .. } = self;
+        affinities.extend(same_origin.iter().map(|&(node, origin)| (0, node, origin)));
         for &(_, one, other) in &*affinities {
             let (one, other) = (classes.find(one), classes.find(other));
             if one != other && interference.may_unite(classes, one, other) {

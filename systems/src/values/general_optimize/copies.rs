@@ -246,7 +246,13 @@ impl Walk<'_, '_> {
                     (
                         OperandKind::Predicate { negated, .. },
                         OperandKind::Predicate { negated: also, .. },
-                    ) => Operand::predicate(to, negated != also),
+                    ) => {
+                        // The assembler takes `mov.pred p, !q`; the ISA does not say so, and `not` is there for it.
+                        if form.operation == Operation::Mov && negated != also {
+                            return None;
+                        }
+                        Operand::predicate(to, negated != also)
+                    }
                     _ => operand.with_vreg(to),
                 };
                 let old_type = function.vregs[operand.vreg()?.index()].ty.element();

@@ -63,16 +63,34 @@ pub const PHASE: Phase = Phase {
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
     memo: Some(Memo::NothingToPropagate),
     breaks: &[Fact::Liveness, Fact::Uniformity],
-    install: |slot| slot.add(run),
+    install: |slot| {
+        slot.init_resource::<Settings>();
+        slot.add(run);
+    },
     ..Phase::NOTHING
 };
+
+/// What of the phase runs.
+#[derive(Resource, Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Forward copy propagation, which the source calls OriCopyProp.
+    pub copies: bool,
+    /// The rules.
+    pub rules: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { copies: true, rules: true }
+    }
+}
 
 /// What a function must have for the phase to work on it.
 const WORKED_ON: CodeFlags = CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST);
 
 /// Optimizes every function. One that nothing has changed since the last time costs a comparison.
-pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
-    editor.each(WORKED_ON, |mut f| optimize(&mut f, &mut scratch));
+pub fn run(mut editor: Editor, settings: Res<Settings>, mut scratch: Local<Scratch>) {
+    editor.each(WORKED_ON, |mut f| optimize(&mut f, *settings, &mut scratch));
 }
 
 /// Memory of the phase.
@@ -85,7 +103,7 @@ pub struct Scratch {
 }
 
 /// Optimizes one function, as far as the bisect limit allows.
-pub fn optimize(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
+pub fn optimize(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut Scratch) {
     if f.remembers(Memo::NothingToPropagate) {
         return;
     }
@@ -97,15 +115,15 @@ pub fn optimize(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     order.clear();
     order.extend_from_slice(reaching.tree().reverse_postorder());
     for &block in &*order {
-        let mut walk = Walk { f, reaching, copies, known_results, rules };
+        let mut walk = Walk { f, reaching, copies, known_results, rules, settings };
         for inst in walk.f.view().blocks[block.index()].insts.range().map(InstId::new) {
             if walk.f.head(inst).is_live() && walk.visit(inst).is_none() {
                 return;
             }
         }
     }
-    if f.state().flags.contains(CodeFlags::SSA) {
-        let mut walk = Walk { f, reaching, copies, known_results, rules };
+    if settings.copies && f.state().flags.contains(CodeFlags::SSA) {
+        let mut walk = Walk { f, reaching, copies, known_results, rules, settings };
         if order.iter().try_for_each(|&block| walk.replace_in_phis(block)).is_none() {
             return;
         }
@@ -120,6 +138,7 @@ struct Walk<'w, 'a> {
     copies: &'w mut Copies,
     known_results: &'w mut KnownResults,
     rules: &'static Index,
+    settings: Settings,
 }
 
 impl Walk<'_, '_> {
@@ -128,10 +147,12 @@ impl Walk<'_, '_> {
             self.note_phi(inst);
             return Some(());
         }
-        if self.reads_copy(inst) {
+        if self.settings.copies && self.reads_copy(inst) {
             self.replace_copies(inst)?;
         }
-        self.apply_rules(inst)?;
+        if self.settings.rules {
+            self.apply_rules(inst)?;
+        }
         self.note(inst);
         Some(())
     }

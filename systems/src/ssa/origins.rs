@@ -1,0 +1,45 @@
+//! Which registers stand for values of which: what SSA form remembers, so that code which nothing changes comes back with
+//! its own names.
+
+use bevy_ecs::resource::Resource;
+use ptxopt_components::ids::{CodeId, Id, VRegId};
+
+/// The origins of a batch, by function.
+#[derive(Resource, Default)]
+pub struct Origins {
+    functions: Vec<OriginsOf>,
+}
+
+/// The registers that SSA form has given to values of the registers of a function.
+#[derive(Default)]
+pub struct OriginsOf {
+    /// The first of them.
+    first: usize,
+    /// From there on: whose value each was made for.
+    origins: Vec<VRegId>,
+}
+
+impl Origins {
+    /// Those of a function, made if they do not exist.
+    pub fn of(&mut self, code: CodeId) -> &mut OriginsOf {
+        if self.functions.len() <= code.index() {
+            self.functions.resize_with(code.index() + 1, OriginsOf::default);
+        }
+        &mut self.functions[code.index()]
+    }
+}
+
+impl OriginsOf {
+    /// Notes that registers from `first` on were made for values of `origins`.
+    pub fn note(&mut self, first: usize, origins: impl Iterator<Item = VRegId>) {
+        self.first = first;
+        self.origins.clear();
+        self.origins.extend(origins);
+    }
+
+    /// Each register that was made, and whose value it was made for.
+    pub fn pairs(&self) -> impl Iterator<Item = (VRegId, VRegId)> + '_ {
+        let numbers = (self.first..).map(VRegId::new);
+        numbers.zip(self.origins.iter().copied())
+    }
+}
