@@ -20,6 +20,12 @@ pub struct OriginsOf {
 }
 
 impl Origins {
+    /// Those of a function in SSA form.
+    #[must_use]
+    pub fn get(&self, code: CodeId) -> &OriginsOf {
+        self.functions.get(code.index()).unwrap_or(OriginsOf::NONE)
+    }
+
     /// Those of a function, made if they do not exist.
     pub fn of(&mut self, code: CodeId) -> &mut OriginsOf {
         if self.functions.len() <= code.index() {
@@ -30,11 +36,21 @@ impl Origins {
 }
 
 impl OriginsOf {
+    /// Of a function in which no register was made so.
+    pub const NONE: &Self = &Self { first: 0, origins: Vec::new() };
+
     /// Notes that registers from `first` on were made for values of `origins`.
     pub fn note(&mut self, first: usize, origins: impl Iterator<Item = VRegId>) {
         self.first = first;
         self.origins.clear();
         self.origins.extend(origins);
+    }
+
+    /// Whose value a register was made for; the register itself if it was not made so.
+    #[must_use]
+    pub fn origin(&self, vreg: VRegId) -> VRegId {
+        let made = vreg.index().checked_sub(self.first).and_then(|at| self.origins.get(at));
+        made.copied().unwrap_or(vreg)
     }
 
     /// Each register that was made, and whose value it was made for.

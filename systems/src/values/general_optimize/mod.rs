@@ -46,6 +46,7 @@ pub mod rules;
 #[cfg(test)]
 mod tests;
 
+use crate::ssa::origins::{Origins, OriginsOf};
 use bevy_ecs::prelude::*;
 use copies::Copies;
 use known::KnownResults;
@@ -65,6 +66,7 @@ pub const PHASE: Phase = Phase {
     breaks: &[Fact::Liveness, Fact::Uniformity],
     install: |slot| {
         slot.init_resource::<Settings>();
+        slot.init_resource::<Origins>();
         slot.add(run);
     },
     ..Phase::NOTHING
@@ -89,8 +91,12 @@ impl Default for Settings {
 const WORKED_ON: CodeFlags = CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST);
 
 /// Optimizes every function. One that nothing has changed since the last time costs a comparison.
-pub fn run(mut editor: Editor, settings: Res<Settings>, mut scratch: Local<Scratch>) {
-    editor.each(WORKED_ON, |mut f| optimize(&mut f, *settings, &mut scratch));
+pub fn run(mut editor: Editor, settings: Res<Settings>, origins: Res<Origins>, mut scratch: Local<Scratch>) {
+    editor.each(WORKED_ON, |mut f| {
+        let is_in_ssa = f.state().flags.contains(CodeFlags::SSA);
+        let origins = if is_in_ssa { origins.get(f.code()) } else { OriginsOf::NONE };
+        optimize(&mut f, *settings, origins, &mut scratch);
+    });
 }
 
 /// Memory of the phase.
@@ -103,7 +109,7 @@ pub struct Scratch {
 }
 
 /// Optimizes one function, as far as the bisect limit allows.
-pub fn optimize(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut Scratch) {
+pub fn optimize(f: &mut FunctionEditor<'_>, settings: Settings, origins: &OriginsOf, scratch: &mut Scratch) {
     if f.remembers(Memo::NothingToPropagate) {
         return;
     }
@@ -115,7 +121,7 @@ pub fn optimize(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut Sc
     order.clear();
     order.extend_from_slice(reaching.tree().reverse_postorder());
     for &block in &*order {
-        let mut walk = Walk { f, reaching, copies, known_results, rules, settings };
+        let mut walk = Walk { f, reaching, copies, known_results, rules, settings, origins };
         for inst in walk.f.view().blocks[block.index()].insts.range().map(InstId::new) {
             if walk.f.head(inst).is_live() && walk.visit(inst).is_none() {
                 return;
@@ -123,7 +129,7 @@ pub fn optimize(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut Sc
         }
     }
     if settings.copies && f.state().flags.contains(CodeFlags::SSA) {
-        let mut walk = Walk { f, reaching, copies, known_results, rules, settings };
+        let mut walk = Walk { f, reaching, copies, known_results, rules, settings, origins };
         if order.iter().try_for_each(|&block| walk.replace_in_phis(block)).is_none() {
             return;
         }
@@ -139,6 +145,7 @@ struct Walk<'w, 'a> {
     known_results: &'w mut KnownResults,
     rules: &'static Index,
     settings: Settings,
+    origins: &'w OriginsOf,
 }
 
 impl Walk<'_, '_> {

@@ -25,7 +25,9 @@ pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64
     let holds = if is_integer(ty) {
         compare_integers(comparison, ty, one, other)?
     } else {
-        let finish = Finish::of(qualifiers, description.flushes());
+        // What is compared flushes, not what the comparison leaves: `set.lt.f32.f64` compares doubles.
+        let is_flushed = description.flushes() && ty == PtxType::F32;
+        let finish = Finish::of(qualifiers, qualifiers.has(Modifiers::FTZ) || is_flushed);
         let order = with_format!(ty, F => Some(finish.read::<F>(one).partial_cmp(&finish.read::<F>(other))))?;
         float_holds(comparison, order)?
     };

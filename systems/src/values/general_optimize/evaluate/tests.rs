@@ -354,6 +354,11 @@ fn the_target_flushes() {
     let tiny = evaluate(&parse("add.f32", Dialect { flushes: true, ..Dialect::default() }), &[1, 1]);
     assert_eq!(tiny, Some(0));
     assert_eq!(evaluate(&parse("add.f32", Dialect::default()), &[1, 1]), Some(2));
+    // What is compared counts, not the type of the result.
+    let flushing = Dialect { flushes: true, ..Dialect::default() };
+    let less = |mnemonic: &str| evaluate(&parse(mnemonic, flushing), &[0, 1]);
+    assert_eq!(less("set.lt.f32.f64"), Some(0x3F80_0000));
+    assert_eq!([less("set.lt.f32.f32"), less("set.lt.u32.f32"), less("setp.lt.f32")], [Some(0); 3]);
 }
 
 /// The error of a sum, product or quotient rounded to nearest says which neighbour is the directed result.
