@@ -107,7 +107,7 @@ mod tests {
     /// The figures of a loop A around a loop B, before which `body` stands.
     fn figures(body: &str) -> Figures {
         let text = format!(
-            ".version 8.0\n.target sm_90\n.entry k() {{ .reg .pred p; .reg .b32 r; \
+            ".version 8.0\n.target sm_90\n.entry k() {{ .reg .pred p; .reg .b32 r, q; \
              {body} A: mov.b32 r, 2; B: @p bra B; @p bra A; ret; }}\n"
         );
         let (mut tables, mut forms) = (CodeTables::default(), FormTable::default());
@@ -131,5 +131,16 @@ mod tests {
         let wide =
             figures("mov.b32 r, 1; mma.sync.aligned.m8n8k4.row.col.f32.f32 {r, r}, {r, r}, {r, r}, {r, r};");
         assert_eq!(wide.row_bytes - short.row_bytes, row + 8 * 8);
+        let named = figures("mov.b32 q, 1;");
+        assert_eq!(named.row_bytes - short.row_bytes, size_of::<VRegHead>() + size_of::<VRegName>());
+        // One more block, and an edge, which is listed at both ends.
+        let block = [
+            size_of::<BlockHead>(),
+            size_of::<BlockEdges>(),
+            size_of::<BlockOrder>(),
+            size_of::<BlockLabel>(),
+        ];
+        let split = figures("@p exit; mov.b32 r, 1;");
+        assert_eq!(split.row_bytes - longer.row_bytes, block.iter().sum::<usize>() + 2 * 4);
     }
 }

@@ -68,6 +68,8 @@ mod elements;
 pub mod plan;
 pub mod ranges;
 pub mod slots;
+#[cfg(test)]
+mod tests;
 
 use addresses::{Access, Tracer};
 use ahash::AHashSet;
