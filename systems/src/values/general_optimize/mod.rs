@@ -27,7 +27,7 @@
 //!
 //! # What is known of values
 //! Rules ask for the bits and the range of an integer: a narrow load, a mask, `%tid.x` and what is computed from them. An
-//! answer follows definitions backwards, eight at most, and is kept; phis join what their values have.
+//! answer follows a few definitions backwards and is kept; phis join what their values have.
 //!
 //! # What it leaves alone
 //! Branches and guards whose predicate has become a constant: the assembler follows those. Floats whose result the ISA does
