@@ -27,7 +27,7 @@ struct Arguments {
     #[arg(long, default_value_t = 3)]
     phases: usize,
     /// Runs of which the fastest counts
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
 }
 
@@ -66,7 +66,8 @@ fn each(report: &ModuleReport, ns: u64) -> f64 {
     ns as f64 / report.instructions_in.max(1) as f64
 }
 
-/// The report of the fastest run.
+/// The report of a run, with the least time that each phase has taken in some: the clock of a phase counts what else runs on
+/// the machine.
 fn fastest(text: String, arguments: &Arguments) -> Result<ModuleReport> {
     let options = Options { level: arguments.level, threads: 1, ..Options::default() };
     let mut best: Option<ModuleReport> = None;
@@ -75,8 +76,13 @@ fn fastest(text: String, arguments: &Arguments) -> Result<ModuleReport> {
         if let Some(left) = report.left.first() {
             return Err(anyhow!("`{}` is left as it was: {}", left.name, left.reason));
         }
-        if best.as_ref().is_none_or(|best| report.phases_ns < best.phases_ns) {
+        let Some(best) = &mut best else {
             best = Some(report);
+            continue;
+        };
+        best.phases_ns = best.phases_ns.min(report.phases_ns);
+        for (best, phase) in best.phases.iter_mut().zip(&report.phases) {
+            best.ns = best.ns.min(phase.ns);
         }
     }
     Ok(best.expect("there is a run"))

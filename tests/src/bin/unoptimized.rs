@@ -17,7 +17,8 @@ use ptxopt_engine::ptx::reader::{ReaderScratch, read};
 use ptxopt_engine::ptx::scan::Module;
 use ptxopt_engine::store::tables::CodeTables;
 use ptxopt_engine::values::def_use::DefUse;
-use ptxopt_systems::ssa::promote_locals::addresses::Tracer;
+use ptxopt_systems::ssa::promote_locals::addresses::{Access, Tracer};
+use ptxopt_systems::ssa::promote_locals::slots::find_components;
 use ptxopt_tests::modules::{ModuleFile, corpus, in_parallel, tests_folder};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -54,7 +55,11 @@ struct Frame {
 }
 
 impl Frame {
-    fn count(&self) -> u64 {
+    fn count(&mut self, reason: &'static str, accesses: usize) {
+        *self.accesses.entry(reason).or_default() += accesses as u64;
+    }
+
+    fn total(&self) -> u64 {
         self.accesses.values().sum()
     }
 }
@@ -96,7 +101,7 @@ fn frames_of(text: &[u8]) -> Result<Vec<(String, Frame)>> {
     let mut tables = CodeTables::default();
     read(&module, &module.functions, &mut forms, &mut scratch, &mut tables)
         .map_err(|error| anyhow!("{error:?}"))?;
-    let (mut tracer, mut def_use) = (Tracer::default(), DefUse::default());
+    let (mut tracer, mut def_use, mut components) = (Tracer::default(), DefUse::default(), Vec::new());
     let mut frames = Vec::new();
     for view in tables.view().functions() {
         def_use.build(&view);
@@ -104,8 +109,15 @@ fn frames_of(text: &[u8]) -> Result<Vec<(String, Frame)>> {
         match tracer.trace(&view, &forms, &def_use) {
             Ok(()) => {
                 frame.escape = tracer.variables.iter().find_map(|variable| Some(variable.escape?.1));
-                for access in &tracer.accesses {
-                    *frame.accesses.entry(access.refusal.unwrap_or(NO_REASON)).or_default() += 1;
+                let is_escaping =
+                    |access: &&Access| tracer.variables[access.variable as usize].escape.is_some();
+                frame.count(ESCAPES, tracer.accesses.iter().filter(is_escaping).count());
+                find_components(&mut tracer, &mut components);
+                for component in &components {
+                    let shared = if component.verdict.is_err() { BESIDE } else { NO_ROOM };
+                    for access in &tracer.accesses[component.accesses.clone()] {
+                        frame.count(access.refusal.unwrap_or(shared), 1);
+                    }
                 }
             }
             Err((_, reason)) => frame.escape = Some(reason),
@@ -115,8 +127,10 @@ fn frames_of(text: &[u8]) -> Result<Vec<(String, Frame)>> {
     Ok(frames)
 }
 
-/// What is said of an access that nothing in the code keeps in memory.
-const NO_REASON: &str = "bytes that something else keeps, or no room for what would take its place";
+/// What is said of accesses that have no reason of their own.
+const ESCAPES: &str = "the variable escapes";
+const BESIDE: &str = "its bytes are among those that an access which stays may touch";
+const NO_ROOM: &str = "more instructions than came in would take its place";
 
 /// Counts what clang makes; one line a file.
 fn count_plain(folder: &Path, rows: &[Row]) -> Result<String> {
@@ -184,14 +198,14 @@ fn local_memory(rows: &[Row]) -> Result<String> {
     let (mut inside, mut left) = ([0; 2], BTreeMap::<&str, u64>::new());
     let mut escaping: BTreeMap<&str, [u64; 3]> = BTreeMap::new();
     for [before, after] in frames() {
-        let counts = [before.count(), after.count()];
+        let counts = [before.total(), after.total()];
         if let Some(reason) = before.escape {
             let row = escaping.entry(reason).or_default();
             [row[0], row[1], row[2]] = [row[0] + 1, row[1] + counts[0], row[2] + counts[1]];
             continue;
         }
         inside = [inside[0] + counts[0], inside[1] + counts[1]];
-        for (reason, count) in &after.accesses {
+        for (reason, count) in after.accesses.iter().filter(|(_, count)| **count > 0) {
             *left.entry(reason).or_default() += count;
         }
     }

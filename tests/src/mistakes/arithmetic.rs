@@ -5,13 +5,13 @@ use super::line::Inst;
 use super::text::{Change, Pair, each, expand, pairs};
 
 pub const MISTAKES: [Mistake; 24] = [
-    Mistake::new("signed-shift", "a shift to the right does not depend on the sign", [2, 10], |lines| {
+    Mistake::new("signed-shift", "a shift to the right does not depend on the sign", [2, 34], |lines| {
         each(lines, |inst| inst.is(&["shr"]) && inst.make_unsigned())
     }),
     Mistake::new("signed-division", "a quotient does not depend on the sign", [2, 14], |lines| {
         each(lines, |inst| inst.is(&["div", "rem"]) && inst.make_unsigned())
     }),
-    Mistake::new("division-by-shift", "a signed quotient by a power of two is a shift", [2, 22], |lines| {
+    Mistake::new("division-by-shift", "a signed quotient by a power of two is a shift", [2, 44], |lines| {
         each(lines, division_by_shift)
     }),
     Mistake::new("signed-comparison", "an order does not depend on the sign", [2, 10], |lines| {
@@ -26,10 +26,10 @@ pub const MISTAKES: [Mistake; 24] = [
     Mistake::new("signed-field", "an extracted field has no sign", [2, 26], |lines| {
         each(lines, |inst| inst.is(&["bfe"]) && inst.make_unsigned())
     }),
-    Mistake::new("wide-product-signed", "a wide product does not depend on the sign", [2, 16], |lines| {
+    Mistake::new("wide-product-signed", "a wide product does not depend on the sign", [2, 18], |lines| {
         each(lines, |inst| inst.is(&["mul", "mad"]) && inst.has("wide") && inst.make_unsigned())
     }),
-    Mistake::new("wide-product-narrow", "a wide product is the low half, extended", [48, 10], |lines| {
+    Mistake::new("wide-product-narrow", "a wide product is the low half, extended", [48, 20], |lines| {
         expand(lines, |inst| {
             let is_wide = inst.is(&["mul"]) && inst.has("wide") && inst.last_part().ends_with("32");
             let result = inst.result().filter(|_| is_wide)?;
@@ -58,13 +58,13 @@ pub const MISTAKES: [Mistake; 24] = [
     Mistake::new(
         "table-operands",
         "the inputs of a logic table may be swapped and the table kept",
-        [2, 42],
+        [2, 76],
         |lines| each(lines, |inst| inst.is(&["lop3"]) && swap(inst, 1, 3)),
     ),
-    Mistake::new("carry-ignored", "an addition with carry is an addition", [2, 10], |lines| {
+    Mistake::new("carry-ignored", "an addition with carry is an addition", [2, 14], |lines| {
         each(lines, |inst| inst.replace("addc", "add") || inst.replace("subc", "sub"))
     }),
-    Mistake::new("saturation-ignored", "saturation is never reached", [2, 12], |lines| {
+    Mistake::new("saturation-ignored", "saturation is never reached", [2, 14], |lines| {
         each(lines, |inst| inst.is(&["add", "sub", "mul", "fma", "cvt"]) && inst.replace("sat", ""))
     }),
     Mistake::new("flush-ignored", "`.ftz` changes nothing", [4, 14], |lines| {
@@ -87,7 +87,7 @@ pub const MISTAKES: [Mistake; 24] = [
     Mistake::new(
         "maximum-of-nan",
         "the maximum of a number and not-a-number is not-a-number",
-        [2, 12],
+        [2, 36],
         |lines| {
             each(lines, |inst| inst.is(&["min", "max"]) && !inst.has("NaN") && inst.replace("f32", "NaN.f32"))
         },
@@ -95,7 +95,7 @@ pub const MISTAKES: [Mistake; 24] = [
     Mistake::new("float-reassociated", "a float sum may be summed in any order", [2, 28], |lines| {
         pairs(lines, reassociate)
     }),
-    Mistake::new("float-contracted", "a rounded product and a sum are one multiply-add", [2, 28], |lines| {
+    Mistake::new("float-contracted", "a rounded product and a sum are one multiply-add", [2, 50], |lines| {
         pairs(lines, contract)
     }),
     Mistake::new("float-quotient", "a quotient is a product with the rounded reciprocal", [2, 20], |lines| {

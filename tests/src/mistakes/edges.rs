@@ -12,7 +12,7 @@ pub const MISTAKES: [Mistake; 11] = [
         [2, 10],
         |lines| each_function(lines, preheader_in_loop),
     ),
-    Mistake::new("latch-guard", "back edges that become one are all taken", [2, 10], |lines| {
+    Mistake::new("latch-guard", "back edges that become one are all taken", [2, 12], |lines| {
         each_function(lines, drop_latch_guards)
     }),
     Mistake::new("latch-skipped", "a jump to the latch is a jump to the header", [2, 16], |lines| {
@@ -30,22 +30,22 @@ pub const MISTAKES: [Mistake; 11] = [
         [6, 40],
         |lines| each_function(lines, thread_conditions),
     ),
-    Mistake::new("arms-swapped", "the arms may be swapped and the condition kept", [2, 10], |lines| {
+    Mistake::new("arms-swapped", "the arms may be swapped and the condition kept", [2, 14], |lines| {
         each_function(lines, swap_arms)
     }),
-    Mistake::new("parallel-edges", "two edges from one block to another are one", [2, 10], |lines| {
+    Mistake::new("parallel-edges", "two edges from one block to another are one", [2, 12], |lines| {
         each_function(lines, |function| {
             let out: Vec<Line> = function.iter().map(table_without_duplicates).collect();
             (out != function).then_some(out)
         })
     }),
-    Mistake::new("branch-crossed", "what follows a guarded branch may come before it", [6, 14], |lines| {
+    Mistake::new("branch-crossed", "what follows a guarded branch may come before it", [6, 18], |lines| {
         each_function(lines, cross_branches)
     }),
-    Mistake::new("guarded-end", "nothing runs past the end of a thread, guarded or not", [2, 10], |lines| {
+    Mistake::new("guarded-end", "nothing runs past the end of a thread, guarded or not", [2, 12], |lines| {
         each_function(lines, cut_after_ends)
     }),
-    Mistake::new("fall-through-lost", "a block that is moved needs no new branch", [2, 10], |lines| {
+    Mistake::new("fall-through-lost", "a block that is moved needs no new branch", [2, 16], |lines| {
         each_function(lines, move_to_the_end)
     }),
 ];

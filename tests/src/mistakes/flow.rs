@@ -19,7 +19,7 @@ pub const MISTAKES: [Mistake; 10] = [
         [2, 12],
         |lines| each_function(lines, drop_branches),
     ),
-    Mistake::new("loop-bound", "a loop runs to its bound, the bound included", [2, 10], |lines| {
+    Mistake::new("loop-bound", "a loop runs to its bound, the bound included", [2, 16], |lines| {
         pairs(lines, |pair| {
             let bounds = [("lt", "le"), ("le", "lt"), ("ge", "gt"), ("gt", "ge")];
             let compared = pair.first.result().filter(|_| pair.first.is(&["setp"]))?;
@@ -36,16 +36,16 @@ pub const MISTAKES: [Mistake; 10] = [
             (out != function).then_some(out)
         })
     }),
-    Mistake::new("table-target", "a block that no branch names is unreachable", [2, 10], |lines| {
+    Mistake::new("table-target", "a block that no branch names is unreachable", [2, 12], |lines| {
         each_function(lines, drop_targets)
     }),
-    Mistake::new("trap-removed", "a trap has no result, so it is dead", [28, 18], |lines| {
+    Mistake::new("trap-removed", "a trap has no result, so it is dead", [28, 22], |lines| {
         remove(lines, |inst| inst.is(&["trap"]))
     }),
     Mistake::new("exit-removed", "a thread that leaves early may as well run on", [2, 12], |lines| {
         remove(lines, |inst| inst.is(&["exit", "ret"]) && inst.guard.is_some())
     }),
-    Mistake::new("return-exits", "the end of a function is the end of its thread", [2, 10], |lines| {
+    Mistake::new("return-exits", "the end of a function is the end of its thread", [2, 12], |lines| {
         each_function(lines, |function| {
             let is_device =
                 function.iter().any(|line| matches!(line, Line::Other(text) if text.contains(".func ")));
@@ -55,7 +55,7 @@ pub const MISTAKES: [Mistake; 10] = [
     Mistake::new("call-guarded", "a call of a guarded sequence needs no guard", [2, 20], |lines| {
         each(lines, |inst| inst.is(&["call"]) && inst.guard.take().is_some())
     }),
-    Mistake::new("call-dead", "a call whose result nobody reads is dead", [2, 14], |lines| {
+    Mistake::new("call-dead", "a call whose result nobody reads is dead", [2, 22], |lines| {
         each_function(lines, |function| {
             remove(function, |inst| inst.is(&["call"]) && !is_result_loaded(function, inst))
         })

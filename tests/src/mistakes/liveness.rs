@@ -19,7 +19,7 @@ pub const MISTAKES: [Mistake; 8] = [
             remove_at(function, |at, inst| is_computed(inst) && !is_read_by(&function[at + 1..], inst))
         })
     }),
-    Mistake::new("dead-cycle", "what only itself and what has no result reads is dead", [2, 10], |lines| {
+    Mistake::new("dead-cycle", "what only itself and what has no result reads is dead", [2, 18], |lines| {
         each_function(lines, |function| {
             remove(function, |inst| {
                 let Some(value) = inst.result().filter(|_| is_computed(inst)) else { return false };
@@ -29,10 +29,10 @@ pub const MISTAKES: [Mistake; 8] = [
             })
         })
     }),
-    Mistake::new("carry-flag-dead", "no register is read, so the carry flag is dead", [2, 10], |lines| {
+    Mistake::new("carry-flag-dead", "no register is read, so the carry flag is dead", [2, 24], |lines| {
         each(lines, |inst| inst.replace("cc", ""))
     }),
-    Mistake::new("sink-live", "a result that its block does not read is a sink", [0, 10], |lines| {
+    Mistake::new("sink-live", "a result that its block does not read is a sink", [0, 12], |lines| {
         each_function(lines, sink_results)
     }),
     Mistake::new("formal-result-dead", "nobody reads a result after the return", [2, 12], |lines| {
@@ -41,7 +41,7 @@ pub const MISTAKES: [Mistake; 8] = [
             remove(function, |inst| inst.result().is_some_and(|result| formals.contains(&result)))
         })
     }),
-    Mistake::new("parameter-store-dead", "a parameter that is not loaded is dead", [2, 10], |lines| {
+    Mistake::new("parameter-store-dead", "a parameter that is not loaded is dead", [2, 12], |lines| {
         each_function(lines, |function| {
             let is_loaded = |name: &str| {
                 insts(function)

@@ -8,7 +8,7 @@ pub const MISTAKES: [Mistake; 15] = [
     Mistake::new(
         "load-across-store",
         "a store to another register's address does not alias",
-        [2, 18],
+        [2, 26],
         |lines| {
             pairs(
                 lines,
@@ -16,7 +16,7 @@ pub const MISTAKES: [Mistake; 15] = [
             )
         },
     ),
-    Mistake::new("load-across-barrier", "memory is the same before and after a barrier", [2, 14], |lines| {
+    Mistake::new("load-across-barrier", "memory is the same before and after a barrier", [2, 22], |lines| {
         pairs(lines, |pair| {
             let is_wall = pair.between.iter().any(|inst| is_barrier(inst));
             // A store of its own to the same address is seen.
@@ -34,7 +34,7 @@ pub const MISTAKES: [Mistake; 15] = [
     Mistake::new(
         "generic-store",
         "a store without a space misses shared and local memory",
-        [2, 12],
+        [2, 14],
         |lines| {
             pairs(lines, |pair| {
                 let in_space =
@@ -62,7 +62,7 @@ pub const MISTAKES: [Mistake; 15] = [
     Mistake::new(
         "store-before-barrier",
         "a store is dead when one after a barrier covers it",
-        [2, 14],
+        [2, 16],
         |lines| {
             pairs(lines, |pair| {
                 let is_wall = pair.between.iter().any(|inst| is_barrier(inst));
@@ -93,16 +93,16 @@ pub const MISTAKES: [Mistake; 15] = [
     Mistake::new("narrow-load", "a narrow load clears the upper bits, signed or not", [2, 14], |lines| {
         each(lines, |inst| inst.is(&["ld"]) && (inst.replace("s8", "u8") || inst.replace("s16", "u16")))
     }),
-    Mistake::new("vector-order", "the elements of a vector may stand in any order", [2, 10], |lines| {
+    Mistake::new("vector-order", "the elements of a vector may stand in any order", [2, 12], |lines| {
         each(lines, |inst| inst.is(&["ld", "st"]) && inst.operands.iter_mut().any(swap_elements))
     }),
     Mistake::new(
         "load-hoisted",
         "a load from an address that a loop does not change is invariant",
-        [4, 10],
+        [4, 24],
         |lines| each_function(lines, hoist),
     ),
-    Mistake::new("local-slots", "two local variables may share a slot", [4, 12], |lines| {
+    Mistake::new("local-slots", "two local variables may share a slot", [4, 24], |lines| {
         each_function(lines, merge_slots)
     }),
     Mistake::new(

@@ -57,7 +57,7 @@ pub const MISTAKES: [Mistake; 10] = [
     Mistake::new(
         "combination-operator",
         "a comparison joined by `.and` is joined by `.or`",
-        [2, 10],
+        [2, 12],
         |lines| {
             each(lines, |inst| {
                 inst.is(&["setp", "set"]) && (inst.replace("and", "or") || inst.replace("or", "and"))
@@ -67,7 +67,7 @@ pub const MISTAKES: [Mistake; 10] = [
     Mistake::new("predicate-operator", "`and` of predicates is `or`", [2, 14], |lines| {
         each(lines, |inst| inst.has("pred") && (inst.replace("and", "or") || inst.replace("or", "and")))
     }),
-    Mistake::new("source-negation", "a predicate read as `!p` is `p`", [2, 10], |lines| {
+    Mistake::new("source-negation", "a predicate read as `!p` is `p`", [2, 12], |lines| {
         each(lines, |inst| {
             let is_negated = inst.operands.iter().any(|operand| operand.starts_with('!'));
             for operand in &mut inst.operands {
@@ -82,7 +82,7 @@ pub const MISTAKES: [Mistake; 10] = [
                 && UNORDERED.iter().any(|(unordered, ordered)| inst.replace(unordered, ordered))
         })
     }),
-    Mistake::new("comparison-bound", "less-or-equal is less", [2, 14], |lines| {
+    Mistake::new("comparison-bound", "less-or-equal is less", [2, 22], |lines| {
         each(lines, |inst| {
             let is_integer = inst.last_part().starts_with(['s', 'u']);
             let bounds = [("le", "lt"), ("ge", "gt"), ("ls", "lo"), ("hs", "hi")];

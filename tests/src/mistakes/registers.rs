@@ -28,7 +28,7 @@ pub const MISTAKES: [Mistake; 10] = [
     Mistake::new(
         "swapped-phi",
         "copies at the end of a loop may be written in any order",
-        [2, 10],
+        [2, 12],
         |lines| each_function(lines, swap_copies),
     ),
     Mistake::new("coalesced-copies", "the two sides of a copy may share a register", [4, 0], |lines| {
@@ -81,7 +81,7 @@ pub const MISTAKES: [Mistake; 10] = [
     Mistake::new(
         "carry-producer",
         "an addition whose sum nobody reads is dead, carry or not",
-        [2, 10],
+        [2, 22],
         |lines| remove_dead(lines, |inst| inst.has("cc")),
     ),
     Mistake::new("first-result-dead", "an instruction is dead when its first result is", [2, 10], |lines| {

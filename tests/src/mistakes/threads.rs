@@ -5,10 +5,10 @@ use super::line::{Inst, registers};
 use super::text::{Change, each, expand, pairs, remove};
 
 pub const MISTAKES: [Mistake; 8] = [
-    Mistake::new("barrier-ignored", "a barrier has no result, so it is dead", [8, 10], |lines| {
+    Mistake::new("barrier-ignored", "a barrier has no result, so it is dead", [8, 68], |lines| {
         remove(lines, |inst| inst.is(&["bar", "barrier"]) && inst.has("sync") && !inst.has("warp"))
     }),
-    Mistake::new("shuffle-guarded", "a shuffle need only run where its result is read", [0, 10], |lines| {
+    Mistake::new("shuffle-guarded", "a shuffle need only run where its result is read", [0, 14], |lines| {
         pairs(lines, |pair| {
             let guard = pair.second.guard.as_deref()?;
             let result = pair.first.writes().first().copied().filter(|_| pair.first.is(&["shfl"]))?;
@@ -21,7 +21,7 @@ pub const MISTAKES: [Mistake; 8] = [
                 .then(|| Change::First(vec![guarded]))
         })
     }),
-    Mistake::new("shuffle-uniform", "all lanes of a shuffle hold one value", [2, 10], |lines| {
+    Mistake::new("shuffle-uniform", "all lanes of a shuffle hold one value", [2, 22], |lines| {
         expand(lines, |inst| {
             let result = inst.operands.first()?.split('|').next().filter(|_| inst.is(&["shfl"]))?;
             result.starts_with('%').then(|| {
@@ -40,7 +40,7 @@ pub const MISTAKES: [Mistake; 8] = [
             Some(vec![Inst::new("mov.b32", &[result, "-1"]).guarded_like(inst)])
         })
     }),
-    Mistake::new("lane-number", "a thread's lane is its number in x", [4, 10], |lines| {
+    Mistake::new("lane-number", "a thread's lane is its number in x", [4, 12], |lines| {
         each(lines, |inst| {
             let is_lane = inst.operands.get(1).is_some_and(|operand| operand == "%laneid");
             if is_lane {
@@ -52,7 +52,7 @@ pub const MISTAKES: [Mistake; 8] = [
     Mistake::new(
         "copy-not-awaited",
         "an asynchronous copy is done when the next instruction starts",
-        [2, 10],
+        [2, 12],
         |lines| remove(lines, |inst| inst.is(&["cp"]) && (inst.has("wait_group") || inst.has("wait_all"))),
     ),
     Mistake::new(

@@ -45,15 +45,13 @@ impl Model {
         }
         let traits = self.of(target);
         let is_latch = self.orders[target.index()].turns_back_to(&self.orders[after.index()]);
-        Some(if traits.is_pinned {
-            "a branch leads to an empty block that a directive belongs to"
+        if traits.is_pinned {
+            Some("a branch leads to an empty block that a directive belongs to")
         } else if !traits.is_passed_by {
-            "a branch leads to an empty block that is the header of a loop"
-        } else if is_latch {
-            "a branch leads to an empty latch that others lead to, too"
+            Some("a branch leads to an empty block that is the header of a loop")
         } else {
-            "a branch leads to a longer chain of empty blocks than is followed"
-        })
+            is_latch.then_some("a branch leads to an empty latch that others lead to, too")
+        }
     }
 
     fn why_not_inverted(&self, block: BlockId) -> Option<&'static str> {
