@@ -350,6 +350,20 @@ impl Operand {
         (self.tag() == TAG_REF && self.sub() == SUB_TABLE).then_some(TableId(self.word & ID_MASK))
     }
 
+    /// The bits of an integer literal in 64 bits, if it is one; `literals` is the pool that it may lie in.
+    #[must_use]
+    pub fn integer_bits(self, literals: &[Literal]) -> Option<u64> {
+        match self.kind() {
+            OperandKind::Int(value) => Some(i64::from(value) as u64),
+            OperandKind::Literal(literal) => {
+                let literal = literals[literal.index()];
+                let is_integer = matches!(literal.kind(), LiteralKind::Signed | LiteralKind::Unsigned);
+                is_integer.then_some(literal.bits)
+            }
+            _ => None,
+        }
+    }
+
     /// Whether an offset or a selector follows.
     #[inline]
     #[must_use]

@@ -83,6 +83,46 @@ pub const ORDER: &[Edge] = &[
         reason: "addresses of promoted local memory are left to dead-code elimination",
     },
     Edge {
+        before: "SetControlFlowOpLastInBB",
+        after: "DoSwitchOptFirst",
+        reason: "what a branch says holds at the block after it, so it has to be the end of its block",
+    },
+    Edge {
+        before: "DoSwitchOptFirst",
+        after: "OriBranchOpt",
+        reason: "branches that are decided leave empty blocks, and blocks with one predecessor, behind",
+    },
+    Edge {
+        before: "GeneralOptimize",
+        after: "DoSwitchOptSecond",
+        reason: "numbers that are tested are found through copies that general optimization takes away",
+    },
+    Edge {
+        before: "GeneralOptimizeMid",
+        after: "OptimizeNestedCondBranches",
+        reason: "predicates that were numbers in between are predicates again",
+    },
+    Edge {
+        before: "OptimizeNestedCondBranches",
+        after: "OriPerformLiveDeadThird",
+        reason: "predicates of branches that were decided are left to dead-code elimination",
+    },
+    Edge {
+        before: "OriPerformLiveDeadFourth",
+        after: "AdvancedPhaseSetRegAttr",
+        reason: "blocks that lose their last instruction are branched past once nothing more is deleted",
+    },
+    Edge {
+        before: "AdvancedPhaseSetRegAttr",
+        after: "AdvancedPhaseAfterSetRegAttr",
+        reason: "predicates of the branches that were deleted last are dead then",
+    },
+    Edge {
+        before: "AdvancedPhaseAfterSetRegAttr",
+        after: "FinalInspectionPass",
+        reason: "the inspection sees the code that is written",
+    },
+    Edge {
         before: "OriPerformLiveDeadFourth",
         after: "FinalInspectionPass",
         reason: "the inspection sees the code that is written",
@@ -214,7 +254,10 @@ mod tests {
         };
         assert_eq!(
             numbers(&Options::default()),
-            [3, 6, 10, 13, 15, 16, 23, 29, 32, 33, 37, 46, 58, 61, 65, 73, 76, 84, 94, 125]
+            [
+                3, 6, 10, 13, 14, 15, 16, 23, 29, 30, 32, 33, 37, 38, 46, 58, 61, 65, 73, 76, 84, 89, 92, 94,
+                125
+            ]
         );
         let verified = Options { verify: VerifyLevel::Fast, ..Options::default() };
         let mut dumped = Options::default();

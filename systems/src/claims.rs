@@ -4,7 +4,9 @@
 //! and `CHECK-NOT` lines, and whether the phase changes anything at all.
 
 use crate::check::tests::run;
-use crate::flow::{optimize_branches, simplify_loops, split_at_control_flow};
+use crate::flow::{
+    nested_branches, optimize_branches, optimize_switches, simplify_loops, split_at_control_flow,
+};
 use crate::ssa::{build_ssa, leave_ssa, promote_locals};
 use crate::upkeep::sweep;
 use crate::values::{eliminate_dead, general_optimize};
@@ -82,7 +84,17 @@ fn eliminate_dead_simple() {
 
 #[test]
 fn optimize_branches() {
-    assert!(check("optimize_branches", &[SPLIT, SWEEP], &optimize_branches::PHASE) > 20);
+    assert!(check("optimize_branches", &[SPLIT, SWEEP], &optimize_branches::PHASE) > 35);
+}
+
+#[test]
+fn optimize_switches() {
+    assert!(check("optimize_switches", &[SPLIT, SWEEP], &optimize_switches::PHASE) > 12);
+}
+
+#[test]
+fn nested_branches() {
+    assert!(check("nested_branches", &[SPLIT, SWEEP], &nested_branches::PHASE) > 20);
 }
 
 #[test]

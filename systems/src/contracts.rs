@@ -1,7 +1,9 @@
 //! What phases say of themselves beside their algorithm: the pipeline, its messages and its documentation go by it.
 
 use crate::analyze::{control_flow, def_use, liveness, loops, post_dominators, uniformity};
-use crate::flow::{optimize_branches, simplify_loops, split_at_control_flow};
+use crate::flow::{
+    nested_branches, optimize_branches, optimize_switches, simplify_loops, split_at_control_flow,
+};
 use crate::report::{code, graph, registers};
 use crate::ssa::promote_locals;
 use crate::upkeep::{advance_progress, inspect, sweep};
@@ -9,7 +11,7 @@ use crate::values::{eliminate_dead, general_optimize};
 use ptxopt_engine::run::phase::{Phase, Wanted};
 
 /// Each phase with the name of its file, followed by what tells those of one file apart.
-const NAMES: [(&Phase, &str); 23] = [
+const NAMES: [(&Phase, &str); 25] = [
     (&control_flow::ANALYSIS, "analyze_control_flow"),
     (&control_flow::PHASE, "analyze_control_flow"),
     (&def_use::ANALYSIS, "def_use"),
@@ -18,7 +20,9 @@ const NAMES: [(&Phase, &str); 23] = [
     (&post_dominators::ANALYSIS, "post_dominators"),
     (&uniformity::ANALYSIS, "analyze_uniformity"),
     (&uniformity::PHASE, "analyze_uniformity"),
+    (&nested_branches::PHASE, "nested_branches"),
     (&optimize_branches::PHASE, "optimize_branches"),
+    (&optimize_switches::PHASE, "optimize_switches"),
     (&simplify_loops::PHASE, "simplify_loops"),
     (&split_at_control_flow::PHASE, "split_at_control_flow"),
     (&code::INITIAL, "report_initial_code"),

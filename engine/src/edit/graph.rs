@@ -7,11 +7,15 @@
 use super::session::{Change, FunctionEditor, TextLinks};
 use crate::graph::build::{connect_in_order, next_living};
 use crate::values::phis::phis_of;
+use ptxopt_components::anchor::{Table, TableKind};
 use ptxopt_components::block::{BlockEdges, BlockFlags, BlockHead, BlockLabel, BlockOrder};
 use ptxopt_components::code_object::CodeFlags;
-use ptxopt_components::ids::{BlockId, Id, InstId, Maybe, Span};
+use ptxopt_components::description::Description;
+use ptxopt_components::form::shape;
+use ptxopt_components::ids::{BlockId, Id, InstId, Maybe, Span, TableId};
 use ptxopt_components::instruction::{InstLinks, Marks};
 use ptxopt_components::operand::{Operand, OperandKind};
+use ptxopt_components::operation::Operation;
 
 impl Change<'_, '_> {
     /// Deletes a branch: of a guarded one the taken edge goes, of another one its block falls through.
@@ -36,10 +40,30 @@ impl Change<'_, '_> {
                 *operand = operand.with_block(to);
             }
         }
-        if f.rows.labels[to.index()].name.is_none() {
-            f.tools.journal.save_label(&f.rows, to);
-            f.rows.labels[to.index()].name = Maybe::some(f.rows.pools.names.fresh_label(f.rows.text.module));
-        }
+        f.name_block(to);
+    }
+
+    /// Makes a branch of any kind a direct one to `to`, under the guard that it has.
+    pub fn branch_to(&mut self, inst: InstId, to: BlockId) {
+        self.f.touch_graph();
+        let f = &mut *self.f;
+        debug_assert!(f.rows.heads[inst.index()].marks.contains(Marks::CONTROL));
+        let dialect = f.description_of(inst).dialect;
+        let branch = Description { operation: Operation::Bra, dialect, ..Description::default() };
+        let form = f.tools.forms.build(&branch, shape::plain(1)).expect("`bra` has a form");
+        self.set_form(inst, form, &[Operand::block(to)]);
+        self.f.name_block(to);
+    }
+
+    /// Makes an entry of a branch table lead to `to`, for all branches that name the table.
+    pub fn set_target(&mut self, table: TableId, position: usize, to: BlockId) {
+        self.f.touch_graph();
+        let f = &mut *self.f;
+        let Table { kind, targets, .. } =
+            f.rows.pools.tables[f.rows.spans.tables.first as usize + table.index()];
+        debug_assert!(kind == TableKind::Branch && position < targets.len());
+        f.rows.pools.targets[targets.first as usize + position] = to;
+        f.name_block(to);
     }
 
     /// Lets a guarded branch be taken where it fell through. Its guard must be a predicate.
@@ -52,10 +76,11 @@ impl Change<'_, '_> {
         self.set_guard(inst, Some(Operand::predicate(vreg, !negated)));
     }
 
-    /// Takes the guard of a branch away: of a conditional one the edge of the fall-through goes.
+    /// Takes the guard of an instruction away: of a conditional branch the edge of the fall-through goes.
     pub fn drop_guard(&mut self, inst: InstId) {
-        self.f.touch_graph();
-        debug_assert!(self.f.rows.heads[inst.index()].marks.contains(Marks::CONTROL));
+        if self.f.rows.heads[inst.index()].marks.contains(Marks::CONTROL) {
+            self.f.touch_graph();
+        }
         self.set_guard(inst, None);
     }
 
@@ -209,6 +234,29 @@ impl FunctionEditor<'_> {
         self.prune_phis();
     }
 
+    /// The blocks that no path leads to from the entry, as the instructions say now. Cost: blocks and edges.
+    #[must_use]
+    pub fn unreachable_now(&self) -> Vec<BlockId> {
+        let blocks = &self.rows.blocks[..self.rows.spans.blocks.len()];
+        let mut is_reached = vec![false; blocks.len()];
+        is_reached[0] = true;
+        let mut open = vec![BlockId(0)];
+        while let Some(block) = open.pop() {
+            let mut reach = |succ: BlockId| {
+                if !std::mem::replace(&mut is_reached[succ.index()], true) {
+                    open.push(succ);
+                }
+            };
+            if self.rows.edge_source().successors(&blocks[block.index()], &mut reach) {
+                self.next_in_text(block).into_iter().for_each(reach);
+            }
+        }
+        let is_left_out = |&(block, head): &(usize, &BlockHead)| {
+            !is_reached[block] && !head.flags.contains(BlockFlags::DEAD)
+        };
+        blocks.iter().enumerate().filter(is_left_out).map(|(block, _)| BlockId::new(block)).collect()
+    }
+
     /// Where control goes from a block, as its instructions say now.
     pub(super) fn successors_now(&self, block: BlockId) -> Vec<BlockId> {
         let mut succs = Vec::new();
@@ -217,6 +265,15 @@ impl FunctionEditor<'_> {
             succs.extend(self.next_in_text(block));
         }
         succs
+    }
+
+    /// Gives a block a label, so that a branch can name it.
+    fn name_block(&mut self, block: BlockId) {
+        if self.rows.labels[block.index()].name.is_none() {
+            self.tools.journal.save_label(&self.rows, block);
+            let label = self.rows.pools.names.fresh_label(self.rows.text.module);
+            self.rows.labels[block.index()].name = Maybe::some(label);
+        }
     }
 
     /// Links the blocks in the order of their text, which is that of their ids so far.

@@ -49,6 +49,18 @@ impl Change<'_, '_> {
         }
     }
 
+    /// Gives the phis of `block` the pairs of a new predecessor, from which they take what they take from `like`. One that
+    /// is a predecessor already must take the same ([`FunctionEditor::takes_alike`]).
+    pub fn take_alike(&mut self, block: BlockId, new: BlockId, like: BlockId) {
+        for (phi, mut pairs) in self.f.pairs_of(block) {
+            let is_new = pairs.iter().all(|&(from, _)| from != new);
+            if let Some(&(_, value)) = pairs.iter().find(|&&(from, _)| from == like && is_new) {
+                pairs.push((new, value));
+                self.f.set_pairs(phi, &pairs);
+            }
+        }
+    }
+
     /// Gives a phi other pairs.
     pub fn set_incoming(&mut self, phi: InstId, incoming: &[(BlockId, Operand)]) {
         self.f.set_pairs(phi, incoming);
@@ -63,6 +75,19 @@ impl FunctionEditor<'_> {
 
     fn is_in_ssa(&self) -> bool {
         self.rows.state.flags.contains(CodeFlags::SSA)
+    }
+
+    /// Whether no phi of `block` takes another value from `one` than from `other`; one of which it takes none is like any.
+    #[must_use]
+    pub fn takes_alike(&self, block: BlockId, one: BlockId, other: BlockId) -> bool {
+        phis_of(&self.view(), block).all(|(_, operands)| {
+            let value_from =
+                |wanted| incoming(operands).find(|&(from, _)| from == wanted).map(|(_, value)| value);
+            match (value_from(one), value_from(other)) {
+                (Some(one), Some(other)) => one == other,
+                _ => true,
+            }
+        })
     }
 
     /// Form and operands of a phi.

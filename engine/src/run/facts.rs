@@ -62,10 +62,12 @@ pub enum Memo {
     NothingDead,
     /// No use reads a copy or a constant that could be read directly, and no rule applies.
     NothingToPropagate,
+    /// No branch can be decided, led past an empty block or deleted, and no block merged.
+    NoBranchToOptimize,
 }
 
 impl Memo {
-    const COUNT: usize = 2;
+    const COUNT: usize = 3;
 }
 
 /// Epochs at which a fact was computed.

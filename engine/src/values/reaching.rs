@@ -12,7 +12,7 @@ use ptxopt_components::ids::{BlockId, Id, InstId, Span, VRegId};
 use ptxopt_components::vreg::VRegFlags;
 
 /// What a register holds at a place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Value {
     /// What this instruction leaves in it: where it is guarded or writes a part, something of the value before.
     Of(InstId),
@@ -67,6 +67,12 @@ impl Reaching {
     #[must_use]
     pub fn is_defined(&self, vreg: VRegId) -> bool {
         !self.definitions.of(vreg).is_empty()
+    }
+
+    /// The place after the last instruction of a block.
+    #[must_use]
+    pub fn end_of(&self, block: BlockId) -> Place {
+        Place { block, before: InstId::new(self.rows[block.index()].end()) }
     }
 
     /// What `vreg` holds at a place. `function` gives the function, in the few cases where it has to be looked at.

@@ -11,7 +11,9 @@ use Category::{
     Analysis, Cleanup, Encoding, Gate, Lowering, Optimization, RegAlloc, Reporting, Scheduling, Validation,
 };
 use ptxopt_systems::analyze::{control_flow, uniformity};
-use ptxopt_systems::flow::{optimize_branches, simplify_loops, split_at_control_flow};
+use ptxopt_systems::flow::{
+    nested_branches, optimize_branches, optimize_switches, simplify_loops, split_at_control_flow,
+};
 use ptxopt_systems::report::code;
 use ptxopt_systems::ssa::{build_ssa, leave_ssa, promote_locals};
 use ptxopt_systems::upkeep::{advance_progress, inspect, sweep};
@@ -56,7 +58,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(11, "ReplaceUniformsWithImm", Optimization, Any, Nothing(UNSAID)),
     row(12, "OriSanitize", Validation, Any, Nothing(UNSAID)),
     row(13, "GeneralOptimizeEarly", Optimization, Any, Runs(&promote_locals::PHASE)),
-    row(14, "DoSwitchOptFirst", Optimization, Above(0), Nothing(NOT_YET)),
+    row(14, "DoSwitchOptFirst", Optimization, Above(0), Runs(&optimize_switches::PHASE)),
     row(15, "OriBranchOpt", Optimization, Above(0), Runs(&optimize_branches::PHASE)),
     row(16, "OriPerformLiveDeadFirst", Analysis, Any, Runs(&eliminate_dead::FULL)),
     row(17, "OptimizeBindlessHeaderLoads", Optimization, Any, Nothing(MACHINE)),
@@ -72,7 +74,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(27, "AnalyzeUniformsForSpeculation", Analysis, Any, Runs(&uniformity::PHASE)),
     row(28, "SinkRemat", Optimization, Above(1), Nothing(NOT_YET)),
     row(29, "GeneralOptimize", Optimization, Any, Runs(&general_optimize::PHASE)),
-    row(30, "DoSwitchOptSecond", Optimization, Above(0), Nothing(NOT_YET)),
+    row(30, "DoSwitchOptSecond", Optimization, Above(0), Runs(&optimize_switches::PHASE)),
     row(31, "OriLinearReplacement", Optimization, Any, Nothing(UNSAID)),
     row(32, "CompactLocalMemory", Optimization, Any, Runs(&promote_locals::PHASE)),
     row(33, "OriPerformLiveDeadSecond", Analysis, Any, Runs(&eliminate_dead::FULL)),
@@ -80,7 +82,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(35, "OriHoistInvariantsEarly", Optimization, Any, Nothing(NOT_YET)),
     row(36, "EmitPSI", Lowering, Any, Nothing(UNSAID)),
     row(37, "GeneralOptimizeMid", Optimization, Any, Runs(&general_optimize::PHASE)),
-    row(38, "OptimizeNestedCondBranches", Optimization, Above(0), Nothing(NOT_YET)),
+    row(38, "OptimizeNestedCondBranches", Optimization, Above(0), Runs(&nested_branches::PHASE)),
     row(39, "ConvertVTGReadWrite", Lowering, Any, Nothing(GRAPHICS)),
     row(40, "DoVirtualCTAExpansion", Lowering, Any, Nothing(MACHINE)),
     row(41, "MarkAdditionalColdBlocks", Analysis, Any, Nothing(NOT_YET)),
@@ -131,10 +133,10 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(86, "InsertPseudoUseDefForConvUR", Lowering, Any, Nothing(UNIFORM)),
     row(87, "FixupGmmaSequence", Lowering, Any, Nothing(MATRIX)),
     row(88, "OriHoistInvariantsLate3", Optimization, Any, Nothing(NOT_YET)),
-    row(89, "AdvancedPhaseSetRegAttr", Gate, Any, Nothing(HOOK)),
+    row(89, "AdvancedPhaseSetRegAttr", Gate, Any, Runs(&optimize_branches::PHASE)),
     row(90, "OriSetRegisterAttr", Analysis, Any, Nothing(REGISTERS)),
     row(91, "OriCalcDependantTex", Analysis, Any, Nothing(SCHEDULING)),
-    row(92, "AdvancedPhaseAfterSetRegAttr", Gate, Any, Nothing(HOOK)),
+    row(92, "AdvancedPhaseAfterSetRegAttr", Gate, Any, Runs(&eliminate_dead::FULL)),
     row(93, "LateExpansionUnsupportedOps2", Lowering, Any, Nothing(MACHINE)),
     row(94, "FinalInspectionPass", Validation, Any, Runs(&inspect::FINAL)),
     row(95, "SetAfterLegalization", Cleanup, Above(1), Runs(&advance_progress::LEGALIZATION)),

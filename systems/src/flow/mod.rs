@@ -1,8 +1,14 @@
-//! Phases that change blocks and edges.
+//! Phases that change blocks and edges, and what they share: [`conditions`], [`guards`].
 
+pub mod conditions;
+pub mod guards;
+pub mod nested_branches;
 pub mod optimize_branches;
+pub mod optimize_switches;
 pub mod simplify_loops;
 pub mod split_at_control_flow;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod value_tests;

@@ -42,6 +42,8 @@ const GOLDENS: &[Golden] = &[
     Golden { phase: "general_optimize", before: &[6], step: 29, is_listed: false },
     Golden { phase: "sweep", before: &[6, 10, 16], step: 76, is_listed: true },
     Golden { phase: "optimize_branches", before: &[6, 76], step: 15, is_listed: false },
+    Golden { phase: "optimize_switches", before: &[6, 76], step: 30, is_listed: false },
+    Golden { phase: "nested_branches", before: &[6, 76], step: 38, is_listed: false },
     Golden { phase: "simplify_loops", before: &[6], step: 18, is_listed: true },
     Golden { phase: "promote_locals", before: &[6, 76], step: 13, is_listed: false },
     Golden { phase: "build_ssa", before: &[6, 76], step: 23, is_listed: false },
@@ -92,6 +94,8 @@ test_folders! {
     general_optimize
     sweep
     optimize_branches
+    optimize_switches
+    nested_branches
     simplify_loops
     promote_locals
     build_ssa

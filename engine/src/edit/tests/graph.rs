@@ -208,3 +208,63 @@ fn lines_of_an_instruction_stay_where_it_leaves_though_a_dead_block_lies_between
         ]
     );
 }
+
+#[test]
+fn an_indexed_branch_becomes_a_direct_one_under_its_guard() {
+    let mut bench = Bench::of("t: .branchtargets L, M; @%p1 brx.idx.uni %r1, t; M: mov.u32 %r1, 1; L: ret;");
+    bench.analyze();
+    let mut f = bench.edit();
+    let first = nth(&f.view(), 0);
+    f.change(first, "test").unwrap().branch_to(first, BlockId(2));
+    drop(f);
+    bench.assert_is_whole();
+    assert_eq!(bench.code()[0], "@%p1 bra L;");
+    assert_eq!(bench.listing()[0], "@bra -> 2 1");
+    assert!(bench.undo());
+    assert_eq!(bench.listing()[0], "@brx.idx.uni -> 2 1 1");
+}
+
+#[test]
+fn entries_of_tables_lead_elsewhere_and_back() {
+    let mut bench = Bench::of("t: .branchtargets L, M; brx.idx %r1, t; M: mov.u32 %r1, 1; bra L; L: ret;");
+    let mut f = bench.edit();
+    let table = f.view().operands_of(nth(&f.view(), 0))[1].as_table().unwrap();
+    f.change_at(0, "test").unwrap().set_target(table, 1, BlockId(2));
+    assert_eq!(f.unreachable_now(), [BlockId(1)]);
+    drop(f);
+    bench.assert_is_whole();
+    assert_eq!(bench.listing()[0], "brx.idx -> 2 2");
+    assert!(bench.undo());
+    assert_eq!(bench.listing()[0], "brx.idx -> 2 1");
+}
+
+/// Blocks of a cycle that nothing leads to keep one another's predecessors, and are unreachable all the same.
+#[test]
+fn what_nothing_leads_to_now_is_unreachable() {
+    let mut bench = Bench::of("@%p1 bra L; ret; L: mov.u32 %r1, 1; M: @%p2 bra L; bra M;");
+    let mut f = bench.edit();
+    assert_eq!(f.unreachable_now(), []);
+    let first = nth(&f.view(), 0);
+    f.change(first, "test").unwrap().delete_branch(first);
+    let dead = f.unreachable_now();
+    assert_eq!(dead, [BlockId(2), BlockId(3), BlockId(4)]);
+    f.change_at(0, "test").unwrap().delete_blocks(&dead);
+    assert_eq!(f.unreachable_now(), [], "dead blocks are no more");
+    drop(f);
+    bench.assert_is_whole();
+    assert_eq!(bench.listing(), ["-> 1", "ret ->"]);
+}
+
+/// An instruction that is no branch loses its guard and leaves the edges as they are.
+#[test]
+fn any_guard_goes() {
+    let mut bench = Bench::of("@%p1 mov.u32 %r1, 1; ret;");
+    let mut f = bench.edit();
+    let first = nth(&f.view(), 0);
+    let epoch = f.state().cfg_epoch;
+    f.change(first, "test").unwrap().drop_guard(first);
+    assert_eq!(f.state().cfg_epoch, epoch);
+    drop(f);
+    bench.assert_is_whole();
+    assert_eq!(bench.code()[0], "mov.u32 %r1, 1;");
+}

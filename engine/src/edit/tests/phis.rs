@@ -182,3 +182,28 @@ fn a_phi_outside_ssa_form_is_refused() {
     let to = change.new_vreg(PtxType::B32);
     change.phi(BlockId(1), to, &[(BlockId(0), Operand::int(1))]);
 }
+
+/// A branch that is led past a block brings what came from there along.
+#[test]
+fn a_new_predecessor_takes_what_another_one_takes() {
+    let mut bench = Bench::of("@%p1 bra A; bra J; A: bra J; J: ret;");
+    let (entry, between, join) = (BlockId(0), BlockId(2), BlockId(3));
+    add_phis(&mut bench);
+    let before = pairs(&bench.view())[&join][0].clone();
+    let mut f = bench.edit();
+    assert!(f.takes_alike(join, entry, between), "nothing comes from the entry yet");
+    assert!(!f.takes_alike(join, BlockId(1), between));
+    let branch = nth(&f.view(), 0);
+    let mut change = f.change_in_place(branch, "test").unwrap();
+    change.redirect(branch, join);
+    change.take_alike(join, entry, between);
+    change.take_alike(join, BlockId(1), between);
+    change.delete_blocks(&[between]);
+    drop(f);
+    bench.assert_is_whole();
+    assert_phis_name_predecessors(&bench);
+    // The block that died stood before the join.
+    let after = pairs(&bench.view())[&BlockId(2)][0].clone();
+    assert_eq!(after[&entry], before[&between]);
+    assert_eq!(after[&BlockId(1)], before[&BlockId(1)], "it has its own already");
+}

@@ -2,28 +2,17 @@
 //!
 //! Looked for when the phase is done with a function, and where remarks are kept only.
 
-use super::{End, Model};
+use super::model::{End, Model};
 use ptxopt_components::ids::{BlockId, Id};
 use ptxopt_engine::edit::FunctionEditor;
 
 /// Remarks on what is left of the branches of a function.
 pub(super) fn tell(f: &mut FunctionEditor<'_>, model: &Model) {
-    for block in (0..model.ends.len()).map(BlockId::new) {
-        if model.of(block).is_dead || !model.orders[block.index()].is_reachable() {
-            continue;
-        }
+    for block in (0..model.ends.len()).map(BlockId::new).filter(|&block| !model.of(block).is_dead) {
         let reasons =
             [model.why_not_threaded(block), model.why_not_inverted(block), model.why_not_merged(block)];
         for reason in reasons.into_iter().flatten() {
             f.missed(model.of(block).offset, reason);
-        }
-    }
-    for &(block, succ) in &model.other_succs {
-        if !model.of(block).is_dead && model.is_empty_jump(succ) {
-            f.missed(
-                model.of(block).offset,
-                "a table leads to an empty block: tables are not changed, since others may share them",
-            );
         }
     }
 }
@@ -36,9 +25,17 @@ impl Model {
     }
 
     fn why_not_threaded(&self, block: BlockId) -> Option<&'static str> {
-        let (End::Jumps { target, .. } | End::Branches { target, .. }) = self.ends[block.index()] else {
-            return None;
-        };
+        match self.ends[block.index()] {
+            End::Jumps { target, .. } | End::Branches { target, .. } => self.why_not_passed(block, target),
+            End::Indexed { .. } => {
+                self.other_targets(block).find_map(|target| self.why_not_passed(block, target))
+            }
+            End::Falls | End::Other => None,
+        }
+    }
+
+    /// Why the branch of `block` to `target` is not led past that.
+    fn why_not_passed(&self, block: BlockId, target: BlockId) -> Option<&'static str> {
         let End::Jumps { target: after, .. } = self.ends[target.index()] else { return None };
         if target == block || !self.is_empty_jump(target) {
             return None;
@@ -49,6 +46,8 @@ impl Model {
             Some("a branch leads to an empty block that a directive belongs to")
         } else if !traits.is_passed_by {
             Some("a branch leads to an empty block that is the header of a loop")
+        } else if self.of(after).has_phis {
+            Some("a branch leads to an empty block before phis, which tell it from others")
         } else {
             is_latch.then_some("a branch leads to an empty latch that others lead to, too")
         }

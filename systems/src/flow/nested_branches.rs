@@ -1,0 +1,458 @@
+//! Nested branches: a condition that an earlier branch has decided is not asked again.
+//!
+//! Source phase  38 OptimizeNestedCondBranches (the sources name it without a document)
+//! Reads         Blocks, Insts, Fact::ControlFlow
+//! Writes        branches, guards, blocks
+//! Needs         control flow ends its block; control-flow facts; instruction ids in program order
+//! Leaves        no guard that the branches on all ways to it decide; no jump to a block that only asks what the jump's own
+//!               block has decided, but for those under "What is left alone"; no unreachable block
+//! Breaks        control-flow facts, liveness; leaves predicates without a reader behind for dead-code elimination
+//! Cost          a pass that lists definitions, a walk over guarded instructions, for each block that only asks something a
+//!               walk over [`Settings::region_max`] blocks
+//! Paper         the edges that dominate a block: Click 1995, "Combining Analyses, Combining Optimizations"; threading: Mueller
+//!               and Whalley 1992, "Avoiding Unconditional Jumps by Code Replication", without the replication
+//! Checked by    check/edges.rs, check/control_flow.rs, check/ssa.rs
+//!
+//! # Decided by dominance
+//! ```text
+//! @p bra A; ...                  // A: nothing else leads there
+//! A: @!p bra B; @p st [a], x;    // never taken; always stored
+//! ```
+//! The same holds for another predicate of the same comparison or of its contrary, and for comparisons that follow from it
+//! ([`conditions`](super::conditions)): `and` that holds says that both of its sources hold.
+//!
+//! # Threading
+//! ```text
+//!     @p bra A; ...; mov.pred q, 0; bra J;       ...; mov.pred q, 0; bra T;
+//! A:  ...; mov.pred q, 1; bra J;             A:  ...; mov.pred q, 1; bra F;
+//! J:  @q bra F;                              // goes, if nothing else leads there
+//! T:  ...                                    T:  ...
+//! ```
+//! A branch is led past a block that does nothing but ask, where the answer is known at the branch: by a constant, by a phi
+//! in SSA form, or by a branch before. What the block computes beside must be read in the block alone. Where all but one
+//! way were led past and that one falls into the block with a known answer, the block's own branch is decided.
+//!
+//! # Where threads meet
+//! Threads that met at J meet later now: at the first block that all ways from J lead to. Nothing between may need them
+//! together, so a branch is not led past J where a convergent instruction or a call lies between. J is no header and
+//! branches to none, so that loops keep their entries and latches.
+//!
+//! # What is left alone
+//! - Blocks that would have to be copied: what they do is stored or read elsewhere.
+//! - Predecessors that fall through: the jump would be an instruction more.
+//! - Functions with irreducible loops, blocks with pragmas, entries of branch tables.
+//! - A phi that would take two values from one predecessor.
+
+use super::conditions::{self, Conditions, Learns};
+use super::guards;
+use bevy_ecs::prelude::*;
+use ptxopt_components::anchor::AnchorKind;
+use ptxopt_components::block::BlockFlags;
+use ptxopt_components::code_object::CodeFlags;
+use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
+use ptxopt_components::instruction::Marks;
+use ptxopt_components::opcodes::Effects;
+use ptxopt_components::operand::{Operand, OperandKind, reads, writes};
+use ptxopt_components::operation::Operation;
+use ptxopt_components::vreg::VRegFlags;
+use ptxopt_engine::edit::{Editor, FunctionEditor};
+use ptxopt_engine::forms::FormTable;
+use ptxopt_engine::graph::build::leaves_function;
+use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::phase::Phase;
+use ptxopt_engine::store::view::FunctionView;
+use ptxopt_engine::values::phis::incoming;
+use ptxopt_engine::values::reaching::{Place, Value};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Phase 38.
+pub const PHASE: Phase = Phase {
+    name: "nested_branches",
+    needs: &[Fact::ProgramOrder, Fact::ControlFlow],
+    breaks: &[Fact::ControlFlow, Fact::Loops, Fact::PostDominators, Fact::Liveness, Fact::Uniformity],
+    install: |slot| {
+        slot.init_resource::<Settings>();
+        slot.add(run);
+    },
+    ..Phase::NOTHING
+};
+
+/// How far the phase goes.
+#[derive(Resource, Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Blocks that one branch is led past.
+    pub hops_max: u32,
+    /// Instructions of a block that branches are led past.
+    pub insts_max: usize,
+    /// Blocks between one that branches are led past and the one where its ways meet again.
+    pub region_max: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { hops_max: 8, insts_max: 8, region_max: 64 }
+    }
+}
+
+/// Works on every function.
+pub fn run(mut editor: Editor, settings: Res<Settings>, mut scratch: Local<Scratch>) {
+    editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| {
+        // Without fuel there is nothing more to do; what was done stands.
+        let _ = optimize(&mut f, &settings, &mut scratch);
+        let _ = guards::delete_unreachable(&mut f);
+    });
+}
+
+/// Memory of the phase.
+#[derive(Default)]
+pub struct Scratch {
+    conditions: Conditions,
+    crossings: Crossings,
+}
+
+fn optimize(f: &mut FunctionEditor<'_>, settings: &Settings, scratch: &mut Scratch) -> Option<()> {
+    let Scratch { conditions, crossings } = scratch;
+    conditions.start(&f.view(), Learns::Everything);
+    let (function, forms) = f.view_and_forms();
+    crossings.load(&function, forms, settings);
+    for at in 0..conditions.preorder().len() {
+        let block = conditions.preorder()[at];
+        conditions.enter(f, block);
+        guards::settle_block(f, conditions, block)?;
+        if crossings.is_open {
+            Threader { f, conditions, crossings, settings }.lead_past(block)?;
+        }
+    }
+    for at in 0..crossings.all.len() {
+        let Crossing { ask, preds_left, falls: Some(truth), .. } = crossings.all[at] else { continue };
+        if preds_left == 1 && guards::may_settle(f, ask) {
+            guards::settle(f, ask, truth, "the only way that is left decides it")?;
+        }
+    }
+    Some(())
+}
+
+/// A block that does nothing but ask a question.
+#[derive(Clone, Copy)]
+struct Crossing {
+    /// The guarded branch at its end.
+    ask: InstId,
+    /// Where that leads.
+    taken: BlockId,
+    /// The next block in the text.
+    next: BlockId,
+    /// Edges that lead to the block.
+    preds_left: u32,
+    /// The answer for those that fall into it, where it is known.
+    falls: Option<bool>,
+    /// Whether threads that meet there come together again before anything needs them together; none before it is asked.
+    is_passed: Option<bool>,
+}
+
+/// The crossings of a function.
+#[derive(Default)]
+struct Crossings {
+    all: Vec<Crossing>,
+    /// By block: its number in `all`; none for others.
+    of_block: Vec<Option<u32>>,
+    /// Whether there are any that may be passed.
+    is_open: bool,
+    /// By block: something in it needs threads together.
+    is_convergent: Vec<bool>,
+    /// By register: how often it is read.
+    read_count: Vec<u32>,
+}
+
+impl Crossings {
+    fn load(&mut self, function: &FunctionView<'_>, forms: &FormTable, settings: &Settings) {
+        let Self { all, of_block, is_open, is_convergent, read_count } = self;
+        all.clear();
+        of_block.clear();
+        *is_open = false;
+        if function.blocks.iter().any(|head| head.flags.contains(BlockFlags::IRREDUCIBLE)) {
+            return;
+        }
+        of_block.resize(function.blocks.len(), None);
+        read_count.clear();
+        read_count.resize(function.vregs.len(), 0);
+        is_convergent.clear();
+        is_convergent.resize(function.blocks.len(), false);
+        for (_, head, operands) in function.rows() {
+            reads(operands).for_each(|vreg| read_count[vreg.index()] += 1);
+            let needs_all = head.marks.contains(Marks::CONVERGENT)
+                || head.marks.contains(Marks::KEPT)
+                    && forms.get(head.form).effects.intersects(Effects::CALL | Effects::UNKNOWN);
+            is_convergent[head.block.index()] |= needs_all;
+        }
+        for block in function.block_ids() {
+            let Some(crossing) = crossing_at(function, forms, read_count, settings, block) else { continue };
+            of_block[block.index()] = Some(all.len() as u32);
+            all.push(crossing);
+        }
+        for anchor in function.anchors {
+            if matches!(anchor.kind, AnchorKind::BlockPragma | AnchorKind::Directive) {
+                of_block[anchor.block.index()] = None;
+            }
+        }
+        *is_open = !all.is_empty();
+    }
+
+    fn number(&self, block: BlockId) -> Option<usize> {
+        self.of_block[block.index()].map(|number| number as usize)
+    }
+
+    /// Whether nothing needs threads together between `block` and the first block that all ways from it lead to.
+    ///
+    /// Blocks are visited by rank, so when only one is open, every way so far has come to it.
+    ///
+    /// None where there are too many blocks between.
+    fn meet_again(&self, function: &FunctionView<'_>, block: BlockId, region_max: usize) -> Option<bool> {
+        let rank = |block: BlockId| function.orders[block.index()].rpo;
+        let mut open = BinaryHeap::new();
+        let mut seen = Vec::new();
+        let mut add = |open: &mut BinaryHeap<_>, from: BlockId| {
+            for &succ in function.succs(from) {
+                if !seen.contains(&succ) {
+                    seen.push(succ);
+                    open.push(Reverse((rank(succ), succ)));
+                }
+            }
+        };
+        add(&mut open, block);
+        let mut ends = false;
+        for _ in 0..region_max {
+            let Some(Reverse((at_rank, at))) = open.pop() else { return Some(true) };
+            // Ways back are latches of one loop: whether threads wait for one another at its header is not sure.
+            if at_rank <= rank(block) {
+                return Some(false);
+            }
+            if open.is_empty() && !ends {
+                return Some(true);
+            }
+            if self.is_convergent[at.index()] {
+                return Some(false);
+            }
+            if open.len() + function.succs(at).len() > region_max {
+                return None;
+            }
+            ends |= leaves_function(function, at);
+            add(&mut open, at);
+        }
+        None
+    }
+}
+
+/// What a block asks, if that is all that it does.
+fn crossing_at(
+    function: &FunctionView<'_>,
+    forms: &FormTable,
+    read_count: &[u32],
+    settings: &Settings,
+    block: BlockId,
+) -> Option<Crossing> {
+    let head = &function.blocks[block.index()];
+    let order = &function.orders[block.index()];
+    let is_left_alone = head.flags.intersects(BlockFlags::LOOP_HEADER) || !order.is_reachable();
+    let ask = function.insts_of(block).next_back().filter(|_| !is_left_alone)?;
+    let &[target, guard] = function.operands_of(ask) else { return None };
+    let is_branch = forms.get(function.heads[ask.index()].form).operation == Operation::Bra;
+    let is_guarded = matches!(guard.kind(), OperandKind::Predicate { .. });
+    let taken = target.as_block().filter(|_| is_branch && is_guarded)?;
+    let &next = function.succs(block).last()?;
+    let is_turning = |to: BlockId| {
+        let is_header = function.blocks[to.index()].flags.contains(BlockFlags::LOOP_HEADER);
+        is_header || order.turns_back_to(&function.orders[to.index()])
+    };
+    if is_turning(taken) && is_turning(next)
+        || !computes_for_itself(function, forms, read_count, settings, block)
+    {
+        return None;
+    }
+    let preds_left = function.preds(block).len() as u32;
+    (preds_left > 1).then_some(Crossing { ask, taken, next, preds_left, falls: None, is_passed: None })
+}
+
+/// Whether nothing that a block computes before its last instruction is read elsewhere, or from before.
+fn computes_for_itself(
+    function: &FunctionView<'_>,
+    forms: &FormTable,
+    read_count: &[u32],
+    settings: &Settings,
+    block: BlockId,
+) -> bool {
+    let mut written: Vec<(VRegId, u32)> = Vec::new();
+    let mut is_read_before = Vec::new();
+    for (count, (_, head, operands)) in function.rows_of(block).enumerate() {
+        if count > settings.insts_max {
+            return false;
+        }
+        for vreg in reads(operands) {
+            match written.iter_mut().find(|(other, _)| *other == vreg) {
+                Some((_, reads)) => *reads += 1,
+                None => is_read_before.push(vreg),
+            }
+        }
+        let form = forms.get(head.form);
+        let is_last = head.marks.contains(Marks::CONTROL);
+        let is_plain = (form.is_pure() || form.is_phi())
+            && !form.effects.intersects(Effects::CARRY_IN | Effects::CARRY_OUT)
+            && !head.opcode.is_guarded();
+        if !(is_plain || is_last) {
+            return false;
+        }
+        for vreg in writes(operands) {
+            let flags = function.vregs[vreg.index()].flags;
+            let is_own = !flags.intersects(VRegFlags::PINNED | VRegFlags::MODULE | VRegFlags::OUTPUT);
+            if !is_own || is_read_before.contains(&vreg) || written.iter().any(|&(other, _)| other == vreg) {
+                return false;
+            }
+            written.push((vreg, 0));
+        }
+    }
+    written.iter().all(|&(vreg, reads)| read_count[vreg.index()] == reads)
+}
+
+/// Leads branches past crossings.
+struct Threader<'t, 'a> {
+    f: &'t mut FunctionEditor<'a>,
+    conditions: &'t mut Conditions,
+    crossings: &'t mut Crossings,
+    settings: &'t Settings,
+}
+
+impl Threader<'_, '_> {
+    /// Leads the direct branch at the end of `block` past crossings whose answers are known there, and notes the answer for
+    /// what falls into one; nothing where the bisect limit is reached. The conditions have entered the block.
+    fn lead_past(&mut self, block: BlockId) -> Option<()> {
+        let function = self.f.view();
+        let last = function.insts_of(block).next_back();
+        let head = last.map(|last| self.f.head(last)).filter(|head| head.marks.contains(Marks::CONTROL));
+        let target = last.and_then(|last| self.f.operands_of(last).first()?.as_block());
+        if head.is_none_or(|head| head.opcode.is_guarded())
+            && let Some(next) = self.f.next_in_text(block)
+            && Some(next) != target
+            && let Some(number) = self.crossings.number(next)
+        {
+            self.crossings.all[number].falls = self.answer([block, next], block, number);
+        }
+        let (Some(last), Some(target)) = (last.filter(|_| head.is_some()), target) else { return Some(()) };
+        let Some(Destination { block: to, like }) = self.destination(block, target) else { return Some(()) };
+        let mut change = self.f.change_in_place(last, "branch to a block that asks what is known")?;
+        change.redirect(last, to);
+        change.take_alike(to, block, like);
+        let passed = self.crossings.number(target).expect("it was passed");
+        self.crossings.all[passed].preds_left -= 1;
+        if let Some(number) = self.crossings.number(to) {
+            self.crossings.all[number].preds_left += 1;
+        }
+        Some(())
+    }
+
+    /// Where control comes to in the end that goes from `block` to `target`, past crossings.
+    fn destination(&mut self, block: BlockId, target: BlockId) -> Option<Destination> {
+        let mut destination = None;
+        let (mut before, mut at) = (block, target);
+        for _ in 0..self.settings.hops_max {
+            let Some(number) = self.crossings.number(at) else { break };
+            let Some(answer) = self.answer([block, target], before, number) else { break };
+            let Crossing { taken, next, .. } = self.crossings.all[number];
+            let to = if answer { taken } else { next };
+            if !self.may_lead(block, at, to, number) {
+                break;
+            }
+            destination = Some(Destination { block: to, like: at });
+            (before, at) = (at, to);
+        }
+        destination
+    }
+
+    /// Whether control that goes from `block` to a crossing and from there to `to` may go to `to` at once.
+    fn may_lead(&mut self, block: BlockId, crossing: BlockId, to: BlockId, number: usize) -> bool {
+        let function = self.f.view();
+        let is_header = function.blocks[to.index()].flags.contains(BlockFlags::LOOP_HEADER);
+        let order = &function.orders[crossing.index()];
+        if is_header || order.turns_back_to(&function.orders[to.index()]) {
+            return false;
+        }
+        let is_passed = match self.crossings.all[number].is_passed {
+            Some(known) => known,
+            None => {
+                let found = self.crossings.meet_again(&function, crossing, self.settings.region_max);
+                self.f.stats().limits_hit += u64::from(found.is_none());
+                found.unwrap_or(false)
+            }
+        };
+        self.crossings.all[number].is_passed = Some(is_passed);
+        is_passed && self.f.takes_alike(to, block, crossing)
+    }
+
+    /// The answer of a crossing for control that comes over `edge`, and to the crossing from `before`.
+    fn answer(&mut self, edge: [BlockId; 2], before: BlockId, number: usize) -> Option<bool> {
+        let Self { f, conditions, crossings, .. } = self;
+        let ask = crossings.all[number].ask;
+        // It may have been decided since, for everyone who comes there.
+        let guard = f.view().guard_of(ask).filter(|_| f.head(ask).is_live())?;
+        conditions.along(f, edge, |conditions| answer_at(f, conditions, edge[0], before, ask, guard))
+    }
+}
+
+/// Where a branch is led.
+#[derive(Clone, Copy)]
+struct Destination {
+    block: BlockId,
+    /// The last block that it passes: phis take from the branch what they take from there.
+    like: BlockId,
+}
+
+/// Whether the guard of `ask` holds for control that leaves `block` and comes to the block of `ask` from `before`. Blocks that
+/// are passed in between compute nothing that is read here.
+fn answer_at(
+    f: &FunctionEditor<'_>,
+    conditions: &mut Conditions,
+    block: BlockId,
+    before: BlockId,
+    ask: InstId,
+    guard: Operand,
+) -> Option<bool> {
+    let end = conditions.end_of(block);
+    let own = f.head(ask).block;
+    let OperandKind::Predicate { vreg, negated } = guard.kind() else { return None };
+    let Some(definition) = defined_in(f, conditions, own, vreg, ask) else {
+        return conditions.holds(f, guard, end);
+    };
+    let truth = if f.head(definition).is_phi() {
+        conditions.holds(f, coming_from(f, definition, before)?, end)?
+    } else {
+        let (test, sources, is_negated) = conditions::test_of(f, definition, vreg)?;
+        let mut moved = sources;
+        for source in &mut moved {
+            let Some(vreg) = source.vreg() else { continue };
+            if let Some(inner) = defined_in(f, conditions, own, vreg, definition) {
+                let is_phi = f.head(inner).is_phi() && *source == Operand::register(vreg);
+                *source = is_phi.then(|| coming_from(f, inner, before))??;
+            }
+        }
+        conditions.succeeds(f, test, moved, end)? != is_negated
+    };
+    Some(truth != negated)
+}
+
+/// The instruction of `block` that gives `vreg` the value that it has before an instruction of the block.
+fn defined_in(
+    f: &FunctionEditor<'_>,
+    conditions: &mut Conditions,
+    block: BlockId,
+    vreg: VRegId,
+    before: InstId,
+) -> Option<InstId> {
+    match conditions.value(f, vreg, Place { block, before }) {
+        Value::Of(inst) if f.head(inst).block == block => Some(inst),
+        _ => None,
+    }
+}
+
+/// What a phi takes from a predecessor.
+fn coming_from(f: &FunctionEditor<'_>, phi: InstId, pred: BlockId) -> Option<Operand> {
+    incoming(f.operands_of(phi)).find(|&(from, _)| from == pred).map(|(_, value)| value)
+}
