@@ -37,7 +37,9 @@ impl Decoder<'_> {
             }
             _ => {
                 let bits = self.literal(operand, ty)?;
-                vec![self.constant(bits)]
+                // Every literal but 0 is true, in the machine code of `ptxas` as well.
+                let is_true = || u64::from(bits != 0);
+                vec![self.constant(if ty == Some(PtxType::Pred) { is_true() } else { bits })]
             }
         })
     }

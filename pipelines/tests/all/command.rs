@@ -138,7 +138,7 @@ fn opt_at_the_lowest_level_keeps_every_instruction() {
 #[test]
 fn opt_leaves_out_what_is_disabled() {
     let place = Place::new(&[("in.ptx", KERNEL)]);
-    let disable = "--knob disablephases=OriPerformLiveDead+EarlyOriSimpleLiveDead";
+    let disable = "--knob disablephases=OriPerformLiveDead+EarlyOriSimpleLiveDead+92";
     place.run(&format!("opt in.ptx -o out.ptx {disable}")).expect(0);
     assert!(place.text("out.ptx").contains("12345"));
 }

@@ -30,7 +30,7 @@ fn example() {
 
     // Without the phases that remove dead code it stays.
     options
-        .set_knob("DisablePhases=EarlyOriSimpleLiveDead+OriPerformLiveDead")
+        .set_knob("DisablePhases=EarlyOriSimpleLiveDead+OriPerformLiveDead+92")
         .expect("phases have these names");
     let output = optimize(KERNEL, &options).expect("the kernel is valid PTX");
     assert_eq!((output.report.instructions_in, output.report.instructions_out), (6, 6));

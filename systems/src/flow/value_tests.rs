@@ -320,7 +320,7 @@ fn branches_are_decided_in_ssa_form() {
         [SPLIT, &eliminate_dead::FULL, build, phase, leave, SWEEP]
     };
     for (phase, least) in
-        [(&optimize_branches::PHASE, 300), (&optimize_switches::PHASE, 100), (&nested_branches::PHASE, 200)]
+        [(&optimize_branches::PHASE, 300), (&optimize_switches::PHASE, 100), (&nested_branches::PHASE, 100)]
     {
         let changes = check(&inside(phase), 3, 5_000..5_250);
         assert!(changes > least, "{changes} changes by {}", phase.name);
