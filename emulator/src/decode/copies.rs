@@ -19,7 +19,8 @@ impl Decoder<'_> {
         }
         for &operand in of.item(1)? {
             if matches!(operand.kind(), OperandKind::Predicate { negated: true, .. }) {
-                return Err(NotModelled);
+                // No copy: the opposite is computed.
+                return self.arithmetic(of);
             }
             sources.extend(self.sources(operand, Some(ty))?);
         }

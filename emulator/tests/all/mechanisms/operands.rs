@@ -1,6 +1,6 @@
 //! Operands that are more than a register or a number.
 
-use super::{kernel, words};
+use super::{each, kernel, words};
 
 /// `ptxas` adds at the width of the register, wherever a register may stand as a value.
 #[test]
@@ -49,4 +49,11 @@ fn vector_registers_are_passed() {
     let body = ".reg .v2 .u32 v, w; mov.u32 v.x, 10; mov.u32 v.y, 20; call (w), f, (v);
         st.global.v2.u32 [%own], w; ret;";
     assert_eq!(words(&format!("{function}\n{}", kernel(body)), 1, 2), [21, 12]);
+}
+
+#[test]
+fn the_opposite_of_a_predicate_is_moved() {
+    let body = "setp.lt.u32 %p1, %t, 3; mov.pred %p2, !%p1; @!%p1 mov.pred %p3, !%p2; @%p1 mov.pred %p3, %p1;
+        selp.u32 %r1, 1, 0, %p2; selp.u32 %r2, 10, 0, %p3; add.u32 %r1, %r1, %r2; st.global.u32 [%own], %r1; ret;";
+    assert_eq!(words(&kernel(body), 8, 8), each(8, |t| if t < 3 { 10 } else { 1 }));
 }
