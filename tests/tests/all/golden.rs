@@ -4,7 +4,8 @@
 //! lines must stand in the output in this order, `// CHECK-NOT: ` lines nowhere in it. `CLAIM.diff` is what the phase
 //! changed, as a unified diff; it is empty where the claim is that nothing changes. `BLESS=1` writes the diffs again,
 //! never a check. `// FORCE-DEBUG` in the first comment runs with that option, `// PTXAS: REASON` says why the
-//! assembler is not asked about a module.
+//! assembler is not asked about a module. `// RULE: NAME` and `// NOT-RULE: NAME` are for the rules of general optimization,
+//! whose own test reads them.
 
 use bevy_ecs::change_detection::ResMut;
 use ptxopt::{OptLevel, Options, Output, Status, VerifyLevel, optimize, optimize_with_plan, standard};

@@ -151,10 +151,13 @@ impl Walk<'_, '_> {
         let (&packed, results) = self.f.operands_of(inst).split_last()?;
         let count = results.len();
         let is_whole = |operand: &Operand| {
-            let vreg = operand.vreg().filter(|_| operand.is_definition() && !operand.is_partial());
-            vreg.is_some_and(|vreg| self.is_free(vreg))
+            let is_written = operand.is_definition() && !operand.is_partial();
+            match operand.vreg() {
+                Some(vreg) => is_written && self.is_free(vreg),
+                None => operand.kind() == OperandKind::Sink,
+            }
         };
-        let is_twice = count == 2 && results[0] == results[1];
+        let is_twice = (1..count).any(|at| results[..at].contains(&results[at]));
         if count > PARTS_MAX
             || self.f.head(inst).opcode.is_guarded()
             || !results.iter().all(is_whole)
@@ -169,7 +172,8 @@ impl Walk<'_, '_> {
         }
         let mut copies = [(VRegId(0), None); PARTS_MAX];
         for (at, copy) in copies[..count].iter_mut().enumerate() {
-            let result = self.f.operands_of(inst)[at].vreg()?;
+            // A sink gets nothing.
+            let Some(result) = self.f.operands_of(inst)[at].vreg() else { continue };
             let part = self.f.operands_of(definition)[at + 1];
             let is_part = self.width(result) * count as u32 == total;
             *copy = (result, self.part(part, result, definition).filter(|_| is_part));

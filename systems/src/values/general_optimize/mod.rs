@@ -29,6 +29,16 @@
 //! Rules ask for the bits and the range of an integer: a narrow load, a mask, `%tid.x` and what is computed from them. An
 //! answer follows a few definitions backwards and is kept; phis join what their values have.
 //!
+//! # Rules
+//! What an instruction computes of its operands is rewritten by [rules], a table. An instruction that a rule has changed is
+//! tried again. So each rule sees what those before it have made of the operands, and none has to look for two patterns.
+//!
+//! # What unpacking leaves
+//! ```text
+//! mov.b64 x, {r1, r2};
+//! mov.b64 {r3, r4}, x;    // r3 is a copy of r1 and r4 one of r2
+//! ```
+//!
 //! # What it leaves alone
 //! Branches and guards whose predicate has become a constant: the assembler follows those. Floats whose result the ISA does
 //! not say to the bit are not folded, only moved. Copies under a guard, vector registers, and registers that leave the

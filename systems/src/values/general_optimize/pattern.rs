@@ -137,3 +137,23 @@ pub(super) fn signed_of(ty: PtxType) -> PtxType {
         _ => PtxType::S64,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each literal of 16 bits against each value of 8, extended.
+    #[test]
+    fn literals_are_narrowed_where_a_value_is_extended_to_them() {
+        for literal in 0..=u16::MAX {
+            let signed = (i8::MIN..=i8::MAX).find(|&value| i16::from(value) as u16 == literal);
+            let unsigned = (0..=u8::MAX).find(|&value| u16::from(value) == literal);
+            let narrowed = |ty| narrowed(u64::from(literal), 16, ty);
+            assert_eq!(narrowed(PtxType::S8), signed.map(|value| u64::from(value as u8)), "{literal}");
+            assert_eq!(narrowed(PtxType::U8), unsigned.map(u64::from), "{literal}");
+        }
+        assert_eq!(narrowed(u64::MAX, 64, PtxType::S32), Some(0xFFFF_FFFF));
+        assert_eq!(narrowed(u64::MAX, 64, PtxType::U32), None);
+        assert_eq!(narrowed(0xFFFF_FFFF_FFFF_FFFB, 32, PtxType::S16), Some(0xFFFB), "a literal of 32 bits");
+    }
+}

@@ -115,3 +115,60 @@ fn combined(binary: &Binary, inner: u64, outer: u64) -> Option<(u64, PtxType)> {
     };
     Some((of_width(bits), binary.ty))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ptxopt_components::ids::VRegId;
+    use ptxopt_components::operand::Operand;
+
+    /// What an operation of 8 bits makes of `y` and a literal.
+    fn apply(operation: Operation, has_sign: bool, y: u8, literal: u64) -> u8 {
+        let (low, signed) = (literal as u8, y as i8);
+        match operation {
+            Operation::And => y & low,
+            Operation::Or => y | low,
+            Operation::Xor => y ^ low,
+            Operation::Mul => y.wrapping_mul(low),
+            Operation::Min if has_sign => signed.min(low as i8) as u8,
+            Operation::Max if has_sign => signed.max(low as i8) as u8,
+            Operation::Min => y.min(low),
+            Operation::Max => y.max(low),
+            Operation::Shl => (0..literal.min(8)).fold(y, |y, _| y << 1),
+            Operation::Shr if has_sign => (0..literal.min(8)).fold(signed, |y, _| y >> 1) as u8,
+            _ => (0..literal.min(8)).fold(y, |y, _| y >> 1),
+        }
+    }
+
+    /// Every value, operation and pair of literals of 8 bits.
+    #[test]
+    fn two_literals_do_the_work_of_one() {
+        let all: Vec<u64> = (0..256).collect();
+        let amounts = [0, 1, 3, 4, 5, 7, 8, 9, 200, u64::from(u32::MAX)];
+        let rule = RULES.iter().find(|rule| rule.name == "operation-twice").unwrap();
+        for (&operation, has_sign) in rule.operations.iter().flat_map(|op| [(op, false), (op, true)]) {
+            let is_shift = matches!(operation, Operation::Shl | Operation::Shr);
+            let literals = if is_shift { &amounts[..] } else { &all[..] };
+            let binary = Binary {
+                operation,
+                part: (operation == Operation::Mul).then_some(Part::Low),
+                ty: if has_sign { PtxType::S8 } else { PtxType::U8 },
+                result: VRegId(0),
+                one: Operand::sink(),
+                other: Operand::sink(),
+            };
+            for (&inner, &outer) in literals.iter().flat_map(|inner| literals.iter().map(move |o| (inner, o)))
+            {
+                let (both, _) = combined(&binary, inner, outer).unwrap();
+                for y in 0..=u8::MAX {
+                    let twice = apply(operation, has_sign, apply(operation, has_sign, y, inner), outer);
+                    assert_eq!(
+                        apply(operation, has_sign, y, both),
+                        twice,
+                        "{operation:?} {y} {inner} {outer}"
+                    );
+                }
+            }
+        }
+    }
+}

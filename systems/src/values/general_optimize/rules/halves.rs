@@ -55,7 +55,10 @@ fn pack_of_halves(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
 /// What was extended and shifted to the upper half of an operand, where it is still there before `inst`.
 fn upper_half(walk: &mut Walk<'_, '_>, operand: Operand, inst: InstId) -> Option<Operand> {
     let definition = walk.computed_by(operand, inst)?;
-    let shift = walk.binary(definition).filter(|shift| shift.operation == Operation::Shl)?;
+    if walk.f.form_of(definition).operation != Operation::Shl {
+        return None;
+    }
+    let shift = walk.binary(definition)?;
     let amount = truncate(walk.literal(shift.other)?, 32);
     let high = walk.extension(shift.one, definition)?;
     let is_upper = amount == 32 && shift.width() == 64 && high.from.bits() == 32;

@@ -95,12 +95,10 @@ fn predicate_logic(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     if ty != PtxType::Pred {
         return None;
     }
-    // Every literal but 0 is true.
-    let literal = walk.literal(other).map(|bits| bits != 0);
-    let is_negated = match (operation, literal) {
+    let is_negated = match (operation, walk.literal(other)) {
         (Operation::And | Operation::Or, None) if one == other => negated,
-        (Operation::And, Some(true)) | (Operation::Or | Operation::Xor, Some(false)) => negated,
-        (Operation::Xor, Some(true)) => !negated,
+        (Operation::And, Some(1 | u64::MAX)) | (Operation::Or | Operation::Xor, Some(0)) => negated,
+        (Operation::Xor, Some(1 | u64::MAX)) => !negated,
         _ => return None,
     };
     let result = walk.only_result(inst)?;
