@@ -83,16 +83,6 @@ pub const ORDER: &[Edge] = &[
         reason: "addresses of promoted local memory are left to dead-code elimination",
     },
     Edge {
-        before: "SetControlFlowOpLastInBB",
-        after: "DoSwitchOptFirst",
-        reason: "what a branch says holds at the block after it, so it has to be the end of its block",
-    },
-    Edge {
-        before: "DoSwitchOptFirst",
-        after: "OriBranchOpt",
-        reason: "branches that are decided leave empty blocks, and blocks with one predecessor, behind",
-    },
-    Edge {
         before: "GeneralOptimize",
         after: "DoSwitchOptSecond",
         reason: "numbers that are tested are found through copies that general optimization takes away",

@@ -337,8 +337,10 @@ fn disabled_phases_do_not_run() {
     assert_eq!(text_of(&without_first), text_of(&whole), "a later instance does the same work");
     let family = run(&text, &with_knobs(&["DisablePhases=oriperformlivedead"]));
     assert_eq!(changed_by(&family), ["EarlyOriSimpleLiveDead", "OriBranchOpt"]);
-    let none =
-        run(&text, &with_knobs(&["DisablePhases=OriPerformLiveDead+OriBranchOpt", "DisablePhases=10+29+37+89+92"]));
+    let none = run(
+        &text,
+        &with_knobs(&["DisablePhases=OriPerformLiveDead+OriBranchOpt", "DisablePhases=10+29+37+89+92"]),
+    );
     let lowest = run(&text, &with(|options| options.level = OptLevel::O0));
     assert_eq!((changes_in(&none), text_of(&none)), (0, text_of(&lowest)));
 }
