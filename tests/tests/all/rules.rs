@@ -152,6 +152,73 @@ const CASES: &[(&str, &[&str])] = &[
             "cvt.u64.u32 %d4, %w1; mul.lo.s64 %d0, %d4, 4294967295;",
         ],
     ),
+    (
+        "decided-comparison",
+        &[
+            "cvt.u32.u16 %w4, %h1; setp.lt.u32 %p0, %w4, 65536;",
+            "cvt.s32.s16 %w4, %h1; setp.ge.s32 %p0, %w4, 32768;",
+            "cvt.s32.s16 %w4, %h1; set.gt.u32.s32 %w0, %w4, -32769;",
+            "or.b32 %w4, %w1, 1; setp.eq.u32 %p0, %w4, 8;",
+        ],
+    ),
+    (
+        "only-one-result",
+        &[
+            "cvt.u32.u16 %w4, %h1; shr.u32 %w5, %w4, 16; xor.b32 %w0, %w5, %w2;",
+            "cvt.u32.u16 %w4, %h1; div.u32 %w5, %w4, 65537; xor.b32 %w0, %w5, %w2;",
+            "and.b32 %w4, %w1, 255; mul.hi.u32 %w5, %w4, 16777217; xor.b32 %w0, %w5, %w2;",
+            "and.b32 %w4, %w1, 15; bfe.u32 %w5, %w4, 4, 20; xor.b32 %w0, %w5, %w2;",
+        ],
+    ),
+    (
+        "remainder-of-less",
+        &[
+            "cvt.u32.u16 %w4, %h1; rem.u32 %w5, %w4, 65537; xor.b32 %w0, %w5, %w2;",
+            "and.b32 %w4, %w1, 255; or.b32 %w5, %w2, 256; rem.u32 %w6, %w4, %w5; xor.b32 %w0, %w6, %w3;",
+            "and.b32 %w4, %w1, 255; rem.s32 %w5, %w4, 1000; xor.b32 %w0, %w5, %w2;",
+        ],
+    ),
+    (
+        "extreme-of-ordered",
+        &[
+            "cvt.u32.u16 %w4, %h1; min.u32 %w5, %w4, 65535; add.s32 %w0, %w5, 1;",
+            "cvt.s32.s16 %w4, %h1; max.s32 %w5, %w4, -32768; xor.b32 %w0, %w5, %w2;",
+            "cvt.u32.u16 %w4, %h1; max.s32 %w5, %w4, 65536; xor.b32 %w0, %w5, %w2;",
+        ],
+    ),
+    (
+        "no-sign",
+        &[
+            "shr.u32 %w4, %w1, 1; shr.s32 %w0, %w4, %w2;",
+            "cvt.u32.u16 %w4, %h1; div.s32 %w0, %w4, 7;",
+            "shr.u64 %d4, %d1, 1; cvt.u64.u16 %d5, %h2; or.b64 %d6, %d5, 1; rem.s64 %d0, %d4, %d6;",
+        ],
+    ),
+    (
+        "quotient-of-a-quotient",
+        &[
+            "div.u16 %h4, %h1, 7; div.u16 %h0, %h4, 11;",
+            "div.u32 %w4, %w1, 65535; div.u32 %w0, %w4, 65537;",
+            "div.u64 %d4, %d1, 3; div.u64 %d0, %d4, 5;",
+        ],
+    ),
+    (
+        "divide-by-a-product",
+        &[
+            "cvt.u32.u16 %w4, %h1; div.u32 %w0, %w4, 7;",
+            "cvt.u32.u16 %w4, %h1; div.u32 %w0, %w4, 65535;",
+            "shr.u16 %h4, %h1, 6; div.u16 %h0, %h4, 11;",
+            "div.u32 %w0, %w1, 641;",
+            "cvt.u64.u32 %d4, %w1; div.u64 %d0, %d4, 1000000007;",
+        ],
+    ),
+    (
+        "select-by-a-constant",
+        &[
+            "mov.pred %p1, 1; selp.b32 %w4, %w2, %w3, %p1; add.s32 %w0, %w4, 1;",
+            "cvt.u32.u16 %w4, %h1; setp.gt.u32 %p1, %w4, 65535; selp.b32 %w5, %w2, %w3, %p1; add.s32 %w0, %w5, 1;",
+        ],
+    ),
     ("select-equal", &["setp.lt.s32 %p1, %w1, %w2; selp.b32 %w4, %w3, %w3, %p1; add.s32 %w0, %w4, 1;"]),
     ("select-by-a-negation", &["setp.lt.s32 %p1, %w1, %w2; selp.b32 %w0, %w2, %w3, !%p1;"]),
     (
