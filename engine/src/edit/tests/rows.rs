@@ -1,6 +1,7 @@
 //! Instructions, operands and registers.
 
 use super::*;
+use crate::edit::compact::Wear;
 
 const BODY: &str = "mov.u32 %r1, 1; add.u32 %r2, %r1, %r1; st.global.u32 [%rd1], %r2; ret;";
 
@@ -328,4 +329,12 @@ fn rows_move_both_ways_when_they_are_made_dense() {
     bench.compact();
     assert_eq!(bench.written(), written);
     assert_eq!(bench.view().heads.len(), bench.view().live_inst_count());
+}
+
+#[test]
+fn rows_are_worn_where_many_and_a_quarter_are_dead() {
+    let is_worn = |rows, tombstones| Wear { rows, tombstones, is_out_of_order: false }.is_worn();
+    assert!(is_worn(255, 64));
+    assert!(!is_worn(256, 64), "a quarter, and no more");
+    assert!(!is_worn(100, 63), "too few");
 }
