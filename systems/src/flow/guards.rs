@@ -58,7 +58,8 @@ pub fn delete_unreachable(f: &mut FunctionEditor<'_>) -> Option<()> {
         change.delete_blocks(&dead);
         return Some(());
     }
-    if f.state().flags.contains(CodeFlags::SSA) {
+    // What came in unreachable may stay.
+    if f.state().flags.contains(CodeFlags::SSA) && f.stats().changes > 0 {
         f.required_change().delete_blocks(&dead);
     }
     None

@@ -335,7 +335,7 @@ fn disabled_phases_do_not_run() {
     );
     assert!(ran(&whole).contains(&16) && !ran(&without_first).contains(&16));
     assert_eq!(text_of(&without_first), text_of(&whole), "a later instance does the same work");
-    let family = run(&text, &with_knobs(&["DisablePhases=oriperformlivedead"]));
+    let family = run(&text, &with_knobs(&["DisablePhases=oriperformlivedead+92"]));
     assert_eq!(changed_by(&family), ["EarlyOriSimpleLiveDead", "OriBranchOpt"]);
     let none = run(
         &text,

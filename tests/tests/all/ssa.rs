@@ -2,7 +2,7 @@
 
 use bevy_ecs::change_detection::ResMut;
 use bevy_ecs::resource::Resource;
-use ptxopt::{Options, Status, VerifyLevel, optimize_with_plan, standard};
+use ptxopt::{Options, Status, optimize_with_plan, standard};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_engine::ptx::scan::Module;
 use ptxopt_engine::run::phase::{Phase, Slot, Step};
@@ -57,7 +57,7 @@ fn sees_ssa_form(code: Code, mut seen: ResMut<Seen>) {
 #[test]
 fn nothing_outside_of_the_section_sees_a_phi() {
     let modules = corpus();
-    let options = Options { verify: VerifyLevel::Fast, ..Options::default() };
+    let options = Options::default();
     let verdicts = in_parallel(&modules, |module| {
         let text = module.text();
         let is_debug = Module::scan(&text).expect("the corpus is well-formed").is_debug;
