@@ -120,7 +120,7 @@ fn sums_products_and_bits_are_those_of_the_isa() {
                 add(format!("xor.{untyped}"), x ^ y);
                 // Numbers without a sign have products past the largest `i128`.
                 let high =
-                    if ty.is_signed { x * y >> width } else { ((x as u128 * y as u128) >> width) as i128 };
+                    if ty.is_signed { (x * y) >> width } else { ((x as u128 * y as u128) >> width) as i128 };
                 add(format!("mul.hi.{name}"), high);
                 if width < 64 {
                     cases.add(&format!("mul.wide.{name}"), &sources, 2 * width, Some(x * y));
