@@ -19,7 +19,7 @@
 //! A: @!p bra B; @p st [a], x;    // never taken; always stored
 //! ```
 //! The same holds for another predicate of the same comparison or of its contrary, and for comparisons that follow from it
-//! ([`conditions`](super::conditions)): `and` that holds says that both of its sources hold.
+//! ([`super::conditions`]): `and` that holds says that both of its sources hold.
 //!
 //! # Threading
 //! ```text

@@ -19,9 +19,9 @@
 //! ```text
 //! r3 = phi {A, r1}, {B, r2}        A: P = r1     B: P = r2     C: r3 = P
 //! ```
-//! Then [registers and phis that are connected](webs) are brought together again, those in the deepest loops first, where
-//! they do not [live at the same time](interference). In code that no phase has changed, all of a web is one register
-//! again, and no copy is left. What is left is made as [parallel copies](copies): what one of them writes, another may read.
+//! Then registers and phis that are connected (`webs`) are brought together again, those in the deepest loops first, where
+//! they do not live at the same time (`interference`). In code that no phase has changed, all of a web is one register
+//! again, and no copy is left. What is left is made as parallel copies (`copies`): what one of them writes, another may read.
 //!
 //! # Differences from the papers
 //! Registers that live at the same time are found by one walk that looks at the connected ones only, not by
