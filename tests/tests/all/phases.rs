@@ -339,7 +339,10 @@ fn disabled_phases_do_not_run() {
     assert_eq!(changed_by(&family), ["EarlyOriSimpleLiveDead", "OriBranchOpt"]);
     let none = run(
         &text,
-        &with_knobs(&["DisablePhases=OriPerformLiveDead+OriBranchOpt", "DisablePhases=10+29+37+89+92"]),
+        &with_knobs(&[
+            "DisablePhases=OriPerformLiveDead+OriBranchOpt",
+            "DisablePhases=10+29+30+37+38+46+58+65+89+92",
+        ]),
     );
     let lowest = run(&text, &with(|options| options.level = OptLevel::O0));
     assert_eq!((changes_in(&none), text_of(&none)), (0, text_of(&lowest)));
