@@ -1,7 +1,7 @@
 //! Optimize switches: removes tests of a number that earlier tests of it have answered.
 //!
-//! Source phase  14 DoSwitchOptFirst, 30 DoSwitchOptSecond (analyze-control-flow names them with OriBranchOpt; they have no
-//!               document of their own)
+//! Source phase  30 DoSwitchOptSecond, which finds all that 14 would (analyze-control-flow names
+//!               them with OriBranchOpt; they have no document of their own)
 //! Reads         Blocks, Insts, Fact::ControlFlow
 //! Writes        branches, guards, blocks
 //! Needs         control flow ends its block; control-flow facts; instruction ids in program order

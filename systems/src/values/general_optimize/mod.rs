@@ -1,6 +1,6 @@
 //! General optimization: copies, constants and algebra, in one walk.
 //!
-//! Source phase  29 GeneralOptimize, 37 GeneralOptimizeMid (copy-prop-and-cse, "Forward Copy Propagation")
+//! Source phase  29 GeneralOptimize, 37, 46, 58, 65 (copy-prop-and-cse, "Forward Copy Propagation")
 //! Reads         Blocks, Insts, VRegs, Fact::ControlFlow
 //! Writes        operands, forms
 //! Needs         control-flow facts; instruction ids in program order; control flow ends its block
@@ -14,7 +14,7 @@
 //! # Why one walk
 //! A use sees the definition that [reaches](ptxopt_engine::values::reaching) it, and that was visited before: in reverse
 //! postorder a dominator comes first. So a copy of a copy is found as a copy of the first register, and a constant that
-//! comes of folding is seen by everything after it. What goes around a loop is not followed.
+//! comes of folding is seen by everything after it. What goes around a loop is not followed, but for copies that phis read.
 //!
 //! # When a register replaces another one
 //! ```text
@@ -42,8 +42,8 @@
 //! # What it leaves alone
 //! Branches and guards whose predicate has become a constant: the assembler follows those. Floats whose result the ISA does
 //! not say to the bit are not folded, only moved. Copies under a guard, vector registers, and registers that leave the
-//! function or are in flight stay as they are. The bundles of phases 13, 46, 58 and 65 do not run it: 13 promotes local
-//! variables, and between the others nothing changes yet that it could follow.
+//! function or are in flight stay as they are. The bundle of phase 13 does not run it: a row runs one
+//! phase, and that one promotes local variables.
 
 mod constants;
 mod copies;
@@ -68,7 +68,7 @@ use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::values::reaching::{Place, Reaching, Value};
 use rules::Index;
 
-/// Phases 29 and 37.
+/// Phases 29, 37, 46, 58 and 65.
 pub const PHASE: Phase = Phase {
     name: "general_optimize",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
