@@ -4,6 +4,7 @@
 //! values is worked out once, here, and every phase asks the form. Nothing else in the workspace knows an opcode.
 
 use crate::ids::Span;
+use crate::instruction::Marks;
 use crate::opcodes::{Effects, InFlight, Opcodes};
 use crate::operation::Operation;
 use crate::types::{PtxType, StateSpace};
@@ -129,6 +130,8 @@ pub struct Form {
     pub first_source: u8,
     /// What executing it does beside writing results.
     pub effects: Effects,
+    /// The marks of its instructions.
+    pub marks: Marks,
     /// What it has to do with registers in flight.
     pub in_flight: InFlight,
     /// Facts.

@@ -53,13 +53,15 @@ impl OpcodeWord {
 }
 
 bitflags! {
-    /// What phases note on an instruction. Bits 1, 7 and 11 to 15 are free; 8, 9 and 10 are those that the documents give
+    /// What phases note on an instruction. Bits 11 to 15 are free; 8, 9 and 10 are those that the documents give
     /// to propagated, deferred and guarded, for the phases that will set them.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Pod, Zeroable)]
     #[repr(transparent)]
     pub struct Marks: u16 {
         /// Deleted; the row is swept at the next commit point that sweeps.
         const TOMBSTONE = 1 << 0;
+        /// Its form writes another operand than the first: who looks for definitions must look at all.
+        const MORE_RESULTS = 1 << 1;
         /// Nothing moves across it.
         const PINNED = 1 << 2;
         /// Other threads take part.

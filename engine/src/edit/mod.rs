@@ -37,7 +37,7 @@ pub use compact::{CompactScratch, Wear, compact as compact_rows};
 pub use function::{CodeColumns, FunctionRows};
 pub use journal::Journal;
 pub use plain::PlainEditor;
-pub use rows::{accepts, marks_of};
+pub use rows::accepts;
 pub use session::{Change, FunctionEditor, SessionScratch};
 
 use crate::forms::FormTable;

@@ -14,17 +14,6 @@ use ptxopt_components::operand::{Literal, LiteralKind, Operand, OperandKind};
 use ptxopt_components::types::{PackedType, PtxType, RegClass};
 use ptxopt_components::vreg::{VRegFlags, VRegHead, VRegName};
 
-/// What an instruction's effects mean to the phases that only look at its row.
-#[must_use]
-pub fn marks_of(effects: Effects) -> Marks {
-    let mut marks = Marks::empty();
-    marks.set(Marks::KEPT, effects.intersects(Effects::KEEPS));
-    marks.set(Marks::CONTROL, effects.intersects(Effects::CONTROL));
-    marks.set(Marks::CONVERGENT, effects.contains(Effects::CONVERGENT));
-    marks.set(Marks::PINNED, effects.intersects(Effects::PINNED | Effects::ASYNC | Effects::UNKNOWN));
-    marks
-}
-
 /// Whether `slot` takes `operand`, as far as kinds go: what the verifier of forms asks too.
 #[must_use]
 pub fn accepts(slot: &Slot, operand: Operand) -> bool {
@@ -311,7 +300,7 @@ impl FunctionEditor<'_> {
             opcode: OpcodeWord::new(description.root, guard.is_some()),
             form,
             block: head.block,
-            marks: marks_of(description.effects),
+            marks: description.marks,
             operand_count: all.len() as u16,
         };
         if let Some(def_use) = self.def_use.as_deref_mut() {

@@ -3,6 +3,7 @@
 use ptxopt_components::description::{Description, Dialect};
 use ptxopt_components::form::{Form, FormFlags};
 use ptxopt_components::ids::{FormId, Maybe, Span};
+use ptxopt_components::instruction::Marks;
 use ptxopt_components::opcodes::{Effects, InFlight, Opcodes, Row};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{self, Modifiers, Qualifiers, Space};
@@ -93,6 +94,7 @@ impl Mnemonic {
             operation: description.operation,
             first_source: 0,
             effects,
+            marks: Marks::empty(),
             in_flight: found.map_or(InFlight::No, |(_, row)| row.in_flight),
             flags,
             space,

@@ -10,6 +10,7 @@ use hashbrown::HashTable;
 use ptxopt_components::description::{Description, Dialect};
 use ptxopt_components::form::{Accepts, Form, FormFlags, Role, Slot, shape};
 use ptxopt_components::ids::{FormId, Id, Maybe, Span};
+use ptxopt_components::instruction::Marks;
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operation::Operation;
 
@@ -168,6 +169,7 @@ impl FormTable {
         shape: &[u8],
         slots: &[Slot],
     ) -> FormId {
+        form.marks = marks_of(form.effects, slots);
         form.shape = Span::between(self.shapes.len(), self.shapes.len() + shape.len());
         form.slots = Span::between(self.slots.len(), self.slots.len() + slots.len());
         self.shapes.extend_from_slice(shape);
@@ -228,6 +230,20 @@ impl FormTable {
     pub fn mnemonic_text(&self, form: FormId) -> &[u8] {
         &self.text[self.forms[form.index()].mnemonic.range()]
     }
+}
+
+/// What effects and slots mean to the phases that only look at an instruction's row.
+fn marks_of(effects: Effects, slots: &[Slot]) -> Marks {
+    let is_written = |slot: &Slot| matches!(slot.role, Role::Def | Role::DefUse);
+    let mut marks = Marks::empty();
+    marks.set(Marks::KEPT, effects.intersects(Effects::KEEPS));
+    marks.set(Marks::CONTROL, effects.intersects(Effects::CONTROL));
+    marks.set(Marks::CONVERGENT, effects.contains(Effects::CONVERGENT));
+    marks.set(Marks::PINNED, effects.intersects(Effects::PINNED | Effects::ASYNC | Effects::UNKNOWN));
+    // The carry register is an operand after those of the form.
+    let has_more = effects.contains(Effects::CARRY_OUT) || slots.iter().skip(1).any(is_written);
+    marks.set(Marks::MORE_RESULTS, has_more);
+    marks
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@
 
 use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
-use ptxopt_components::operand::definitions;
+use ptxopt_components::instruction::{InstHead, Marks};
+use ptxopt_components::operand::{Operand, definitions};
 use ptxopt_components::vreg::VRegFlags;
 use std::ops::Range;
 
@@ -94,17 +95,25 @@ impl Definitions {
         }));
         self.later.clear();
         for (inst, head, operands) in function.rows() {
-            let guarded = head.opcode.is_guarded();
-            let mut result_count = 0;
-            for (vreg, is_partial) in definitions(operands) {
-                result_count += 1;
-                if result_count == 2 {
-                    self.with_several_results.push(inst);
-                }
-                self.add(vreg, Definition::new(inst, !guarded && !is_partial), head.block);
+            if head.marks.contains(Marks::MORE_RESULTS) {
+                self.add_each(inst, head, operands);
+            } else if let Some((vreg, is_partial)) = definitions(&operands[..operands.len().min(1)]).next() {
+                let kills = !head.opcode.is_guarded() && !is_partial;
+                self.add(vreg, Definition::new(inst, kills), head.block);
             }
         }
         self.place();
+    }
+
+    /// Adds the definitions by an instruction that may have several results.
+    fn add_each(&mut self, inst: InstId, head: &InstHead, operands: &[Operand]) {
+        for (count, (vreg, is_partial)) in definitions(operands).enumerate() {
+            if count == 1 {
+                self.with_several_results.push(inst);
+            }
+            let kills = !head.opcode.is_guarded() && !is_partial;
+            self.add(vreg, Definition::new(inst, kills), head.block);
+        }
     }
 
     #[inline]

@@ -69,6 +69,12 @@ impl Reaching {
         !self.definitions.of(vreg).is_empty()
     }
 
+    /// The rows of a block when the function was made ready.
+    #[must_use]
+    pub fn rows_of(&self, block: BlockId) -> Span {
+        self.rows[block.index()]
+    }
+
     /// The place after the last instruction of a block.
     #[must_use]
     pub fn end_of(&self, block: BlockId) -> Place {

@@ -178,10 +178,9 @@ impl FirstLook {
                 let place = self.place_of(kind);
                 self.slots.push(place);
             }
-            let slot_count = self.slots.len() - first_slot;
             let guard = self.place_of(SlotKind::Guard);
             self.slots.push(guard);
-            self.signatures.push(Signature::of(form, slot_count, first_slot));
+            self.signatures.push(Signature::of(form, forms.slots(id), first_slot));
         }
     }
 
@@ -304,13 +303,13 @@ fn exists(function: &FunctionView<'_>, operand: Operand, names: Names) -> bool {
 }
 
 impl Signature {
-    fn of(form: &Form, slot_count: usize, first_slot: usize) -> Self {
+    fn of(form: &Form, slots: &[Slot], first_slot: usize) -> Self {
         let needs_more =
-            form.effects.intersects(NEEDS_CLOSER_LOOK) || form.is_phi() || slot_count >= CLOSER_LOOK as usize;
+            form.effects.intersects(NEEDS_CLOSER_LOOK) || form.is_phi() || slots.len() >= CLOSER_LOOK as usize;
         Self {
             opcode: OpcodeWord::new(form.root, false).0,
-            marks: check_forms::marks_of(form),
-            operand_count: if needs_more { CLOSER_LOOK } else { slot_count as u16 },
+            marks: check_forms::marks_of(form, slots),
+            operand_count: if needs_more { CLOSER_LOOK } else { slots.len() as u16 },
             first_slot: first_slot as u32,
         }
     }
@@ -320,7 +319,7 @@ impl Signature {
         let is_guarded = head.opcode.is_guarded();
         let opcode = head.opcode.0 ^ OpcodeWord::new(0, is_guarded).0;
         (opcode == self.opcode)
-            & (head.marks & check_forms::MARKS_OF_EFFECTS == self.marks)
+            & (head.marks & check_forms::MARKS_OF_FORMS == self.marks)
             & (head.operand_count == self.operand_count + u16::from(is_guarded))
     }
 }

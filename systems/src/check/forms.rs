@@ -88,7 +88,7 @@ fn verify_known(function: &FunctionView<'_>, forms: &FormTable, inst: InstId, he
     if head.opcode != OpcodeWord::new(form.root, is_guarded) {
         return Err(format!("its opcode word is {:#x}, its form's root {:#x}", head.opcode.0, form.root));
     }
-    verify_marks(head, form)?;
+    verify_marks(head, form, slots)?;
     let operands = function.operands_of(inst);
     let hidden_count = usize::from(form.effects.intersects(CARRIES));
     let wanted = slots.len() + hidden_count + usize::from(is_guarded);
@@ -110,26 +110,29 @@ fn verify_known(function: &FunctionView<'_>, forms: &FormTable, inst: InstId, he
     }
 }
 
-fn verify_marks(head: &InstHead, form: &Form) -> Verdict {
-    for (mark, effects) in MARKS {
-        let is_set = head.marks.contains(mark);
-        if is_set != form.effects.intersects(effects) {
-            return Err(format!(
-                "{mark:?} is {}, against its form's effects",
-                if is_set { "set" } else { "not set" }
-            ));
+fn verify_marks(head: &InstHead, form: &Form, slots: &[Slot]) -> Verdict {
+    let wanted = marks_of(form, slots);
+    let wrong = (head.marks & MARKS_OF_FORMS) ^ wanted;
+    match wrong.iter().next() {
+        None => Ok(()),
+        Some(mark) => {
+            let is_set = head.marks.contains(mark);
+            Err(format!("{mark:?} is {}, against its form", if is_set { "set" } else { "not set" }))
         }
     }
-    Ok(())
 }
 
-/// Every mark that follows from effects.
-pub(super) const MARKS_OF_EFFECTS: Marks = MARKS[0].0.union(MARKS[1].0).union(MARKS[2].0).union(MARKS[3].0);
+/// Every mark that follows from the form.
+pub(super) const MARKS_OF_FORMS: Marks =
+    MARKS[0].0.union(MARKS[1].0).union(MARKS[2].0).union(MARKS[3].0).union(Marks::MORE_RESULTS);
 
-/// The marks that follow from the effects of a form.
-pub(super) fn marks_of(form: &Form) -> Marks {
+/// The marks that follow from a form.
+pub(super) fn marks_of(form: &Form, slots: &[Slot]) -> Marks {
     let is_set = |(_, effects): &(Marks, Effects)| form.effects.intersects(*effects);
-    MARKS.into_iter().filter(is_set).fold(Marks::empty(), |all, (mark, _)| all | mark)
+    let of_effects = MARKS.into_iter().filter(is_set).fold(Marks::empty(), |all, (mark, _)| all | mark);
+    let last_result = slots.iter().rposition(|slot| matches!(slot.role, Role::Def | Role::DefUse));
+    let has_more = last_result.is_some_and(|at| at > 0) || form.effects.contains(Effects::CARRY_OUT);
+    if has_more { of_effects | Marks::MORE_RESULTS } else { of_effects }
 }
 
 /// Verifies that an operand may stand in a slot. Its id and payload do not matter.
@@ -319,6 +322,7 @@ mod tests {
             (Marks::CONTROL, "CONTROL"),
             (Marks::CONVERGENT, "CONVERGENT"),
             (Marks::PINNED, "PINNED"),
+            (Marks::MORE_RESULTS, "MORE_RESULTS"),
         ] {
             reports(&format!("`add.s32`: Marks({name}) is set"), |built| {
                 built.tables.inst_heads[0].marks |= mark

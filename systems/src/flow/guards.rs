@@ -10,6 +10,7 @@
 //! instructions, barriers among them, stay as they are all the same.
 
 use super::conditions::Conditions;
+use ptxopt_components::block::{BlockFlags, BlockHead};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::form::FormFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId};
@@ -17,6 +18,7 @@ use ptxopt_components::instruction::Marks;
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operation::Operation;
 use ptxopt_engine::edit::FunctionEditor;
+use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::values::reaching::Place;
 
 /// Whether the guard of an instruction may go, or the instruction. Pinned and asynchronous ones stay as they are, and
@@ -48,7 +50,11 @@ pub fn settle(f: &mut FunctionEditor<'_>, inst: InstId, holds: bool, reason: &'s
 /// Deletes the blocks that nothing leads to any more; nothing where the bisect limit is reached. In SSA form it does so all the
 /// same: a phi has no value where nothing comes from.
 pub fn delete_unreachable(f: &mut FunctionEditor<'_>) -> Option<()> {
-    let dead = f.unreachable_now();
+    let is_dead = |block: &BlockHead| block.flags.contains(BlockFlags::DEAD);
+    let rows = f.view();
+    let leads_everywhere = f.fact_holds(Fact::ControlFlow)
+        && rows.orders.iter().zip(rows.blocks).all(|(order, block)| order.is_reachable() || is_dead(block));
+    let dead = if leads_everywhere { Vec::new() } else { f.unreachable_now() };
     if dead.is_empty() {
         return Some(());
     }
@@ -68,10 +74,8 @@ pub fn delete_unreachable(f: &mut FunctionEditor<'_>) -> Option<()> {
 /// Settles the guards of a block that are known there, and makes an indexed branch a direct one where its index is known;
 /// nothing where the bisect limit is reached. `conditions` have entered the block.
 pub fn settle_block(f: &mut FunctionEditor<'_>, conditions: &mut Conditions, block: BlockId) -> Option<()> {
-    for inst in f.view().blocks[block.index()].insts.range().map(InstId::new) {
-        if !f.head(inst).is_live() {
-            continue;
-        }
+    for inst in conditions.deciding_in(block) {
+        let inst = conditions.deciding(inst);
         let place = Place { block, before: inst };
         if may_settle(f, inst) {
             let guard = f.view().guard_of(inst).expect("the instruction is guarded");

@@ -173,7 +173,10 @@ impl Crossings {
         if function.blocks.iter().any(|head| head.flags.contains(BlockFlags::IRREDUCIBLE)) {
             return;
         }
-        of_block.resize(function.blocks.len(), None);
+        all.extend(function.block_ids().filter_map(|block| crossing_at(function, forms, settings, block)));
+        if all.is_empty() {
+            return;
+        }
         read_count.clear();
         read_count.resize(function.vregs.len(), 0);
         is_convergent.clear();
@@ -185,10 +188,11 @@ impl Crossings {
                     && forms.get(head.form).effects.intersects(Effects::CALL | Effects::UNKNOWN);
             is_convergent[head.block.index()] |= needs_all;
         }
-        for block in function.block_ids() {
-            let Some(crossing) = crossing_at(function, forms, read_count, settings, block) else { continue };
-            of_block[block.index()] = Some(all.len() as u32);
-            all.push(crossing);
+        let own = |crossing: &Crossing| function.heads[crossing.ask.index()].block;
+        all.retain(|crossing| computes_for_itself(function, forms, read_count, own(crossing)));
+        of_block.resize(function.blocks.len(), None);
+        for (number, crossing) in all.iter().enumerate() {
+            of_block[own(crossing).index()] = Some(number as u32);
         }
         for anchor in function.anchors {
             if matches!(anchor.kind, AnchorKind::BlockPragma | AnchorKind::Directive) {
@@ -247,13 +251,15 @@ impl Crossings {
 fn crossing_at(
     function: &FunctionView<'_>,
     forms: &FormTable,
-    read_count: &[u32],
     settings: &Settings,
     block: BlockId,
 ) -> Option<Crossing> {
     let head = &function.blocks[block.index()];
     let order = &function.orders[block.index()];
-    let is_left_alone = head.flags.intersects(BlockFlags::LOOP_HEADER) || !order.is_reachable();
+    let preds_left = function.preds(block).len() as u32;
+    let is_long = function.insts_of(block).nth(settings.insts_max + 1).is_some();
+    let is_header = head.flags.intersects(BlockFlags::LOOP_HEADER);
+    let is_left_alone = preds_left < 2 || is_header || !order.is_reachable() || is_long;
     let ask = function.insts_of(block).next_back().filter(|_| !is_left_alone)?;
     let &[target, guard] = function.operands_of(ask) else { return None };
     let is_branch = forms.get(function.heads[ask.index()].form).operation == Operation::Bra;
@@ -264,13 +270,8 @@ fn crossing_at(
         let is_header = function.blocks[to.index()].flags.contains(BlockFlags::LOOP_HEADER);
         is_header || order.turns_back_to(&function.orders[to.index()])
     };
-    if is_turning(taken) && is_turning(next)
-        || !computes_for_itself(function, forms, read_count, settings, block)
-    {
-        return None;
-    }
-    let preds_left = function.preds(block).len() as u32;
-    (preds_left > 1).then_some(Crossing { ask, taken, next, preds_left, falls: None, is_passed: None })
+    let is_crossing = !(is_turning(taken) && is_turning(next));
+    is_crossing.then_some(Crossing { ask, taken, next, preds_left, falls: None, is_passed: None })
 }
 
 /// Whether nothing that a block computes before its last instruction is read elsewhere, or from before.
@@ -278,15 +279,11 @@ fn computes_for_itself(
     function: &FunctionView<'_>,
     forms: &FormTable,
     read_count: &[u32],
-    settings: &Settings,
     block: BlockId,
 ) -> bool {
     let mut written: Vec<(VRegId, u32)> = Vec::new();
     let mut is_read_before = Vec::new();
-    for (count, (_, head, operands)) in function.rows_of(block).enumerate() {
-        if count > settings.insts_max {
-            return false;
-        }
+    for (_, head, operands) in function.rows_of(block) {
         for vreg in reads(operands) {
             match written.iter_mut().find(|(other, _)| *other == vreg) {
                 Some((_, reads)) => *reads += 1,

@@ -2,7 +2,6 @@
 
 use super::Reader;
 use crate::diagnostics::Diagnostic;
-use crate::edit::marks_of;
 use crate::forms::{MnemonicId, Operands};
 use crate::ptx::cursor::Cursor;
 use crate::store::left::LeftReason;
@@ -113,9 +112,7 @@ impl Reader<'_, '_> {
                 }
             }
         }
-        let mut marks = Marks::AS_READ;
         if form.effects != Effects::PURE {
-            marks |= marks_of(form.effects);
             if form.effects.intersects(Effects::ASYNC | Effects::UNKNOWN) {
                 self.pin_registers(form_id);
             }
@@ -130,7 +127,7 @@ impl Reader<'_, '_> {
             form: form_id,
             // Number of labels so far; replaced by the block when all labels are known.
             block: BlockId(self.labels.all.len() as u32),
-            marks,
+            marks: form.marks | Marks::AS_READ,
             operand_count: self.operands.len() as u16,
         });
         self.out.inst_operands.push(row);

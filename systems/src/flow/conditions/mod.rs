@@ -31,7 +31,7 @@ use comparison::{Order, Outcomes, Test, truncate};
 use facts::{Facts, Held};
 use ptxopt_components::form::{FormFlags, Role};
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
-use ptxopt_components::instruction::Marks;
+use ptxopt_components::instruction::{InstHead, Marks};
 use ptxopt_components::literal::LiteralKind;
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
@@ -42,6 +42,7 @@ use ptxopt_engine::edit::FunctionEditor;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::phis::incoming;
 use ptxopt_engine::values::reaching::{Place, Reaching, Value};
+use std::ops::Range;
 
 /// Definitions that one predicate is followed through: each may have two sources.
 pub const DEPTH_MAX: usize = 4;
@@ -98,12 +99,14 @@ pub struct Conditions {
     facts: Facts,
     scopes: Vec<Scope>,
     learns: Learns,
+    /// The live instructions that are guarded or end a block, in program order.
+    deciding: Vec<InstId>,
 }
 
 impl Default for Conditions {
     fn default() -> Self {
-        let (reaching, facts, scopes) = (Reaching::default(), Facts::default(), Vec::new());
-        Self { reaching, facts, scopes, learns: Learns::Nothing }
+        let (reaching, facts) = (Reaching::default(), Facts::default());
+        Self { reaching, facts, scopes: Vec::new(), learns: Learns::Nothing, deciding: Vec::new() }
     }
 }
 
@@ -114,6 +117,24 @@ impl Conditions {
         self.facts.clear();
         self.scopes.clear();
         self.learns = learns;
+        let decides = |head: &InstHead| {
+            head.is_live() && (head.opcode.is_guarded() || head.marks.contains(Marks::CONTROL))
+        };
+        let rows = function.heads.iter().enumerate().filter(|(_, head)| decides(head));
+        self.deciding.clear();
+        self.deciding.extend(rows.map(|(inst, _)| InstId::new(inst)));
+    }
+
+    /// Places in the list of instructions that were guarded or ended a block when the walk began: those of `block`.
+    pub fn deciding_in(&self, block: BlockId) -> Range<usize> {
+        let rows = self.reaching.rows_of(block);
+        let place = |row: usize| self.deciding.partition_point(|inst| inst.index() < row);
+        place(rows.first as usize)..place(rows.end())
+    }
+
+    /// The instruction at a place of that list.
+    pub fn deciding(&self, place: usize) -> InstId {
+        self.deciding[place]
     }
 
     /// Reachable blocks, each before those that it dominates: the order in which they are to be [entered](Self::enter).

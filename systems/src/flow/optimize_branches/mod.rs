@@ -182,7 +182,10 @@ impl<'a> Rewriter<'_, 'a> {
 
     /// The blocks that are not dead now.
     fn block_ids(&self) -> Vec<BlockId> {
-        (0..self.model.ends.len()).map(BlockId::new).filter(|&block| !self.model.of(block).is_dead).collect()
+        let mut living = Vec::with_capacity(self.model.ends.len());
+        let all = (0..self.model.ends.len()).map(BlockId::new);
+        living.extend(all.filter(|&block| !self.model.of(block).is_dead));
+        living
     }
 
     /// Leads branches past empty blocks, and deletes what nothing leads to any more.
