@@ -5,6 +5,7 @@ use super::constants::{bits_in, literal_bits, truncate};
 use super::rewrite::{New, Rewrite};
 use ptxopt_components::form::{Accepts, Form, FormFlags, Role, Slot};
 use ptxopt_components::ids::{Id, InstId, VRegId};
+use ptxopt_components::instruction::Marks;
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, OperandKind, reads};
 use ptxopt_components::operation::Operation;
@@ -55,6 +56,12 @@ impl Copies {
         self.is_copy.resize(function.vregs.len(), false);
     }
 
+    /// Whether some copy that the walk has passed defines a register.
+    #[inline]
+    pub(super) fn is_copy(&self, vreg: VRegId) -> bool {
+        self.is_copy[vreg.index()]
+    }
+
     /// What `inst` leaves in the result at `position`, if that is a copy.
     fn of(&self, inst: InstId, position: usize) -> Option<Source> {
         let first = self.number[inst.index()] as usize;
@@ -79,10 +86,12 @@ impl Copies {
 impl Walk<'_, '_> {
     /// The result of an instruction that writes one whole register, unguarded.
     pub(super) fn only_result(&self, inst: InstId) -> Option<VRegId> {
+        let head = self.f.head(inst);
         let (first, others) = self.f.operands_of(inst).split_first()?;
-        let is_whole = first.is_definition() && !first.is_partial();
-        let is_only = is_whole && others.iter().all(|operand| !operand.is_definition());
-        let vreg = first.vreg().filter(|_| is_only && !self.f.head(inst).opcode.is_guarded())?;
+        let is_whole = first.is_definition() && !first.is_partial() && !head.opcode.is_guarded();
+        let is_only =
+            !head.marks.contains(Marks::MORE_RESULTS) || !others.iter().any(|operand| operand.is_definition());
+        let vreg = first.vreg().filter(|_| is_whole && is_only)?;
         self.is_free(vreg).then_some(vreg)
     }
 
@@ -99,8 +108,7 @@ impl Walk<'_, '_> {
 
     /// Whether an instruction reads the result of a copy.
     pub(super) fn reads_copy(&self, inst: InstId) -> bool {
-        let is_copy = |vreg: VRegId| self.copies.is_copy[vreg.index()];
-        reads(self.f.operands_of(inst)).any(is_copy)
+        reads(self.f.operands_of(inst)).any(|vreg| self.copies.is_copy(vreg))
     }
 
     /// Notes what an instruction leaves in its result, where that is a copy.
@@ -203,7 +211,7 @@ impl Walk<'_, '_> {
 
     /// What the register of a source operand is a copy of, as it is right before `inst`.
     pub(super) fn source_of(&mut self, vreg: VRegId, inst: InstId) -> Option<Source> {
-        if !self.copies.is_copy[vreg.index()] {
+        if !self.copies.is_copy(vreg) {
             return None;
         }
         let Value::Of(definition) = self.value(vreg, inst) else { return None };

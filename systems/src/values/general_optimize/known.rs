@@ -5,8 +5,8 @@
 //! loop, unless that is known without the phi.
 
 use super::Walk;
-use super::pattern::plain;
-use crate::values::known_bits::{Known, of_special_register, result_of, slot_width};
+use super::pattern::{is_integer, plain};
+use crate::values::known_bits::{Known, of_special_register, result_of, slot_width, tells};
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
@@ -112,10 +112,11 @@ impl Walk<'_, '_> {
     fn known_result(&mut self, inst: InstId, width: u32, chain_left: u32) -> Option<Known> {
         use Operation::{Add, Sub, Xor};
         let description = *self.f.description_of(inst);
-        let ty = description.types[0]?;
+        let ty = description.types[0].filter(|&ty| tells(description.operation) && is_integer(ty))?;
         let result = match description.operation {
             // What is narrower than the register says by its type what stands above it.
             Operation::Ld if description.lanes() == 1 && ty.bits() < width => Known::unknown(ty.bits()),
+            Operation::Ld => return None,
             _ => {
                 let count = self.f.operands_of(inst).len() - 1;
                 let mut sources = [Known::unknown(1); 3];

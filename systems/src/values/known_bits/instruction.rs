@@ -50,6 +50,40 @@ pub fn result_of(description: &Description, sources: &[Known]) -> Option<Known> 
     })
 }
 
+/// Whether something may be known of the result of an operation: of the sources by [`result_of`], or of how a load extends.
+#[must_use]
+pub fn tells(operation: Operation) -> bool {
+    use Operation::{
+        Abs, Add, And, Bfe, Clz, Cvt, Div, Ld, Mad, Max, Min, Mov, Mul, Neg, Not, Or, Popc, Rem, Selp, Shl,
+        Shr, Sub, Xor,
+    };
+    matches!(
+        operation,
+        Abs | Add
+            | And
+            | Bfe
+            | Clz
+            | Cvt
+            | Div
+            | Ld
+            | Mad
+            | Max
+            | Min
+            | Mov
+            | Mul
+            | Neg
+            | Not
+            | Or
+            | Popc
+            | Rem
+            | Selp
+            | Shl
+            | Shr
+            | Sub
+            | Xor
+    )
+}
+
 /// The width of a source by its position among the sources.
 #[must_use]
 pub fn slot_width(description: &Description, source: usize) -> Option<u32> {

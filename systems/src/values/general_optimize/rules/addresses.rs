@@ -1,7 +1,7 @@
 //! Addresses: what an access adds to its base.
 
 use super::sums::sum_of;
-use super::{Guard, Rule};
+use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::constants;
 use crate::values::general_optimize::rewrite::{New, Rewrite};
@@ -33,7 +33,7 @@ pub(super) const RULES: &[Rule] = &[Rule {
             without: "[%rd1+16777216] takes an instruction more on the machine, at each access",
         },
     ],
-    apply: address_of_a_sum,
+    apply: Apply::ToAny(address_of_a_sum),
 }];
 
 /// Both sums are those of 64-bit addresses, so neither wraps elsewhere.

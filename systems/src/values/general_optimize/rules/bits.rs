@@ -1,8 +1,8 @@
 //! Bits: masks of what is known to be zero.
 
-use super::{Guard, Rule};
+use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
-use crate::values::general_optimize::pattern::plain;
+use crate::values::general_optimize::pattern::{Binary, plain};
 use crate::values::general_optimize::rewrite::Rewrite;
 use ptxopt_components::ids::InstId;
 use ptxopt_components::operation::Operation;
@@ -22,13 +22,11 @@ pub(super) const RULES: &[Rule] = &[Rule {
             without: "@%p1 and.b32 %r1, %r9, 15; and.b32 %r2, %r1, 15 where %p1 is false and %r1 was 16",
         },
     ],
-    apply: mask_of_zeros,
+    apply: Apply::ToLiteral(mask_of_zeros),
 }];
 
-fn mask_of_zeros(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let &[_, one, other] = walk.f.operands_of(inst) else { return None };
-    let mask = walk.literal(other)?;
-    let binary = walk.binary(inst)?;
+fn mask_of_zeros(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, literal: u64) -> Option<Rewrite> {
+    let (one, mask) = (binary.one, literal);
     let vreg = one.vreg().filter(|_| one == plain(one))?;
     if walk.width(vreg) != binary.width() {
         return None;

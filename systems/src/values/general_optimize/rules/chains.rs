@@ -1,6 +1,6 @@
 //! Chains: one operation twice, each time with a literal.
 
-use super::{Guard, Rule};
+use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::constants::{extend, truncate};
 use crate::values::general_optimize::evaluate::is_signed;
@@ -27,7 +27,7 @@ pub(super) const RULES: &[Rule] = &[
         pattern: "c op y -> y op c",
         reason: "a literal stands last",
         guards: &[],
-        apply: literal_last,
+        apply: Apply::ToTwo(literal_last),
     },
     Rule {
         name: "operation-twice",
@@ -57,33 +57,27 @@ pub(super) const RULES: &[Rule] = &[
                 without: "and.b32 %r2, %r1, 12; mov.u32 %r1, %r9; and.b32 %r3, %r2, 6 is of the old %r1",
             },
         ],
-        apply: operation_twice,
+        apply: Apply::ToLiteral(operation_twice),
     },
 ];
 
-fn literal_last(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let &[_, one, other] = walk.f.operands_of(inst) else { return None };
-    walk.literal(one)?;
-    let binary = walk.binary(inst)?;
-    let vreg = other.vreg().filter(|_| other == plain(other))?;
+fn literal_last(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary) -> Option<Rewrite> {
+    let literal = walk.literal(binary.one)?;
+    let vreg = binary.other.vreg().filter(|_| binary.other == plain(binary.other))?;
     let qualifiers = Qualifiers { part: binary.part, ..Qualifiers::default() };
-    let literal = New::Constant(walk.literal(one)?, binary.ty);
-    let operands = [New::register(binary.result), New::register(vreg), literal];
+    let operands = [New::register(binary.result), New::register(vreg), New::Constant(literal, binary.ty)];
     walk.instead(inst, binary.operation, qualifiers, &[binary.ty], &operands)
 }
 
-fn operation_twice(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let &[_, one, other] = walk.f.operands_of(inst) else { return None };
-    let outer = walk.literal(other)?;
-    let binary = walk.binary(inst)?;
-    let definition = walk.computed_by(one, inst)?;
+fn operation_twice(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, literal: u64) -> Option<Rewrite> {
+    let definition = walk.computed_by(binary.one, inst)?;
     let inner = walk.binary(definition).filter(|inner| {
         let is_like = (inner.operation, inner.part) == (binary.operation, binary.part);
         is_like && inner.ty.bits() == binary.ty.bits() && is_signed(inner.ty) == is_signed(binary.ty)
     })?;
-    let (literal, ty) = combined(&binary, walk.literal(inner.other)?, outer)?;
+    let (literal, ty) = combined(&binary, walk.literal(inner.other)?, literal)?;
     let base = inner.one.vreg().filter(|_| inner.one == plain(inner.one))?;
-    let is_whole = walk.width(base) == inner.width() && walk.width(one.vreg()?) == inner.width();
+    let is_whole = walk.width(base) == inner.width() && walk.width(binary.one.vreg()?) == inner.width();
     if !is_whole || !walk.is_still(inner.one, definition, inst) {
         return None;
     }

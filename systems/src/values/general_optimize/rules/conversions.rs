@@ -1,6 +1,6 @@
 //! Conversions between integers: what converts nothing, and two that are one.
 
-use super::{Guard, Rule};
+use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::constants::truncate;
 use crate::values::general_optimize::evaluate::is_signed;
@@ -25,7 +25,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "cvt.u8.u8 %r2, %r1 clears the upper bits of %r1",
             },
         ],
-        apply: convert_to_the_same,
+        apply: Apply::ToAny(convert_to_the_same),
     },
     Rule {
         name: "convert-twice",
@@ -46,7 +46,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "cvt.u64.u32 %rd1, %r1; mov.u32 %r1, %r9; cvt.u32.u64 %r2, %rd1 is the old %r1",
             },
         ],
-        apply: convert_twice,
+        apply: Apply::ToAny(convert_twice),
     },
     Rule {
         name: "cut-and-extend",
@@ -57,7 +57,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "an extension without a sign",
             without: "cvt.u16.u32 %rs1, %r1; cvt.s32.s16 %r2, %rs1 with %r1 = 65535 is -1",
         }],
-        apply: cut_and_extend,
+        apply: Apply::ToAny(cut_and_extend),
     },
     Rule {
         name: "compare-extensions",
@@ -74,7 +74,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "cvt.u64.u32 %rd1, %r1; setp.lt.u64 %p1, %rd1, 4294967296 is always true",
             },
         ],
-        apply: compare_extensions,
+        apply: Apply::ToAny(compare_extensions),
     },
 ];
 
@@ -150,12 +150,9 @@ fn compare_extensions(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> 
     let &[_, one, other] = walk.f.operands_of(inst) else { return None };
     let description = walk.f.description_of(inst);
     let (ty, comparison) = (description.types[0]?, description.qualifiers.comparison?);
-    let qualifiers = Qualifiers { comparison: Some(comparison), ..Qualifiers::default() };
-    if description.qualifiers != qualifiers || !is_integer(ty) {
-        return None;
-    }
-    let first = walk.extension(one, inst)?;
-    if first.to.bits() != ty.bits() || first.from.bits() < 16 {
+    let is_plain = |qualifiers: &Qualifiers| Qualifiers { comparison: None, ..*qualifiers } == Qualifiers::default();
+    let first = walk.extension(one, inst).filter(|_| is_integer(ty))?;
+    if !is_plain(&walk.f.description_of(inst).qualifiers) || first.to.bits() != ty.bits() || first.from.bits() < 16 {
         return None;
     }
     // Extended values are in the same order as before, with signs as well as without: those extended without a sign are
@@ -168,6 +165,7 @@ fn compare_extensions(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> 
             (second.from == first.from).then_some(New::Operand(second.source))?
         }
     };
+    let qualifiers = Qualifiers { comparison: Some(comparison), ..Qualifiers::default() };
     let result = New::Operand(Operand::predicate(walk.only_result(inst)?, false));
     let operands = [result, New::Operand(first.source), second];
     walk.instead(inst, Operation::Setp, qualifiers, &[narrow], &operands)

@@ -1,6 +1,6 @@
 //! Folding: what has constant operands only is a constant.
 
-use super::{Guard, Rule};
+use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::constants::bits_in;
 use crate::values::general_optimize::copies::Source;
@@ -8,8 +8,8 @@ use crate::values::general_optimize::evaluate::evaluate;
 use crate::values::general_optimize::pattern::plain;
 use crate::values::general_optimize::rewrite::Rewrite;
 use ptxopt_components::description::Description;
-use ptxopt_components::ids::InstId;
-use ptxopt_components::operand::OperandKind;
+use ptxopt_components::ids::{InstId, VRegId};
+use ptxopt_components::operand::{OperandKind, reads};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Part;
 use ptxopt_components::types::PtxType;
@@ -59,13 +59,17 @@ pub(super) const RULES: &[Rule] = &[Rule {
             without: "sub.f32 %f1, 0f7F800000, 0f7F800000 is some NaN, and st.global.f32 shows which one",
         },
     ],
-    apply: fold,
+    apply: Apply::ToAny(fold),
 }];
 
 fn fold(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     let mut sources = [0; 3];
     let count = walk.f.operands_of(inst).len().checked_sub(1)?;
     if !(1..=3).contains(&count) {
+        return None;
+    }
+    let is_constant = |vreg: VRegId| walk.copies.is_copy(vreg);
+    if !reads(&walk.f.operands_of(inst)[1..]).all(is_constant) {
         return None;
     }
     for (at, source) in sources.iter_mut().enumerate().take(count) {

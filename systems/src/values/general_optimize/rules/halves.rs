@@ -1,10 +1,10 @@
 //! Halves of a register: two registers of 32 bits as one of 64, and back.
 
-use super::{Guard, Rule};
+use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::constants::truncate;
 use crate::values::general_optimize::evaluate::is_signed;
-use crate::values::general_optimize::pattern::plain;
+use crate::values::general_optimize::pattern::{Binary, plain};
 use crate::values::general_optimize::rewrite::Rewrite;
 use ptxopt_components::ids::InstId;
 use ptxopt_components::operand::Operand;
@@ -26,7 +26,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "shl.b64 %rd2, %rd1, 31; or.b64 %rd4, %rd3, %rd2 mixes the two halves",
             },
         ],
-        apply: pack_of_halves,
+        apply: Apply::ToTwo(pack_of_halves),
     },
     Rule {
         name: "half-of-a-pack",
@@ -37,13 +37,15 @@ pub(super) const RULES: &[Rule] = &[
             needs: "y or z still holds what was packed",
             without: "mov.b64 %rd1, {%r1, %r2}; mov.u32 %r1, %r9; cvt.u32.u64 %r3, %rd1 is the old %r1",
         }],
-        apply: half_of_a_pack,
+        apply: Apply::ToAny(half_of_a_pack),
     },
 ];
 
-fn pack_of_halves(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let &[_, one, other] = walk.f.operands_of(inst) else { return None };
-    let binary = walk.binary(inst).filter(|binary| binary.width() == 64)?;
+fn pack_of_halves(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary) -> Option<Rewrite> {
+    let Binary { one, other, .. } = binary;
+    if binary.width() != 64 {
+        return None;
+    }
     let (low, high) = match upper_half(walk, other, inst) {
         Some(high) => (one, high),
         None => (other, upper_half(walk, one, inst)?),

@@ -1,6 +1,6 @@
 //! Identities: what an operation leaves as it is, and what it leaves nothing of.
 
-use super::{Guard, Rule};
+use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::constants::truncate;
 use crate::values::general_optimize::evaluate::is_signed;
@@ -37,7 +37,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "shl.b16 %rs2, %rs1, 65536 is 0, and not %rs1",
             },
         ],
-        apply: neutral_operand,
+        apply: Apply::ToLiteral(neutral_operand),
     },
     Rule {
         name: "absorbing-operand",
@@ -62,7 +62,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "shr.s32 %r2, %r1, 32 is -1 where %r1 is negative",
             },
         ],
-        apply: absorbing_operand,
+        apply: Apply::ToLiteral(absorbing_operand),
     },
     Rule {
         name: "equal-operands",
@@ -80,15 +80,9 @@ pub(super) const RULES: &[Rule] = &[
             needs: "integers",
             without: "sub.f32 %f2, %f1, %f1 is a NaN where %f1 is infinite",
         }],
-        apply: equal_operands,
+        apply: Apply::ToTwo(equal_operands),
     },
 ];
-
-/// An instruction with a literal for its second source, and the bits of that.
-fn with_literal(walk: &Walk<'_, '_>, inst: InstId) -> Option<(Binary, u64)> {
-    let constant = walk.literal(*walk.f.operands_of(inst).get(2)?)?;
-    Some((walk.binary(inst)?, constant))
-}
 
 /// The smallest and the largest value of the type.
 fn range(binary: &Binary) -> (u64, u64) {
@@ -97,9 +91,8 @@ fn range(binary: &Binary) -> (u64, u64) {
     if is_signed(binary.ty) { (highest, all ^ highest) } else { (0, all) }
 }
 
-fn neutral_operand(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let (binary, constant) = with_literal(walk, inst)?;
-    let (amount, constant) = (truncate(constant, 32), truncate(constant, binary.width()));
+fn neutral_operand(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, literal: u64) -> Option<Rewrite> {
+    let (amount, constant) = (truncate(literal, 32), truncate(literal, binary.width()));
     let keeps = match binary.operation {
         Operation::Shl | Operation::Shr => amount == 0,
         Operation::Mul => binary.part == Some(Part::Low) && constant == 1,
@@ -112,9 +105,8 @@ fn neutral_operand(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     is_plain.then(|| walk.move_of(inst, binary.result, binary.one))?
 }
 
-fn absorbing_operand(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let (binary, constant) = with_literal(walk, inst)?;
-    let (amount, constant) = (truncate(constant, 32), truncate(constant, binary.width()));
+fn absorbing_operand(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, literal: u64) -> Option<Rewrite> {
+    let (amount, constant) = (truncate(literal, 32), truncate(literal, binary.width()));
     let (smallest, largest) = range(&binary);
     let left = match binary.operation {
         Operation::Mul | Operation::And if constant == 0 => 0,
@@ -128,12 +120,11 @@ fn absorbing_operand(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     walk.move_of_constant(inst, binary.result, left)
 }
 
-fn equal_operands(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let &[_, one, other] = walk.f.operands_of(inst) else { return None };
+fn equal_operands(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary) -> Option<Rewrite> {
+    let Binary { one, other, .. } = binary;
     if one != other || one.vreg().is_none() || one != plain(one) {
         return None;
     }
-    let binary = walk.binary(inst)?;
     match binary.operation {
         Operation::Sub | Operation::Xor => walk.move_of_constant(inst, binary.result, 0),
         _ => walk.move_of(inst, binary.result, one),

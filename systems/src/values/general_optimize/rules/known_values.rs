@@ -7,16 +7,16 @@
 //! `cvt.u64.u32` in the place of `cvt.s64.s32` of what is not negative: a product with another factor that is extended with a
 //! sign is no `mul.wide` then, and the product costs three instructions more than the extension saves.
 
-use super::{Guard, Rule};
+use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::evaluate::is_signed;
-use crate::values::general_optimize::pattern::{is_integer, plain};
+use crate::values::general_optimize::pattern::{Binary, is_integer, plain};
 use crate::values::general_optimize::rewrite::{New, Rewrite};
 use crate::values::known_bits::{Known, decided, result_of, slot_width};
 use ptxopt_components::ids::InstId;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
-use ptxopt_components::qualifiers::{Modifiers, Qualifiers};
+use ptxopt_components::qualifiers::{Modifiers, Part, Qualifiers};
 use ptxopt_components::types::{PtxType, TypeKind};
 
 pub(super) const RULES: &[Rule] = &[
@@ -37,7 +37,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "one result of all values of y",
             without: "shr.u32 %r2, %tid.x, 9 is 1 where %tid.x is 512",
         }],
-        apply: only_one_result,
+        apply: Apply::ToAny(only_one_result),
     },
     Rule {
         name: "decided-comparison",
@@ -54,7 +54,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "setp.lt.and.u32 %p1, %tid.x, 1024, %p2 is %p2, and not true",
             },
         ],
-        apply: decided_comparison,
+        apply: Apply::ToAny(decided_comparison),
     },
     Rule {
         name: "remainder-of-less",
@@ -68,7 +68,7 @@ pub(super) const RULES: &[Rule] = &[
             },
             Guard { needs: "no negative divisor", without: "rem.u32 %r2, 5, -3 is 5, but rem.s32 is 2" },
         ],
-        apply: remainder_of_less,
+        apply: Apply::ToTwo(remainder_of_less),
     },
     Rule {
         name: "extreme-of-ordered",
@@ -79,7 +79,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "an order that holds for all values of y",
             without: "min.u32 %r2, %tid.x, 1022 is 1022 where %tid.x is 1023",
         }],
-        apply: extreme_of_ordered,
+        apply: Apply::ToLiteral(extreme_of_ordered),
     },
     Rule {
         name: "no-sign",
@@ -96,7 +96,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "div.s32 %r2, %r1, 0 has no result, and the machine's own one stays",
             },
         ],
-        apply: no_sign,
+        apply: Apply::ToTwo(no_sign),
     },
 ];
 
@@ -122,7 +122,13 @@ fn only_one_result(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     walk.literal(last)?;
     let result = walk.only_result(inst)?;
     let (known, count) = sources(walk, inst)?;
-    let of_result = result_of(walk.f.description_of(inst), &known[..count])?;
+    let description = walk.f.description_of(inst);
+    // What leaves nothing of any value is a rule of its own, but for these two.
+    let is_high = description.qualifiers.part == Some(Part::High);
+    if known[0].is_any() && !is_high && description.operation != Operation::Bfe {
+        return None;
+    }
+    let of_result = result_of(description, &known[..count])?;
     let bits = of_result.only().filter(|_| of_result.width() == walk.width(result))?;
     walk.move_of_constant(inst, result, bits)
 }
@@ -143,18 +149,21 @@ fn decided_comparison(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> 
     fits.then(|| walk.move_of_constant(inst, result, bits))?
 }
 
-fn remainder_of_less(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let binary = walk.binary(inst).filter(|binary| binary.one == plain(binary.one))?;
+fn remainder_of_less(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary) -> Option<Rewrite> {
+    if binary.one != plain(binary.one) {
+        return None;
+    }
     let (a, b) =
         (walk.known(binary.one, binary.width(), inst), walk.known(binary.other, binary.width(), inst));
     let is_unsigned = !is_signed(binary.ty) || a.is_positive() && b.is_positive();
     (is_unsigned && a.high() < b.low()).then(|| walk.move_of(inst, binary.result, binary.one))?
 }
 
-fn extreme_of_ordered(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let constant = walk.literal(*walk.f.operands_of(inst).get(2)?)?;
-    let binary = walk.binary(inst).filter(|binary| binary.one == plain(binary.one))?;
-    let (a, b) = (walk.known(binary.one, binary.width(), inst), Known::constant(constant, binary.width()));
+fn extreme_of_ordered(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, literal: u64) -> Option<Rewrite> {
+    if binary.one != plain(binary.one) {
+        return None;
+    }
+    let (a, b) = (walk.known(binary.one, binary.width(), inst), Known::constant(literal, binary.width()));
     let is_less = |a: Known, b: Known| if is_signed(binary.ty) { a.is_less_signed(b) } else { a.is_less(b) };
     // `y <= c` where `c < y` never holds.
     let (at_most, at_least) = (is_less(b, a) == Some(false), is_less(a, b) == Some(false));
@@ -162,14 +171,13 @@ fn extreme_of_ordered(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> 
         if binary.operation == Operation::Min { (at_most, at_least) } else { (at_least, at_most) };
     match (takes_one, takes_other) {
         (true, _) => walk.move_of(inst, binary.result, binary.one),
-        (_, true) => walk.move_of_constant(inst, binary.result, constant),
+        (_, true) => walk.move_of_constant(inst, binary.result, literal),
         _ => None,
     }
 }
 
-fn no_sign(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let binary = walk.binary(inst).filter(|binary| is_signed(binary.ty))?;
-    let ty = unsigned_of(binary.ty)?;
+fn no_sign(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary) -> Option<Rewrite> {
+    let ty = unsigned_of(binary.ty).filter(|_| is_signed(binary.ty))?;
     let (one, other) = (binary.one, binary.other);
     let is_shift = binary.operation == Operation::Shr;
     // By zero the two divisions may differ.

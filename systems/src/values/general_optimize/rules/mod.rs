@@ -10,8 +10,8 @@
 //! # Adding a rule
 //! 1. Write the golden files: one with the line `// RULE: NAME` that the rule changes, and twins with `// NOT-RULE: NAME` that
 //!    it does not, one for each guard.
-//! 2. Add a row to `RULES` of its family, and the function beside it. Ask for the operation and the literals first, for the
-//!    definitions that reach last: most instructions are no candidates.
+//! 2. Add a row to `RULES` of its family, and the function beside it: of [`Apply`], the kind that says most. Ask for literals
+//!    first, for the definitions that reach last: most instructions are no candidates.
 //! 3. Add kernels to `tests/tests/all/rules.rs`, which runs every rule on thousands of operands before and after.
 //! 4. Write the page again: `BLESS=1 cargo test -p ptxopt-systems rules_page`.
 
@@ -33,6 +33,7 @@ mod sums;
 mod tests;
 
 use super::Walk;
+use super::pattern::Binary;
 use super::rewrite::Rewrite;
 use ptxopt_components::ids::{InstId, Span};
 use ptxopt_components::operation::Operation;
@@ -56,8 +57,17 @@ pub struct Rule {
     apply: Apply,
 }
 
-/// Looks at an instruction; gives what is to become of it, if the rule applies.
-type Apply = fn(&mut Walk<'_, '_>, InstId) -> Option<Rewrite>;
+/// How a rule looks at an instruction, once it has one of the operations. Each gives what is to become of it, if the rule
+/// applies.
+#[derive(Clone, Copy)]
+enum Apply {
+    /// As it is.
+    ToAny(fn(&mut Walk<'_, '_>, InstId) -> Option<Rewrite>),
+    /// As one with two sources, where it is one.
+    ToTwo(fn(&mut Walk<'_, '_>, InstId, Binary) -> Option<Rewrite>),
+    /// As one with two sources of which the second is an integer literal, and the bits of that.
+    ToLiteral(fn(&mut Walk<'_, '_>, InstId, Binary, u64) -> Option<Rewrite>),
+}
 
 /// A condition of a rule.
 pub struct Guard {
@@ -130,7 +140,19 @@ impl Walk<'_, '_> {
         for _ in 0..REWRITES_MAX {
             let rules: &'static Index = self.rules;
             let candidates = rules.of(self.f.form_of(inst).operation);
-            let found = candidates.iter().find_map(|rule| Some((rule, (rule.apply)(self, inst)?)));
+            if candidates.is_empty() {
+                return Some(());
+            }
+            let binary = self.binary(inst);
+            let literal = binary.and_then(|binary| self.literal(binary.other));
+            let found = candidates.iter().find_map(|rule| {
+                let rewrite = match rule.apply {
+                    Apply::ToAny(apply) => apply(self, inst),
+                    Apply::ToTwo(apply) => apply(self, inst, binary?),
+                    Apply::ToLiteral(apply) => apply(self, inst, binary?, literal?),
+                };
+                Some((rule, rewrite?))
+            });
             let Some((rule, rewrite)) = found else { return Some(()) };
             self.rewrite(inst, rule.reason, &rewrite)?;
         }

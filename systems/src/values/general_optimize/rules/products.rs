@@ -5,7 +5,7 @@
 //! assembler (13.0) makes one `IMAD.WIDE` of the two, and of `mad.wide` a product and a sum of two halves, or two `LEA`
 //! where the factor is a power of two.
 
-use super::{Guard, Rule};
+use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::constants::truncate;
 use crate::values::general_optimize::evaluate::is_signed;
@@ -27,7 +27,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "the lower half of the product",
             without: "mul.hi.u32 %r2, %r1, 2 is the highest bit of %r1",
         }],
-        apply: product_with_a_power,
+        apply: Apply::ToLiteral(product_with_a_power),
     },
     Rule {
         name: "negation",
@@ -38,7 +38,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "the lower half of the product",
             without: "mul.hi.s32 %r2, %r1, -1 with %r1 = 1 is -1 as well, and with %r1 = -1 it is 0",
         }],
-        apply: negation,
+        apply: Apply::ToTwo(negation),
     },
     Rule {
         name: "quotient-by-a-power",
@@ -49,7 +49,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "no signs, unless the divisor is 1",
             without: "div.s32 %r2, -7, 2 is -3, and shr.s32 %r2, -7, 1 is -4",
         }],
-        apply: quotient_by_a_power,
+        apply: Apply::ToLiteral(quotient_by_a_power),
     },
     Rule {
         name: "remainder-by-a-power",
@@ -60,7 +60,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "no signs, unless the divisor is 1",
             without: "rem.s32 %r2, -7, 4 is -3, and and.b32 %r2, -7, 3 is 1",
         }],
-        apply: remainder_by_a_power,
+        apply: Apply::ToLiteral(remainder_by_a_power),
     },
     Rule {
         name: "shift-of-an-extension",
@@ -78,7 +78,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "cvt.u64.u32 %rd1, %r1; mov.u32 %r1, %r9; shl.b64 %rd2, %rd1, 2 is 4 times the old %r1",
             },
         ],
-        apply: shift_of_an_extension,
+        apply: Apply::ToLiteral(shift_of_an_extension),
     },
     Rule {
         name: "product-of-extensions",
@@ -96,28 +96,26 @@ pub(super) const RULES: &[Rule] = &[
                 without: "cvt.s64.s32 %rd1, %r1; mul.lo.s64 %rd2, %rd1, 4294967296 is no product with 32 bits",
             },
         ],
-        apply: product_of_extensions,
+        apply: Apply::ToTwo(product_of_extensions),
     },
 ];
 
-/// An instruction with a literal for its second source, which stands in a register otherwise, and the literal at its width.
-fn by_literal(walk: &Walk<'_, '_>, inst: InstId) -> Option<(Binary, u64)> {
-    let literal = walk.literal(*walk.f.operands_of(inst).get(2)?)?;
-    let binary = walk.binary(inst)?;
+/// The literal at the width of an instruction whose other source is a register as it is.
+fn by_literal(binary: &Binary, literal: u64) -> Option<u64> {
     let is_plain = binary.one.vreg().is_some() && binary.one == plain(binary.one);
-    is_plain.then_some((binary, truncate(literal, binary.width())))
+    is_plain.then_some(truncate(literal, binary.width()))
 }
 
-fn product_with_a_power(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let (binary, factor) = by_literal(walk, inst)?;
+fn product_with_a_power(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, literal: u64) -> Option<Rewrite> {
+    let factor = by_literal(&binary, literal)?;
     if binary.part != Some(Part::Low) || !factor.is_power_of_two() || factor == 1 {
         return None;
     }
     shift(walk, inst, binary, Operation::Shl, bits_of(binary.width())?, factor)
 }
 
-fn quotient_by_a_power(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let (binary, divisor) = by_literal(walk, inst)?;
+fn quotient_by_a_power(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, literal: u64) -> Option<Rewrite> {
+    let divisor = by_literal(&binary, literal)?;
     if divisor == 1 {
         return walk.move_of(inst, binary.result, binary.one);
     }
@@ -141,8 +139,8 @@ fn shift(
     walk.instead(inst, operation, Qualifiers::default(), &[ty], &operands)
 }
 
-fn remainder_by_a_power(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let (binary, divisor) = by_literal(walk, inst)?;
+fn remainder_by_a_power(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, literal: u64) -> Option<Rewrite> {
+    let divisor = by_literal(&binary, literal)?;
     if divisor == 1 {
         return walk.move_of_constant(inst, binary.result, 0);
     }
@@ -154,9 +152,8 @@ fn remainder_by_a_power(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite
     walk.instead(inst, Operation::And, Qualifiers::default(), &[ty], &operands)
 }
 
-fn negation(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let &[_, one, other] = walk.f.operands_of(inst) else { return None };
-    let binary = walk.binary(inst)?;
+fn negation(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary) -> Option<Rewrite> {
+    let Binary { one, other, .. } = binary;
     let literal = |operand: Operand| walk.literal(operand).map(|bits| truncate(bits, binary.width()));
     let minus_one = truncate(u64::MAX, binary.width());
     let source = match binary.operation {
@@ -170,9 +167,8 @@ fn negation(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     is_plain.then(|| walk.instead(inst, Operation::Neg, Qualifiers::default(), &[ty], &operands))?
 }
 
-fn shift_of_an_extension(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let (binary, _) = by_literal(walk, inst)?;
-    let amount = truncate(walk.literal(binary.other)?, 32);
+fn shift_of_an_extension(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, literal: u64) -> Option<Rewrite> {
+    let amount = truncate(literal, 32);
     let Extension { from, source, .. } = walk.extension(binary.one, inst)?;
     let power = narrowed(1u64.checked_shl(amount.min(64) as u32)?, binary.width(), from)?;
     if binary.width() != 2 * from.bits() || from.bits() < 16 {
@@ -181,8 +177,10 @@ fn shift_of_an_extension(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrit
     wide_product(walk, inst, binary, from, source, New::Constant(power, from))
 }
 
-fn product_of_extensions(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let binary = walk.binary(inst).filter(|binary| binary.part == Some(Part::Low) && binary.width() >= 32)?;
+fn product_of_extensions(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary) -> Option<Rewrite> {
+    if binary.part != Some(Part::Low) || binary.width() < 32 {
+        return None;
+    }
     let one = walk.extension(binary.one, inst)?;
     let factor = match walk.literal(binary.other) {
         Some(literal) => New::Constant(narrowed(literal, binary.width(), one.from)?, one.from),

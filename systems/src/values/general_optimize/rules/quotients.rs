@@ -11,7 +11,7 @@
 //! and no function may come out longer than it was. What is known of the dividend often makes the product alone enough.
 //! Compilers have replaced the divisions whose divisor they saw; those here come of constants that were propagated.
 
-use super::{Guard, Rule};
+use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::constants::truncate;
 use crate::values::general_optimize::evaluate::is_signed;
@@ -41,7 +41,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "div.u32 %r2, %r1, 3; mov.u32 %r1, %r9; div.u32 %r3, %r2, 5 is of the old %r1",
             },
         ],
-        apply: quotient_of_a_quotient,
+        apply: Apply::ToLiteral(quotient_of_a_quotient),
     },
     Rule {
         name: "divide-by-a-product",
@@ -52,26 +52,26 @@ pub(super) const RULES: &[Rule] = &[
             needs: "a dividend so small that the error of m does not reach the quotient: y * (m * c - 2^N) < 2^N",
             without: "mul.hi.u32 of 0xFFFFFFFF and 0x24924925 is 0x24924925, and 0xFFFFFFFF / 7 is 0x24924924",
         }],
-        apply: divide_by_a_product,
+        apply: Apply::ToLiteral(divide_by_a_product),
     },
 ];
 
-/// A division without a sign by a literal other than 0, and that.
-fn by_literal(walk: &Walk<'_, '_>, inst: InstId) -> Option<(Binary, u64)> {
-    let literal = walk.literal(*walk.f.operands_of(inst).get(2)?)?;
-    let binary = walk.binary(inst).filter(|binary| binary.one.vreg().is_some() && !is_signed(binary.ty))?;
+/// The divisor of a division of a register, without a sign, by a literal other than 0.
+fn divisor(binary: &Binary, literal: u64) -> Option<u64> {
+    let is_plain = binary.one.vreg().is_some() && binary.one == plain(binary.one);
     let divisor = truncate(literal, binary.width());
-    (divisor != 0 && binary.one == plain(binary.one)).then_some((binary, divisor))
+    (is_plain && !is_signed(binary.ty) && divisor != 0).then_some(divisor)
 }
 
-fn quotient_of_a_quotient(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let (outer, divisor) = by_literal(walk, inst)?;
+fn quotient_of_a_quotient(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, literal: u64) -> Option<Rewrite> {
+    let (outer, last) = (binary, divisor(&binary, literal)?);
     let definition = walk.computed_by(outer.one, inst)?;
     if walk.f.form_of(definition).operation != Operation::Div {
         return None;
     }
-    let (inner, by) = by_literal(walk, definition).filter(|(inner, _)| inner.ty == outer.ty)?;
-    let product = divisor.checked_mul(by).filter(|&product| product == truncate(product, outer.width()))?;
+    let inner = walk.binary(definition).filter(|inner| inner.ty == outer.ty)?;
+    let first = divisor(&inner, walk.literal(inner.other)?)?;
+    let product = first.checked_mul(last).filter(|&product| product == truncate(product, outer.width()))?;
     if !walk.is_still(inner.one, definition, inst) {
         return None;
     }
@@ -81,8 +81,8 @@ fn quotient_of_a_quotient(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewri
 
 /// Granlund and Montgomery 1994, theorem 4.2, without a shift: with e = m * c - 2^N, y * m / 2^N is y / c and y * e / (c *
 /// 2^N) more, which reaches no other integer where it is less than 1 / c.
-fn divide_by_a_product(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let (binary, divisor) = by_literal(walk, inst).filter(|(_, divisor)| !divisor.is_power_of_two())?;
+fn divide_by_a_product(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, literal: u64) -> Option<Rewrite> {
+    let divisor = divisor(&binary, literal).filter(|divisor| !divisor.is_power_of_two())?;
     let power = 1_u128 << binary.width();
     let factor = power / u128::from(divisor) + 1;
     let error = factor * u128::from(divisor) - power;

@@ -1,6 +1,6 @@
 //! Selections and logic of predicates: what chooses without a choice.
 
-use super::{Guard, Rule};
+use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::constants::bits_in;
 use crate::values::general_optimize::copies::Source;
@@ -19,7 +19,7 @@ pub(super) const RULES: &[Rule] = &[
         pattern: "selp y, y, p -> y",
         reason: "both choices are the same",
         guards: &[],
-        apply: select_equal,
+        apply: Apply::ToAny(select_equal),
     },
     Rule {
         name: "select-by-a-negation",
@@ -27,7 +27,7 @@ pub(super) const RULES: &[Rule] = &[
         pattern: "selp y, z, !p -> selp z, y, p",
         reason: "the choices change places",
         guards: &[],
-        apply: select_by_a_negation,
+        apply: Apply::ToAny(select_by_a_negation),
     },
     Rule {
         name: "predicate-logic",
@@ -38,7 +38,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "the same predicate twice, negated both times or never",
             without: "and.pred %p2, %p1, !%p1 is false",
         }],
-        apply: predicate_logic,
+        apply: Apply::ToAny(predicate_logic),
     },
     Rule {
         name: "select-by-a-constant",
@@ -49,7 +49,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "the predicate to hold the constant still",
             without: "mov.pred %p1, 1; setp.lt.s32 %p1, %r1, %r2; selp.b32 %r3, %r4, %r5, %p1 is %r4 or %r5",
         }],
-        apply: select_by_a_constant,
+        apply: Apply::ToAny(select_by_a_constant),
     },
 ];
 

@@ -1,9 +1,9 @@
 //! Sums: constants that are added one after the other.
 
-use super::{Guard, Rule};
+use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::constants::truncate;
-use crate::values::general_optimize::pattern::{plain, signed_of};
+use crate::values::general_optimize::pattern::{Binary, plain, signed_of};
 use crate::values::general_optimize::rewrite::{New, Rewrite};
 use ptxopt_components::ids::{InstId, VRegId};
 use ptxopt_components::operand::Operand;
@@ -26,19 +26,16 @@ pub(super) const RULES: &[Rule] = &[Rule {
             without: "add.s32 %r2, %r1, 3; mov.u32 %r1, %r9; add.s32 %r3, %r2, 4 is 7 more than the old %r1",
         },
     ],
-    apply: sum_of_a_sum,
+    apply: Apply::ToLiteral(sum_of_a_sum),
 }];
 
-fn sum_of_a_sum(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let &[_, one, other] = walk.f.operands_of(inst) else { return None };
-    let constant = walk.literal(other)?;
-    let binary = walk.binary(inst).filter(|binary| binary.ty.kind() == TypeKind::Integer)?;
-    let vreg = one.vreg().filter(|_| one == plain(one))?;
-    if binary.width() != walk.width(vreg) {
+fn sum_of_a_sum(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, literal: u64) -> Option<Rewrite> {
+    let vreg = binary.one.vreg().filter(|_| binary.one == plain(binary.one))?;
+    if binary.ty.kind() != TypeKind::Integer || binary.width() != walk.width(vreg) {
         return None;
     }
     let (base, inner) = sum_of(walk, vreg, inst)?;
-    let outer = if binary.operation == Operation::Sub { constant.wrapping_neg() } else { constant };
+    let outer = if binary.operation == Operation::Sub { literal.wrapping_neg() } else { literal };
     let sum = truncate(inner.wrapping_add(outer), binary.width());
     let operands =
         [New::register(binary.result), New::register(base), New::Constant(sum, signed_of(binary.ty))];
