@@ -28,6 +28,9 @@ bitflags! {
         const INITIALISED = 1 << 6;
         /// In SSA form: keeps several definitions, or partial or guarded ones. It is no value, and no phi names it.
         const VARIABLE = 1 << 7;
+        /// In SSA form: some instruction names it that did not when the form was built, or the phi that defines it takes
+        /// other values.
+        const REUSED = 1 << 8;
         /// The threads of a warp read the same from it, where the fact of uniformity holds.
         const UNIFORM = 1 << 15;
     }

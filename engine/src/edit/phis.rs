@@ -17,6 +17,12 @@ impl Change<'_, '_> {
         self.f.set_flags(CodeFlags::SSA, is_in_ssa);
     }
 
+    /// Notes that SSA form is built: what names registers from now on is new.
+    pub fn ssa_is_built(&mut self) {
+        let count = self.f.rows.spans.vregs.len();
+        self.f.rows.vregs[..count].iter_mut().for_each(|vreg| vreg.flags -= VRegFlags::REUSED);
+    }
+
     /// Inserts a phi after those that `block` has. `incoming` names each predecessor once, with the value that comes from
     /// there: a register of the type of `to`, or a literal.
     ///
@@ -73,7 +79,7 @@ impl FunctionEditor<'_> {
         self.rows.vregs[vreg.index()].flags.set(VRegFlags::VARIABLE, is_variable);
     }
 
-    fn is_in_ssa(&self) -> bool {
+    pub(super) fn is_in_ssa(&self) -> bool {
         self.rows.state.flags.contains(CodeFlags::SSA)
     }
 
@@ -101,8 +107,12 @@ impl FunctionEditor<'_> {
 
     fn set_pairs(&mut self, phi: InstId, incoming: &[(BlockId, Operand)]) {
         let to = self.rows.operands_of(phi)[0].vreg().expect("a phi has a result");
+        let before = self.rows.operands_of(phi).len() / 2;
         let (form, operands) = self.phi_of(to, incoming);
         self.rewrite(phi, form, &operands, None);
+        if incoming.len() > before {
+            self.note_all_reused(phi);
+        }
     }
 
     /// The pairs of the phis of a block.

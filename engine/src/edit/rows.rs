@@ -14,6 +14,9 @@ use ptxopt_components::operand::{Literal, LiteralKind, Operand, OperandKind};
 use ptxopt_components::types::{PackedType, PtxType, RegClass};
 use ptxopt_components::vreg::{VRegFlags, VRegHead, VRegName};
 
+/// Operands of an instruction that is rewritten among which a name is looked for.
+const LOOKED_AT: usize = 8;
+
 /// Whether `slot` takes `operand`, as far as kinds go: what the verifier of forms asks too.
 #[must_use]
 pub fn accepts(slot: &Slot, operand: Operand) -> bool {
@@ -85,6 +88,7 @@ impl Change<'_, '_> {
         self.f.unlink(inst);
         self.f.link_before(block, inst, Some(before));
         self.f.set_block(inst, block);
+        self.f.note_all_reused(inst);
     }
 
     /// Moves an instruction to the end of a block.
@@ -92,6 +96,7 @@ impl Change<'_, '_> {
         self.f.unlink(inst);
         self.f.link_before(block, inst, None);
         self.f.set_block(inst, block);
+        self.f.note_all_reused(inst);
     }
 
     /// Deletes an instruction: it becomes a tombstone.
@@ -124,6 +129,32 @@ impl Change<'_, '_> {
         if let Some(slot) = slots.get(position) {
             assert!(accepts(slot, operand), "{inst:?} takes no {operand:?} as operand {position}");
         }
+        let old = f.rows.operands_of(inst)[position];
+        if operand.vreg() != old.vreg() {
+            f.note_reused(operand);
+            if head.is_phi() {
+                f.note_reused(f.rows.operands_of(inst)[0]);
+            }
+        }
+        self.put_operand(inst, position, operand);
+    }
+
+    /// Gives an operand the name of another register of the same type. The caller knows that the register holds the same
+    /// there: SSA form takes no notice.
+    pub fn rename(&mut self, inst: InstId, position: usize, vreg: VRegId) {
+        let operand = self.f.rows.operands_of(inst)[position];
+        debug_assert!(
+            operand
+                .vreg()
+                .is_some_and(|old| self.f.rows.vregs[old.index()].ty == self.f.rows.vregs[vreg.index()].ty)
+        );
+        self.put_operand(inst, position, operand.with_vreg(vreg));
+    }
+
+    /// Replaces an operand by one that fits.
+    fn put_operand(&mut self, inst: InstId, position: usize, operand: Operand) {
+        let f = &mut *self.f;
+        let head = f.rows.heads[inst.index()];
         let old = f.rows.operands_of(inst)[position];
         let is_written = operand.vreg().is_some() && old.is_definition();
         let new = if is_written { operand.as_definition(old.is_use()) } else { operand };
@@ -224,6 +255,7 @@ impl Change<'_, '_> {
         f.rows.places[inst.index()] = place;
         f.rows.heads[inst.index()] = InstHead { block, ..InstHead::default() };
         f.write_row(inst, form, operands, guard);
+        f.note_all_reused(inst);
         f.rows.state.live_insts += 1;
         inst
     }
@@ -252,7 +284,30 @@ impl FunctionEditor<'_> {
         if let Some(def_use) = self.def_use.as_deref_mut() {
             def_use.remove(inst, self.rows.operands_of(inst));
         }
+        for operand in operands.iter().copied().chain(guard) {
+            let is_named = |old: &Operand| old.vreg() == operand.vreg();
+            let old = self.rows.operands_of(inst);
+            if !old[..old.len().min(LOOKED_AT)].iter().any(is_named) {
+                self.note_reused(operand);
+            }
+        }
         self.write_row(inst, form, operands, guard);
+    }
+
+    /// Notes that the register of an operand, if it has one, is named at another place.
+    fn note_reused(&mut self, operand: Operand) {
+        if let Some(vreg) = operand.vreg().filter(|_| self.is_in_ssa()) {
+            self.rows.vregs[vreg.index()].flags |= VRegFlags::REUSED;
+        }
+    }
+
+    /// Notes that the registers of an instruction are named at another place.
+    pub(super) fn note_all_reused(&mut self, inst: InstId) {
+        if self.is_in_ssa() {
+            for at in 0..self.rows.operands_of(inst).len() {
+                self.note_reused(self.rows.operands_of(inst)[at]);
+            }
+        }
     }
 
     /// A register as an operand, which says whether it is a predicate.

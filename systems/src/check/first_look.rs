@@ -304,8 +304,9 @@ fn exists(function: &FunctionView<'_>, operand: Operand, names: Names) -> bool {
 
 impl Signature {
     fn of(form: &Form, slots: &[Slot], first_slot: usize) -> Self {
-        let needs_more =
-            form.effects.intersects(NEEDS_CLOSER_LOOK) || form.is_phi() || slots.len() >= CLOSER_LOOK as usize;
+        let needs_more = form.effects.intersects(NEEDS_CLOSER_LOOK)
+            || form.is_phi()
+            || slots.len() >= CLOSER_LOOK as usize;
         Self {
             opcode: OpcodeWord::new(form.root, false).0,
             marks: check_forms::marks_of(form, slots),

@@ -573,8 +573,7 @@ impl Scratch {
             let is_left_out =
                 self.candidate_of[self.candidates[candidate as usize].vreg.index()] == NO_CANDIDATE;
             if let Some(vreg) = number_of(name).filter(|_| !is_left_out) {
-                let operand = change.operands_of(inst)[position];
-                change.set_operand(inst, position, operand.with_vreg(vreg));
+                change.rename(inst, position, vreg);
             }
         }
         for phis in self.phis.chunk_by(|one, other| one.block == other.block) {
@@ -590,6 +589,7 @@ impl Scratch {
                 change.phi_before(block, after, to, pairs);
             }
         }
+        change.ssa_is_built();
     }
 }
 

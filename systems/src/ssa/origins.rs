@@ -49,8 +49,14 @@ impl OriginsOf {
     /// Whose value a register was made for; the register itself if it was not made so.
     #[must_use]
     pub fn origin(&self, vreg: VRegId) -> VRegId {
-        let made = vreg.index().checked_sub(self.first).and_then(|at| self.origins.get(at));
-        made.copied().unwrap_or(vreg)
+        self.made_for(vreg).unwrap_or(vreg)
+    }
+
+    /// Whose value a register was made for, if it was made so.
+    #[inline]
+    #[must_use]
+    pub fn made_for(&self, vreg: VRegId) -> Option<VRegId> {
+        vreg.index().checked_sub(self.first).and_then(|at| self.origins.get(at)).copied()
     }
 
     /// Each register that was made, and whose value it was made for.

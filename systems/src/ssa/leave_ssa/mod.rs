@@ -103,7 +103,7 @@ pub struct Scratch {
 pub fn leave(f: &mut FunctionEditor<'_>, origins: &OriginsOf, scratch: &mut Scratch) {
     let Scratch { webs, ends, interference, plan } = scratch;
     webs.collect(&f.view(), origins);
-    if webs.node_count() > 0 {
+    if webs.is_any() {
         let function = f.view();
         let limits_hit = interference.find(&function, webs, ends);
         webs.coalesce(&function, interference);
@@ -238,7 +238,10 @@ impl Plan {
     }
 
     fn changes(&self, webs: &Webs) -> bool {
-        !(self.renamed.is_empty() && webs.phis.is_empty())
+        !(self.renamed.is_empty()
+            && webs.phis.is_empty()
+            && webs.returning.is_empty()
+            && webs.returning_phis.is_empty())
     }
 
     fn fits(&self, room: Room) -> bool {
@@ -252,6 +255,9 @@ impl Plan {
         for &(inst, position, operand) in &self.renamed {
             change.set_operand(inst, position, operand);
         }
+        for &(inst, position, vreg) in &webs.returning {
+            change.rename(inst, position as usize, vreg);
+        }
         for parallel in &self.parallel {
             let before = if parallel.is_at_end {
                 last_control(&change.function(), parallel.block)
@@ -262,9 +268,8 @@ impl Plan {
                 make(change, copy, parallel.block, before);
             }
         }
-        for phi in &webs.phis {
-            change.delete(phi.inst);
-        }
+        let phis = webs.phis.iter().map(|phi| phi.inst);
+        phis.chain(webs.returning_phis.iter().copied()).for_each(|phi| change.delete(phi));
     }
 
     /// Lists the operands that name another register from now on.

@@ -8,6 +8,7 @@ use crate::ssa::origins::OriginsOf;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::operand::Operand;
 use ptxopt_components::types::PtxType;
+use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::phis::{incoming, phis_of};
 
@@ -60,7 +61,10 @@ pub struct Mention {
     pub is_definition: bool,
 }
 
+/// What [`Webs::slots`] says of a register that is no node.
 const NO_NODE: u32 = u32::MAX;
+/// The bit in it of a register that gets the name of its origin back, whose number is in the rest.
+const RETURNS: u32 = 1 << 31;
 
 /// The webs of a function.
 #[derive(Default)]
@@ -75,8 +79,12 @@ pub struct Webs {
     mentions_of: Vec<u32>,
     /// By node: the block that defines it; none for the registers of phis, and for registers without definition.
     defined_in: Vec<Option<BlockId>>,
-    /// By register.
-    node_of: Vec<u32>,
+    /// By register: its node, or the register that it becomes.
+    slots: Vec<u32>,
+    /// Operands that get the name of the origin of their register back.
+    pub returning: Vec<(InstId, u32, VRegId)>,
+    /// Phis of registers that get the name of their origin back.
+    pub returning_phis: Vec<InstId>,
     /// By node: its register; none for that of a phi.
     vregs: Vec<Option<VRegId>>,
     webs: Sets,
@@ -95,14 +103,19 @@ impl Webs {
         self.vregs.clear();
         self.defined_in.clear();
         let has_phis = function.block_ids().any(|block| phis_of(function, block).next().is_some());
+        self.returning.clear();
+        self.returning_phis.clear();
         if !has_phis && origins.pairs().next().is_none() {
             return;
         }
-        self.node_of.clear();
-        self.node_of.resize(function.vregs.len(), NO_NODE);
+        self.find_returning(function, origins);
         for block in function.block_ids() {
             for (inst, operands) in phis_of(function, block) {
                 let result = operands[0].vreg().expect("a phi has a result");
+                if self.returns(result) {
+                    self.returning_phis.push(inst);
+                    continue;
+                }
                 let ty = function.vregs[result.index()].ty.element();
                 let node = self.add(None);
                 let result = self.node_for(result);
@@ -115,7 +128,7 @@ impl Webs {
                 }
             }
         }
-        for (vreg, origin) in origins.pairs() {
+        for (vreg, origin) in origins.pairs().filter(|&(vreg, _)| !self.returns(vreg)).collect::<Vec<_>>() {
             self.node_for(vreg);
             self.node_for(origin);
         }
@@ -134,6 +147,9 @@ impl Webs {
         }
         self.same_origin.clear();
         for (vreg, origin) in origins.pairs() {
+            if self.returns(vreg) {
+                continue;
+            }
             let (node, origin) = (self.node_for(vreg), self.node_for(origin));
             if self.defined_in(node).is_some() {
                 self.webs.unite(node, origin);
@@ -142,9 +158,37 @@ impl Webs {
         }
     }
 
+    /// Finds the registers that get the name of their origin back at once: those of one origin, where no phase names any of
+    /// them anew. They are one variable, as it was before; what was deleted meanwhile only shortens their lives.
+    fn find_returning(&mut self, function: &FunctionView<'_>, origins: &OriginsOf) {
+        let Self { slots, .. } = self;
+        slots.clear();
+        slots.resize(function.vregs.len(), NO_NODE);
+        let is_reused = |vreg: VRegId| function.vregs[vreg.index()].flags.contains(VRegFlags::REUSED);
+        // Until it is known whose all registers return, the slot of an origin says that one does not.
+        const STAYS: u32 = 0;
+        for (vreg, origin) in origins.pairs() {
+            if is_reused(vreg) || is_reused(origin) {
+                slots[origin.index()] = STAYS;
+            }
+        }
+        for (vreg, origin) in origins.pairs() {
+            if slots[origin.index()] != STAYS {
+                slots[vreg.index()] = RETURNS | origin.0;
+            }
+        }
+        origins.pairs().for_each(|(_, origin)| slots[origin.index()] = NO_NODE);
+    }
+
+    /// Whether a register gets the name of its origin back.
+    fn returns(&self, vreg: VRegId) -> bool {
+        let slot = self.slots[vreg.index()];
+        slot != NO_NODE && slot & RETURNS != 0
+    }
+
     /// The one pass over all operands.
     fn list_mentions(&mut self, function: &FunctionView<'_>) {
-        let Self { mentions, mentions_of, defined_in, node_of, .. } = self;
+        let Self { mentions, mentions_of, defined_in, slots, returning, .. } = self;
         mentions.clear();
         mentions_of.clear();
         for block in function.block_ids() {
@@ -156,10 +200,15 @@ impl Webs {
                 // Results come first.
                 for (position, operand) in operands.iter().enumerate().rev() {
                     let Some(vreg) = operand.vreg() else { continue };
-                    if node_of[vreg.index()] == NO_NODE {
+                    let slot = slots[vreg.index()];
+                    if slot == NO_NODE {
                         continue;
                     }
-                    let node = Node(node_of[vreg.index()]);
+                    if slot & RETURNS != 0 {
+                        returning.push((inst, position as u32, VRegId(slot & !RETURNS)));
+                        continue;
+                    }
+                    let node = Node(slot);
                     let is_definition = operand.is_definition();
                     if is_definition {
                         defined_in[node.index()] = Some(block);
@@ -188,10 +237,16 @@ impl Webs {
     }
 
     fn node_for(&mut self, vreg: VRegId) -> Node {
-        if self.node_of[vreg.index()] == NO_NODE {
-            self.node_of[vreg.index()] = self.add(Some(vreg)).0;
+        debug_assert!(!self.returns(vreg), "who names a register anew marks it");
+        if self.slots[vreg.index()] == NO_NODE {
+            self.slots[vreg.index()] = self.add(Some(vreg)).0;
         }
-        Node(self.node_of[vreg.index()])
+        Node(self.slots[vreg.index()])
+    }
+
+    /// Whether SSA form has left anything to undo.
+    pub fn is_any(&self) -> bool {
+        self.node_count() > 0 || !self.returning.is_empty() || !self.returning_phis.is_empty()
     }
 
     /// Number of nodes.
@@ -201,8 +256,8 @@ impl Webs {
 
     /// The node of the register of an operand that some phi names.
     pub fn node_of(&self, operand: Operand) -> Option<Node> {
-        let node = self.node_of[operand.vreg()?.index()];
-        (node != NO_NODE).then_some(Node(node))
+        let slot = self.slots[operand.vreg()?.index()];
+        (slot & RETURNS == 0).then_some(Node(slot))
     }
 
     /// The registers that phis name.

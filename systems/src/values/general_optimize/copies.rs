@@ -89,8 +89,8 @@ impl Walk<'_, '_> {
         let head = self.f.head(inst);
         let (first, others) = self.f.operands_of(inst).split_first()?;
         let is_whole = first.is_definition() && !first.is_partial() && !head.opcode.is_guarded();
-        let is_only =
-            !head.marks.contains(Marks::MORE_RESULTS) || !others.iter().any(|operand| operand.is_definition());
+        let is_only = !head.marks.contains(Marks::MORE_RESULTS)
+            || !others.iter().any(|operand| operand.is_definition());
         let vreg = first.vreg().filter(|_| is_whole && is_only)?;
         self.is_free(vreg).then_some(vreg)
     }

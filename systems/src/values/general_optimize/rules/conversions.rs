@@ -150,9 +150,13 @@ fn compare_extensions(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> 
     let &[_, one, other] = walk.f.operands_of(inst) else { return None };
     let description = walk.f.description_of(inst);
     let (ty, comparison) = (description.types[0]?, description.qualifiers.comparison?);
-    let is_plain = |qualifiers: &Qualifiers| Qualifiers { comparison: None, ..*qualifiers } == Qualifiers::default();
+    let is_plain =
+        |qualifiers: &Qualifiers| Qualifiers { comparison: None, ..*qualifiers } == Qualifiers::default();
     let first = walk.extension(one, inst).filter(|_| is_integer(ty))?;
-    if !is_plain(&walk.f.description_of(inst).qualifiers) || first.to.bits() != ty.bits() || first.from.bits() < 16 {
+    if !is_plain(&walk.f.description_of(inst).qualifiers)
+        || first.to.bits() != ty.bits()
+        || first.from.bits() < 16
+    {
         return None;
     }
     // Extended values are in the same order as before, with signs as well as without: those extended without a sign are

@@ -159,7 +159,12 @@ fn remainder_of_less(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary) -> O
     (is_unsigned && a.high() < b.low()).then(|| walk.move_of(inst, binary.result, binary.one))?
 }
 
-fn extreme_of_ordered(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, literal: u64) -> Option<Rewrite> {
+fn extreme_of_ordered(
+    walk: &mut Walk<'_, '_>,
+    inst: InstId,
+    binary: Binary,
+    literal: u64,
+) -> Option<Rewrite> {
     if binary.one != plain(binary.one) {
         return None;
     }

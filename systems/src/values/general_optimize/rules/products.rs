@@ -106,7 +106,12 @@ fn by_literal(binary: &Binary, literal: u64) -> Option<u64> {
     is_plain.then_some(truncate(literal, binary.width()))
 }
 
-fn product_with_a_power(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, literal: u64) -> Option<Rewrite> {
+fn product_with_a_power(
+    walk: &mut Walk<'_, '_>,
+    inst: InstId,
+    binary: Binary,
+    literal: u64,
+) -> Option<Rewrite> {
     let factor = by_literal(&binary, literal)?;
     if binary.part != Some(Part::Low) || !factor.is_power_of_two() || factor == 1 {
         return None;
@@ -114,7 +119,12 @@ fn product_with_a_power(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, l
     shift(walk, inst, binary, Operation::Shl, bits_of(binary.width())?, factor)
 }
 
-fn quotient_by_a_power(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, literal: u64) -> Option<Rewrite> {
+fn quotient_by_a_power(
+    walk: &mut Walk<'_, '_>,
+    inst: InstId,
+    binary: Binary,
+    literal: u64,
+) -> Option<Rewrite> {
     let divisor = by_literal(&binary, literal)?;
     if divisor == 1 {
         return walk.move_of(inst, binary.result, binary.one);
@@ -139,7 +149,12 @@ fn shift(
     walk.instead(inst, operation, Qualifiers::default(), &[ty], &operands)
 }
 
-fn remainder_by_a_power(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, literal: u64) -> Option<Rewrite> {
+fn remainder_by_a_power(
+    walk: &mut Walk<'_, '_>,
+    inst: InstId,
+    binary: Binary,
+    literal: u64,
+) -> Option<Rewrite> {
     let divisor = by_literal(&binary, literal)?;
     if divisor == 1 {
         return walk.move_of_constant(inst, binary.result, 0);
@@ -167,7 +182,12 @@ fn negation(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary) -> Option<Rew
     is_plain.then(|| walk.instead(inst, Operation::Neg, Qualifiers::default(), &[ty], &operands))?
 }
 
-fn shift_of_an_extension(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, literal: u64) -> Option<Rewrite> {
+fn shift_of_an_extension(
+    walk: &mut Walk<'_, '_>,
+    inst: InstId,
+    binary: Binary,
+    literal: u64,
+) -> Option<Rewrite> {
     let amount = truncate(literal, 32);
     let Extension { from, source, .. } = walk.extension(binary.one, inst)?;
     let power = narrowed(1u64.checked_shl(amount.min(64) as u32)?, binary.width(), from)?;

@@ -63,7 +63,12 @@ fn divisor(binary: &Binary, literal: u64) -> Option<u64> {
     (is_plain && !is_signed(binary.ty) && divisor != 0).then_some(divisor)
 }
 
-fn quotient_of_a_quotient(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, literal: u64) -> Option<Rewrite> {
+fn quotient_of_a_quotient(
+    walk: &mut Walk<'_, '_>,
+    inst: InstId,
+    binary: Binary,
+    literal: u64,
+) -> Option<Rewrite> {
     let (outer, last) = (binary, divisor(&binary, literal)?);
     let definition = walk.computed_by(outer.one, inst)?;
     if walk.f.form_of(definition).operation != Operation::Div {
@@ -81,7 +86,12 @@ fn quotient_of_a_quotient(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary,
 
 /// Granlund and Montgomery 1994, theorem 4.2, without a shift: with e = m * c - 2^N, y * m / 2^N is y / c and y * e / (c *
 /// 2^N) more, which reaches no other integer where it is less than 1 / c.
-fn divide_by_a_product(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, literal: u64) -> Option<Rewrite> {
+fn divide_by_a_product(
+    walk: &mut Walk<'_, '_>,
+    inst: InstId,
+    binary: Binary,
+    literal: u64,
+) -> Option<Rewrite> {
     let divisor = divisor(&binary, literal).filter(|divisor| !divisor.is_power_of_two())?;
     let power = 1_u128 << binary.width();
     let factor = power / u128::from(divisor) + 1;
