@@ -24,6 +24,7 @@ use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::{Phase, Plan, Step};
 use ptxopt_engine::store::columns::Code;
 use ptxopt_engine::store::view::FunctionView;
+use ptxopt_engine::values::reaching::Reaching;
 use ptxopt_systems::values::eliminate_dead::Needs;
 use std::hint::black_box;
 use std::sync::Mutex;
@@ -58,6 +59,7 @@ static MEASURE: Phase = Phase {
 struct Scratch {
     solver: LivenessScratch,
     set: LiveSet,
+    reaching: Reaching,
     needs: Needs,
     live: LiveRegisters,
     pressure: Pressure,
@@ -66,7 +68,7 @@ struct Scratch {
 }
 
 fn measure_all(code: Code, forms: Res<FormTable>, nests: Res<LoopNests>, mut scratch: Local<Scratch>) {
-    let Scratch { solver, set, needs, live, pressure, uniform, verdicts } = &mut *scratch;
+    let Scratch { solver, set, reaching, needs, live, pressure, uniform, verdicts } = &mut *scratch;
     for function in code.view().functions() {
         let insts = function.live_inst_count();
         let rounds = (200_000 / insts.max(1)).clamp(3, 40);
@@ -85,7 +87,10 @@ fn measure_all(code: Code, forms: Res<FormTable>, nests: Res<LoopNests>, mut scr
         if insts <= PLAIN_INSTS_MAX {
             ns[3] = time(&mut || drop(black_box(plain(&function))));
         }
-        ns[4] = time(&mut || needs.find(&function));
+        ns[4] = time(&mut || {
+            reaching.start(&function);
+            needs.find(&function, reaching);
+        });
         ns[5] = time(&mut || measure(&function, &forms, set, live, pressure));
         if let Some(nest) = nests.get(function.code) {
             ns[6] = time(&mut || uniformity::solve(&function, &forms, nest, set, uniform, verdicts));

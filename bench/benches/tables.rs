@@ -28,6 +28,7 @@ use ptxopt_engine::run::facts::CodeFacts;
 use ptxopt_engine::run::phase::{Limits, Phase, Plan, Settings, Step, Verify};
 use ptxopt_engine::run::shard::Shard;
 use ptxopt_engine::store::tables::CodeTables;
+use ptxopt_engine::values::reaching::ReachingValues;
 use ptxopt_systems::analyze::control_flow;
 use ptxopt_systems::flow::split_at_control_flow;
 use ptxopt_systems::upkeep::sweep;
@@ -108,6 +109,7 @@ struct Arrays {
     reader: ReaderScratch,
     writer: WriterScratch,
     analysis: AnalysisScratch,
+    values: ReachingValues,
     scratch: FullScratch,
     splits: Vec<InstId>,
 }
@@ -128,7 +130,9 @@ impl Arrays {
                 1 => self.each(|f, _, splits| split_at_control_flow::split(f, splits)),
                 2 => {
                     self.analyze();
-                    self.each(|f, scratch, _| eliminate_dead::eliminate(f, scratch));
+                    let mut values = std::mem::take(&mut self.values);
+                    self.each(|f, scratch, _| eliminate_dead::eliminate(f, &mut values, scratch));
+                    self.values = values;
                 }
                 _ => self.sweep(),
             }

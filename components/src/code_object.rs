@@ -80,6 +80,8 @@ pub struct CodeState {
     pub cfg_epoch: u32,
     /// Counts the times that instructions were given new ids.
     pub row_epoch: u32,
+    /// Counts changes of what defines registers. In SSA form the end of a value is none: nothing reads it any more.
+    pub def_epoch: u32,
     /// Instructions that are not deleted.
     pub live_insts: u32,
     /// Progress in the pipeline (+1552): 9 after phase 83, 19 after phase 95. Never falls.

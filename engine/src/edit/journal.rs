@@ -189,6 +189,7 @@ impl Journal {
             rows.state.inst_epoch = state.inst_epoch + 1;
             rows.state.cfg_epoch = state.cfg_epoch + 1;
             rows.state.row_epoch = state.row_epoch + 1;
+            rows.state.def_epoch = state.def_epoch + 1;
         }
         has_changed
     }

@@ -3,6 +3,7 @@
 use super::session::{Change, FunctionEditor};
 use crate::forms::FormTable;
 use crate::values::def_use::OperandRef;
+use crate::values::phis::NO_VALUE;
 use ptxopt_components::anchor::Anchor;
 use ptxopt_components::block::BlockFlags;
 use ptxopt_components::code_object::CodeFlags;
@@ -10,7 +11,7 @@ use ptxopt_components::form::{Accepts, FormFlags, Role, Slot};
 use ptxopt_components::ids::{BlockId, FormId, Id, InstId, LiteralId, Maybe, Span, VRegId};
 use ptxopt_components::instruction::{InstHead, InstLinks, InstOperands, InstPlace, Marks, OpcodeWord};
 use ptxopt_components::opcodes::Effects;
-use ptxopt_components::operand::{Literal, LiteralKind, Operand, OperandKind};
+use ptxopt_components::operand::{Literal, LiteralKind, Operand, OperandKind, writes};
 use ptxopt_components::types::{PackedType, PtxType, RegClass};
 use ptxopt_components::vreg::{VRegFlags, VRegHead, VRegName};
 
@@ -102,6 +103,10 @@ impl Change<'_, '_> {
     /// Deletes an instruction: it becomes a tombstone.
     pub fn delete(&mut self, inst: InstId) {
         let f = &mut *self.f;
+        let is_value = |vreg: VRegId| f.is_in_ssa() && !f.rows.vregs[vreg.index()].flags.intersects(NO_VALUE);
+        if !writes(f.rows.operands_of(inst)).all(is_value) {
+            f.rows.state.def_epoch += 1;
+        }
         debug_assert!(f.rows.heads[inst.index()].is_live());
         f.tools.journal.save_head(&f.rows, inst);
         if let Some(def_use) = f.def_use.as_deref_mut() {
@@ -158,6 +163,7 @@ impl Change<'_, '_> {
         let old = f.rows.operands_of(inst)[position];
         let is_written = operand.vreg().is_some() && old.is_definition();
         let new = if is_written { operand.as_definition(old.is_use()) } else { operand };
+        f.rows.state.def_epoch += u32::from(old.is_definition());
         f.tools.journal.save_operands(&f.rows, inst);
         if head.marks.contains(Marks::AS_READ) {
             f.tools.journal.save_head(&f.rows, inst);
@@ -206,6 +212,7 @@ impl Change<'_, '_> {
         let f = &mut *self.f;
         let id = VRegId::new(f.rows.spans.vregs.len());
         assert!(f.rows.spans.room.vregs > 0, "no room for another register");
+        f.rows.state.def_epoch += 1;
         f.rows.spans.vregs.count += 1;
         f.rows.spans.room.vregs -= 1;
         let ty = PackedType::new(ty, 1);
@@ -256,6 +263,7 @@ impl Change<'_, '_> {
         f.rows.heads[inst.index()] = InstHead { block, ..InstHead::default() };
         f.write_row(inst, form, operands, guard);
         f.note_all_reused(inst);
+        f.rows.state.def_epoch += 1;
         f.rows.state.live_insts += 1;
         inst
     }
@@ -281,6 +289,17 @@ impl FunctionEditor<'_> {
     ) {
         self.tools.journal.save_head(&self.rows, inst);
         self.tools.journal.save_operands(&self.rows, inst);
+        let was_guarded = self.rows.heads[inst.index()].opcode.is_guarded();
+        let slots = self.tools.forms.slots(form);
+        let is_written = |(slot, _): &(&Slot, &Operand)| matches!(slot.role, Role::Def | Role::DefUse);
+        let new = slots.iter().zip(operands).filter(is_written).filter_map(|(_, operand)| operand.vreg());
+        let old = self.rows.operands_of(inst);
+        if was_guarded != guard.is_some()
+            || !writes(old).eq(new)
+            || old.iter().any(|operand| operand.is_partial())
+        {
+            self.rows.state.def_epoch += 1;
+        }
         if let Some(def_use) = self.def_use.as_deref_mut() {
             def_use.remove(inst, self.rows.operands_of(inst));
         }
@@ -366,6 +385,7 @@ impl FunctionEditor<'_> {
     fn set_block(&mut self, inst: InstId, block: BlockId) {
         self.tools.journal.save_head(&self.rows, inst);
         self.rows.heads[inst.index()].block = block;
+        self.rows.state.def_epoch += 1;
     }
 
     /// Links the rows of a block to one another.

@@ -22,19 +22,22 @@ pub enum Fact {
     Uniformity,
     /// The operands that define and read each register.
     DefUse,
+    /// Where each register is defined, and the dominator tree: what [`Reaching`](crate::values::reaching::Reaching) answers by.
+    Definitions,
     /// Instruction ids are in program order: of two in a block the smaller one comes first, and blocks follow one another.
     ProgramOrder,
 }
 
 impl Fact {
     /// Every fact.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::ControlFlow,
         Self::Loops,
         Self::PostDominators,
         Self::Liveness,
         Self::Uniformity,
         Self::DefUse,
+        Self::Definitions,
         Self::ProgramOrder,
     ];
 
@@ -50,7 +53,12 @@ impl Fact {
 
     /// Whether the fact names instructions by their ids.
     const fn names_instructions(self) -> bool {
-        matches!(self, Self::DefUse)
+        matches!(self, Self::DefUse | Self::Definitions)
+    }
+
+    /// Whether the fact says something about definitions, and not about reads.
+    const fn follows_definitions(self) -> bool {
+        matches!(self, Self::Definitions)
     }
 }
 
@@ -76,6 +84,14 @@ struct Computed {
     inst_epoch: u32,
     cfg_epoch: u32,
     row_epoch: u32,
+    def_epoch: u32,
+}
+
+impl Computed {
+    const fn of(state: &CodeState) -> Self {
+        let &CodeState { inst_epoch, cfg_epoch, row_epoch, def_epoch, .. } = state;
+        Self { inst_epoch, cfg_epoch, row_epoch, def_epoch }
+    }
 }
 
 /// The facts of a function.
@@ -97,6 +113,7 @@ impl CodeFacts {
             && (!fact.follows_blocks() || computed.cfg_epoch == state.cfg_epoch)
             && (!fact.follows_instructions() || computed.inst_epoch == state.inst_epoch)
             && (!fact.names_instructions() || computed.row_epoch == state.row_epoch)
+            && (!fact.follows_definitions() || computed.def_epoch == state.def_epoch)
     }
 
     /// Whether nothing has changed in a function in `state` since `memo` was noted.
@@ -108,14 +125,12 @@ impl CodeFacts {
 
     /// Notes `memo` for a function in `state`.
     pub fn remember(&mut self, memo: Memo, state: &CodeState) {
-        let CodeState { inst_epoch, cfg_epoch, row_epoch, .. } = *state;
-        self.remembered[memo as usize] = Computed { inst_epoch, cfg_epoch, row_epoch };
+        self.remembered[memo as usize] = Computed::of(state);
     }
 
     /// Notes that `fact` was computed for a function in `state`.
     pub fn computed(&mut self, fact: Fact, state: &CodeState) {
-        let CodeState { inst_epoch, cfg_epoch, row_epoch, .. } = *state;
-        self.computed[fact as usize] = Computed { inst_epoch, cfg_epoch, row_epoch };
+        self.computed[fact as usize] = Computed::of(state);
     }
 }
 
@@ -155,6 +170,19 @@ mod tests {
         assert!(!facts.holds(Fact::ControlFlow, &state));
         facts.computed(Fact::DefUse, &state);
         facts.computed(Fact::Loops, &state);
+        facts.computed(Fact::Definitions, &state);
+        state.inst_epoch += 1;
+        assert!(facts.holds(Fact::Definitions, &state), "what is read changed");
+        for change in [
+            |state: &mut CodeState| state.def_epoch += 1,
+            |state: &mut CodeState| state.row_epoch += 1,
+            |state: &mut CodeState| state.cfg_epoch += 1,
+        ] {
+            let mut changed = state;
+            change(&mut changed);
+            assert!(!facts.holds(Fact::Definitions, &changed));
+        }
+        facts.computed(Fact::DefUse, &state);
         state.row_epoch += 1;
         assert!(!facts.holds(Fact::DefUse, &state), "its instructions have other ids now");
         assert!(facts.holds(Fact::Loops, &state), "it names blocks only");

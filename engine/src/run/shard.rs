@@ -30,6 +30,7 @@ use crate::store::columns::{
 use crate::store::room::lay_out;
 use crate::store::tables::CodeTables;
 use crate::values::def_use::DefUses;
+use crate::values::reaching::ReachingValues;
 use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::{LogLevel, ScheduleBuildSettings, ScheduleLabel, SingleThreadedExecutor};
 use bevy_ecs::system::{SystemParam, SystemState};
@@ -152,6 +153,7 @@ impl Shard {
         world.init_resource::<FormTable>();
         world.init_resource::<Journal>();
         world.init_resource::<DefUses>();
+        world.init_resource::<ReachingValues>();
         world.init_resource::<UndoneSteps>();
         world.init_resource::<Staging>();
         world.init_resource::<Violations>();

@@ -1,14 +1,12 @@
 //! Where each register is defined: what the search for needed instructions looks up.
 //!
 //! Nearly all registers have one definition, which lies in the register's own row. The definitions of the others lie
-//! together, in program order. What was found about a register as a whole lies in its row too, since the search asks for
-//! both at once, and rows of eight bytes stay in the cache longest.
+//! together, in program order. Rows of eight bytes stay in the cache longest.
 
 use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::instruction::{InstHead, Marks};
 use ptxopt_components::operand::{Operand, definitions};
-use ptxopt_components::vreg::VRegFlags;
 use std::ops::Range;
 
 /// An instruction that defines a register, and whether it ends the life of the value before.
@@ -44,13 +42,11 @@ struct Row {
     rest: u32,
 }
 
-/// The register is read, whatever its definitions.
-const DEMANDED: u32 = 1 << 31;
 /// The definitions have their place in `several`.
 const PLACED: u32 = 1 << 30;
 /// There is one definition. Blocks have fewer bits than are left: an operand names them.
 const ONCE: u32 = 1 << 29;
-const FLAGS: u32 = DEMANDED | PLACED | ONCE;
+const FLAGS: u32 = PLACED | ONCE;
 
 impl Row {
     fn count(self) -> usize {
@@ -65,8 +61,8 @@ impl Row {
 /// How a register is defined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Defined {
-    /// Nowhere, or it is known to be read.
-    Done,
+    /// Nowhere.
+    Never,
     /// By this instruction of this block.
     Once(InstId, BlockId),
     /// More than once.
@@ -85,14 +81,11 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// Collects the definitions by live instructions. Registers that have `always_read` are demanded from the start.
-    pub fn collect(&mut self, function: &FunctionView<'_>, always_read: VRegFlags) {
+    /// Collects the definitions by live instructions.
+    pub fn collect(&mut self, function: &FunctionView<'_>) {
         self.with_several_results.clear();
         self.rows.clear();
-        self.rows.extend(function.vregs.iter().map(|vreg| {
-            let is_read = vreg.flags.intersects(always_read);
-            Row { at: Definition(0), rest: if is_read { DEMANDED } else { 0 } }
-        }));
+        self.rows.resize(function.vregs.len(), Row { at: Definition(0), rest: 0 });
         self.later.clear();
         for (inst, head, operands) in function.rows() {
             if head.marks.contains(Marks::MORE_RESULTS) {
@@ -119,8 +112,8 @@ impl Definitions {
     #[inline]
     fn add(&mut self, vreg: VRegId, definition: Definition, block: BlockId) {
         let row = &mut self.rows[vreg.index()];
-        if row.rest & !DEMANDED == 0 {
-            *row = Row { at: definition, rest: row.rest | ONCE | block.0 };
+        if row.rest == 0 {
+            *row = Row { at: definition, rest: ONCE | block.0 };
         } else {
             self.add_later(vreg, definition);
         }
@@ -136,7 +129,7 @@ impl Definitions {
         {
             *of_last = of_last.with_kill(definition.kills());
         } else {
-            row.rest = row.rest & DEMANDED | (row.count() as u32 + 1);
+            row.rest = row.count() as u32 + 1;
             self.later.push((vreg, definition));
         }
     }
@@ -165,8 +158,8 @@ impl Definitions {
     #[inline]
     pub fn defined(&self, vreg: VRegId) -> Defined {
         let row = self.rows[vreg.index()];
-        if row.rest & DEMANDED != 0 || row.rest == 0 {
-            Defined::Done
+        if row.rest == 0 {
+            Defined::Never
         } else if row.rest & ONCE != 0 {
             Defined::Once(row.at.inst(), BlockId(row.rest & !FLAGS))
         } else {
@@ -179,17 +172,6 @@ impl Definitions {
     pub fn only(&self, vreg: VRegId) -> Option<Definition> {
         let row = self.rows[vreg.index()];
         (row.count() == 1).then_some(row.at)
-    }
-
-    /// Notes that `vreg` is read, whatever its definitions.
-    #[inline]
-    pub fn demand(&mut self, vreg: VRegId) {
-        self.rows[vreg.index()].rest |= DEMANDED;
-    }
-
-    /// Whether `vreg` is read, whatever its definitions.
-    pub fn is_demanded(&self, vreg: VRegId) -> bool {
-        self.rows[vreg.index()].rest & DEMANDED != 0
     }
 
     /// The definitions of `vreg` in program order.

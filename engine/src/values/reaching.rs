@@ -6,10 +6,12 @@
 
 use super::definitions::{Defined, Definition, Definitions};
 use super::sites::Sites;
+use crate::edit::FunctionEditor;
 use crate::graph::dominator_tree::DominatorTree;
+use crate::run::facts::Fact;
 use crate::store::view::FunctionView;
-use ptxopt_components::ids::{BlockId, Id, InstId, Span, VRegId};
-use ptxopt_components::vreg::VRegFlags;
+use bevy_ecs::resource::Resource;
+use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, Span, VRegId};
 
 /// What a register holds at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,6 +33,36 @@ pub struct Place {
     pub before: InstId,
 }
 
+/// The answers for the functions of a batch, which phases share as long as [`Fact::Definitions`] holds.
+#[derive(Resource, Default)]
+pub struct ReachingValues {
+    all: Vec<Reaching>,
+}
+
+impl ReachingValues {
+    /// The answers for a function whose control-flow facts hold and whose instruction ids are in program order, made ready
+    /// if they are not.
+    pub fn of(&mut self, f: &mut FunctionEditor<'_>) -> &mut Reaching {
+        let code = f.code().index();
+        if code >= self.all.len() {
+            self.all.resize_with(code + 1, Reaching::default);
+        }
+        let reaching = &mut self.all[code];
+        if !f.fact_holds(Fact::Definitions) {
+            reaching.start(&f.view());
+            f.fact_computed(Fact::Definitions);
+            f.stats().facts_computed += 1;
+        }
+        reaching
+    }
+
+    /// The answers for a function, if they were ever made ready.
+    #[must_use]
+    pub fn get(&self, code: CodeId) -> Option<&Reaching> {
+        self.all.get(code.index())
+    }
+}
+
 /// Answers for one function. Definitions must stay where they are while it is asked.
 #[derive(Default)]
 pub struct Reaching {
@@ -45,10 +77,16 @@ impl Reaching {
     /// Makes ready for a function whose control-flow facts hold and whose instruction ids are in program order.
     pub fn start(&mut self, function: &FunctionView<'_>) {
         self.tree.compute(function);
-        self.definitions.collect(function, VRegFlags::empty());
+        self.definitions.collect(function);
         self.sites.start(function);
         self.rows.clear();
         self.rows.extend(function.blocks.iter().map(|block| block.insts));
+    }
+
+    /// The definitions of the function. In SSA form those of values that are gone may be among them.
+    #[must_use]
+    pub fn definitions(&self) -> &Definitions {
+        &self.definitions
     }
 
     /// The dominator tree of the function.
@@ -91,7 +129,7 @@ impl Reaching {
     ) -> Value {
         let Place { block, before } = place;
         match self.definitions.defined(vreg) {
-            Defined::Done => return Value::OfEntry,
+            Defined::Never => return Value::OfEntry,
             Defined::Once(from, from_block) => {
                 let is_before =
                     if from_block == block { from < before } else { self.tree.dominates(from_block, block) };

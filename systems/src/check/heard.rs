@@ -14,6 +14,7 @@ use ptxopt_engine::edit::Editor;
 use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::{Phase, Slot};
 use ptxopt_engine::store::columns::{BlocksMut, CodeObjectsMut, InstsMut, PoolsResource, VRegsMut};
+use ptxopt_engine::values::reaching::ReachingValues;
 
 /// A verifier, a body of a kernel, and what breaks that.
 struct Case {
@@ -41,7 +42,7 @@ const MMA: &str = "wgmma.fence.sync.aligned; \
 const CHOICE: &str = "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 9; mov.u32 %r2, 1; @%p1 bra J; A: mov.u32 %r2, 2; \
     J: st.global.u32 [g], %r2; ret;";
 
-static CASES: [Case; 19] = [
+static CASES: [Case; 20] = [
     case("rows", "mov.b32 %r1, 1; ret;", &[], |slot| {
         slot.add(|mut insts: InstsMut| insts.columns().0[0].block = BlockId(7));
     }),
@@ -127,6 +128,19 @@ static CASES: [Case; 19] = [
     }),
     case("def_use", "mov.u32 %r1, 1; add.u32 %r2, %r1, %r1; ret;", &[Fact::DefUse], |slot| {
         slot.add(|mut insts: InstsMut| put(&mut insts, 1, 2, VRegId(1)));
+    }),
+    case("definitions", "mov.u32 %r1, 1; mov.u32 %r2, 2; ret;", &[Fact::ControlFlow], |slot| {
+        let define = |mut editor: Editor, mut values: ResMut<ReachingValues>| {
+            editor.each(CodeFlags::empty(), |mut f| {
+                values.of(&mut f);
+            });
+        };
+        let redefine = |mut insts: InstsMut| {
+            let (heads, operands, ..) = insts.columns();
+            let result = Operand::register(VRegId(0)).as_definition(false);
+            operands[1].get_mut(heads[1].operand_count, &mut [])[0] = result;
+        };
+        slot.add((define, redefine).chain());
     }),
 ];
 

@@ -27,6 +27,7 @@ pub mod control_flow;
 pub mod control_flow_full;
 pub mod dead_code;
 pub mod def_use;
+pub mod definitions;
 pub mod edges;
 pub mod first_look;
 pub mod forms;
@@ -80,6 +81,7 @@ pub const ALL: &[Check] = &[
     ssa::CHECK,
     dead_code::CHECK,
     def_use::CHECK,
+    definitions::CHECK,
     breaks::CHECK,
     inspection::CHECK,
 ];

@@ -73,12 +73,16 @@ pub fn delete_unreachable(f: &mut FunctionEditor<'_>) -> Option<()> {
 
 /// Settles the guards of a block that are known there, and makes an indexed branch a direct one where its index is known;
 /// nothing where the bisect limit is reached. `conditions` have entered the block.
-pub fn settle_block(f: &mut FunctionEditor<'_>, conditions: &mut Conditions, block: BlockId) -> Option<()> {
+pub fn settle_block(
+    f: &mut FunctionEditor<'_>,
+    conditions: &mut Conditions<'_>,
+    block: BlockId,
+) -> Option<()> {
     for inst in conditions.deciding_in(block) {
         let inst = conditions.deciding(inst);
         let place = Place { block, before: inst };
         if may_settle(f, inst) {
-            let guard = f.view().guard_of(inst).expect("the instruction is guarded");
+            let guard = *f.operands_of(inst).last().expect("the guard stands last");
             match conditions.holds(f, guard, place) {
                 Some(true) => settle(f, inst, true, "its guard always holds")?,
                 Some(false) => settle(f, inst, false, "its guard never holds")?,
@@ -93,7 +97,7 @@ pub fn settle_block(f: &mut FunctionEditor<'_>, conditions: &mut Conditions, blo
 }
 
 /// Where an indexed branch always goes. An index past the table is undefined and stays as it is.
-fn indexed_target(f: &FunctionEditor<'_>, conditions: &mut Conditions, place: Place) -> Option<BlockId> {
+fn indexed_target(f: &FunctionEditor<'_>, conditions: &mut Conditions<'_>, place: Place) -> Option<BlockId> {
     let (head, form) = (f.head(place.before), f.form_of(place.before));
     if !head.is_live() || form.operation != Operation::BrxIdx {
         return None;

@@ -43,7 +43,7 @@
 //! - Functions with irreducible loops, blocks with pragmas, entries of branch tables.
 //! - A phi that would take two values from one predecessor.
 
-use super::conditions::{self, Conditions, Learns};
+use super::conditions::{self, Conditions, Learns, Memory};
 use super::guards;
 use bevy_ecs::prelude::*;
 use ptxopt_components::anchor::AnchorKind;
@@ -62,7 +62,7 @@ use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::phis::incoming;
-use ptxopt_engine::values::reaching::{Place, Value};
+use ptxopt_engine::values::reaching::{Place, Reaching, ReachingValues, Value};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -96,10 +96,16 @@ impl Default for Settings {
 }
 
 /// Works on every function.
-pub fn run(mut editor: Editor, settings: Res<Settings>, mut scratch: Local<Scratch>) {
+pub fn run(
+    mut editor: Editor,
+    settings: Res<Settings>,
+    mut values: ResMut<ReachingValues>,
+    mut scratch: Local<Scratch>,
+) {
     editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| {
         // Without fuel there is nothing more to do; what was done stands.
-        let _ = optimize(&mut f, &settings, &mut scratch);
+        let reaching = values.of(&mut f);
+        let _ = optimize(&mut f, &settings, reaching, &mut scratch);
         let _ = guards::delete_unreachable(&mut f);
     });
 }
@@ -107,21 +113,26 @@ pub fn run(mut editor: Editor, settings: Res<Settings>, mut scratch: Local<Scrat
 /// Memory of the phase.
 #[derive(Default)]
 pub struct Scratch {
-    conditions: Conditions,
+    memory: Memory,
     crossings: Crossings,
 }
 
-fn optimize(f: &mut FunctionEditor<'_>, settings: &Settings, scratch: &mut Scratch) -> Option<()> {
-    let Scratch { conditions, crossings } = scratch;
-    conditions.start(&f.view(), Learns::Everything);
+fn optimize(
+    f: &mut FunctionEditor<'_>,
+    settings: &Settings,
+    reaching: &mut Reaching,
+    scratch: &mut Scratch,
+) -> Option<()> {
+    let Scratch { memory, crossings } = scratch;
+    let mut conditions = Conditions::start(memory, reaching, &f.view(), Learns::Everything);
     let (function, forms) = f.view_and_forms();
     crossings.load(&function, forms, settings);
     for at in 0..conditions.preorder().len() {
         let block = conditions.preorder()[at];
         conditions.enter(f, block);
-        guards::settle_block(f, conditions, block)?;
+        guards::settle_block(f, &mut conditions, block)?;
         if crossings.is_open {
-            Threader { f, conditions, crossings, settings }.lead_past(block)?;
+            Threader { f, conditions: &mut conditions, crossings, settings }.lead_past(block)?;
         }
     }
     for at in 0..crossings.all.len() {
@@ -311,14 +322,14 @@ fn computes_for_itself(
 }
 
 /// Leads branches past crossings.
-struct Threader<'t, 'a> {
+struct Threader<'t, 'a, 'c> {
     f: &'t mut FunctionEditor<'a>,
-    conditions: &'t mut Conditions,
+    conditions: &'t mut Conditions<'c>,
     crossings: &'t mut Crossings,
     settings: &'t Settings,
 }
 
-impl Threader<'_, '_> {
+impl Threader<'_, '_, '_> {
     /// Leads the direct branch at the end of `block` past crossings whose answers are known there, and notes the answer for
     /// what falls into one; nothing where the bisect limit is reached. The conditions have entered the block.
     fn lead_past(&mut self, block: BlockId) -> Option<()> {
@@ -406,7 +417,7 @@ struct Destination {
 /// are passed in between compute nothing that is read here.
 fn answer_at(
     f: &FunctionEditor<'_>,
-    conditions: &mut Conditions,
+    conditions: &mut Conditions<'_>,
     block: BlockId,
     before: BlockId,
     ask: InstId,
@@ -438,7 +449,7 @@ fn answer_at(
 /// The instruction of `block` that gives `vreg` the value that it has before an instruction of the block.
 fn defined_in(
     f: &FunctionEditor<'_>,
-    conditions: &mut Conditions,
+    conditions: &mut Conditions<'_>,
     block: BlockId,
     vreg: VRegId,
     before: InstId,

@@ -40,7 +40,7 @@
 //! - Tables whose two targets no single comparison tells apart.
 
 use super::conditions::comparison::{Order, Outcomes, Test};
-use super::conditions::{Conditions, Learns};
+use super::conditions::{Conditions, Learns, Memory};
 use super::guards;
 use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::CodeFlags;
@@ -54,6 +54,7 @@ use ptxopt_components::types::PtxType;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
+use ptxopt_engine::values::reaching::{Reaching, ReachingValues};
 
 /// Phases 14 and 30.
 pub const PHASE: Phase = Phase {
@@ -65,26 +66,33 @@ pub const PHASE: Phase = Phase {
 };
 
 /// Works on every function.
-pub fn run(mut editor: Editor, mut conditions: Local<Conditions>, mut choices: Local<Vec<Choice>>) {
+pub fn run(
+    mut editor: Editor,
+    mut values: ResMut<ReachingValues>,
+    mut memory: Local<Memory>,
+    mut choices: Local<Vec<Choice>>,
+) {
     editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| {
         choices.clear();
         // Without fuel there is nothing more to do; what was done stands.
-        let _ = optimize(&mut f, &mut conditions, &mut choices);
+        let reaching = values.of(&mut f);
+        let _ = optimize(&mut f, reaching, &mut memory, &mut choices);
         let _ = guards::delete_unreachable(&mut f);
     });
 }
 
 fn optimize(
     f: &mut FunctionEditor<'_>,
-    conditions: &mut Conditions,
+    reaching: &mut Reaching,
+    memory: &mut Memory,
     choices: &mut Vec<Choice>,
 ) -> Option<()> {
-    conditions.start(&f.view(), Learns::Numbers);
+    let mut conditions = Conditions::start(memory, reaching, &f.view(), Learns::Numbers);
     for at in 0..conditions.preorder().len() {
         let block = conditions.preorder()[at];
         conditions.enter(f, block);
-        guards::settle_block(f, conditions, block)?;
-        choices.extend(choice_at(f, conditions, block));
+        guards::settle_block(f, &mut conditions, block)?;
+        choices.extend(choice_at(f, &mut conditions, block));
     }
     // New instructions end the program order that the conditions rely on.
     for choice in choices.iter() {
@@ -112,7 +120,7 @@ pub struct Choice {
 
 /// The indexed branch that is all of `block`, if its table has two targets that one comparison tells apart, and the branch
 /// before it leads to one of them where the index is out of range.
-fn choice_at(f: &FunctionEditor<'_>, conditions: &mut Conditions, block: BlockId) -> Option<Choice> {
+fn choice_at(f: &FunctionEditor<'_>, conditions: &mut Conditions<'_>, block: BlockId) -> Option<Choice> {
     let function = f.view();
     let mut insts = function.insts_of(block);
     let branch = insts.next().filter(|&inst| f.form_of(inst).operation == Operation::BrxIdx)?;

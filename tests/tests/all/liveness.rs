@@ -21,6 +21,7 @@ use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::{Phase, Plan, Step, Verify};
 use ptxopt_engine::store::columns::Code;
 use ptxopt_engine::store::view::FunctionView;
+use ptxopt_engine::values::reaching::Reaching;
 use ptxopt_systems::values::eliminate_dead::{Needs, find_unneeded, find_unread_results};
 use ptxopt_tests::modules::{expect_none, in_parallel};
 use ptxopt_tests::random_code;
@@ -57,6 +58,7 @@ struct Scratch {
     sets: [LiveSet; 2],
     live: LiveRegisters,
     pressure: Pressure,
+    reaching: Reaching,
     needs: Needs,
     needs_by_walks: Needs,
     tree: DominatorTree,
@@ -83,19 +85,20 @@ fn compare(function: &FunctionView<'_>, forms: &FormTable, scratch: &mut Scratch
     compare_frontiers(function, scratch);
     let strong = Naive::solve(function, forms, Strength::Strong);
     scratch.needs_by_walks.walk_always();
+    scratch.reaching.start(function);
     for needs in [&mut scratch.needs, &mut scratch.needs_by_walks] {
-        needs.find(function);
-        compare_needs(function, &strong, needs);
+        needs.find(function, &scratch.reaching);
+        compare_needs(function, &strong, needs, &scratch.reaching);
     }
 }
 
-fn compare_needs(function: &FunctionView<'_>, strong: &Naive, needs: &Needs) {
+fn compare_needs(function: &FunctionView<'_>, strong: &Naive, needs: &Needs, reaching: &Reaching) {
     for (at, head) in function.heads.iter().enumerate().filter(|(_, head)| head.is_live()) {
         let inst = InstId::new(at);
         assert_eq!(needs.needs(inst), strong.is_needed[at], "{:?} {inst:?} is needed", head.block);
         for vreg in definitions(function, inst) {
             let is_read = strong.results_read.contains(&(inst, vreg));
-            assert_eq!(needs.reads_result(inst, vreg), is_read, "{inst:?} writes {vreg:?}");
+            assert_eq!(needs.reads_result(reaching, inst, vreg), is_read, "{inst:?} writes {vreg:?}");
         }
     }
 }
@@ -304,10 +307,12 @@ fn reachable(function: &FunctionView<'_>) -> Vec<bool> {
 
 fn expect_nothing_dead(code: Code, forms: Res<FormTable>, mut needs: Local<Needs>) {
     let (mut dead, mut unread) = (Vec::new(), Vec::new());
+    let mut reaching = Reaching::default();
     for function in code.view().functions() {
-        needs.find(&function);
+        reaching.start(&function);
+        needs.find(&function, &reaching);
         find_unneeded(&function, &needs, &mut dead);
-        find_unread_results(&function, &forms, &needs, &mut unread);
+        find_unread_results(&function, &forms, &needs, &reaching, &mut unread);
         assert_eq!((&dead[..], &unread[..]), (&[][..], &[][..]), "a second run finds more");
     }
 }

@@ -48,7 +48,7 @@ fn definitions(function: &FunctionView<'_>, vreg: VRegId) -> Vec<(InstId, bool)>
 }
 
 fn check_definitions(function: &FunctionView<'_>, collected: &mut Definitions) {
-    collected.collect(function, VRegFlags::empty());
+    collected.collect(function);
     let mut numbers = Vec::new();
     for vreg in function.vreg_ids() {
         let wanted = definitions(function, vreg);
@@ -57,18 +57,15 @@ fn check_definitions(function: &FunctionView<'_>, collected: &mut Definitions) {
         let only = collected.only(vreg).map(|definition| (definition.inst(), definition.kills()));
         assert_eq!(only, wanted.first().copied().filter(|_| wanted.len() == 1), "{vreg:?}");
         let defined = match wanted[..] {
-            [] => Defined::Done,
+            [] => Defined::Never,
             [(inst, _)] => Defined::Once(inst, function.heads[inst.index()].block),
             _ => Defined::Often,
         };
-        assert_eq!((collected.defined(vreg), collected.is_demanded(vreg)), (defined, false), "{vreg:?}");
+        assert_eq!(collected.defined(vreg), defined, "{vreg:?}");
         if wanted.len() > 1 {
             let first = collected.number_of_first(vreg);
             numbers.extend(first..first + wanted.len());
         }
-        collected.demand(vreg);
-        assert_eq!((collected.defined(vreg), collected.is_demanded(vreg)), (Defined::Done, true), "{vreg:?}");
-        assert_eq!(collected.of(vreg).len(), wanted.len(), "{vreg:?}");
     }
     numbers.sort_unstable();
     assert_eq!(numbers, (0..collected.several_count()).collect::<Vec<_>>());
@@ -84,24 +81,6 @@ fn definitions_are_those_of_the_instructions() {
     for seed in 0..400 {
         check_definitions(&random(seed).function(), &mut collected);
     }
-}
-
-#[test]
-fn what_is_always_read_is_demanded_from_the_start() {
-    let built = Built::of_module(
-        ".version 2.0\n.target sm_20\n.reg .b32 m;\n.entry k() { .reg .b32 %r<2>; mov.u32 %r1, 1; mov.u32 m, 2; \
-         mov.u32 m, %r1; ret; }\n"
-            .to_owned(),
-    );
-    let function = built.function();
-    let mut collected = Definitions::default();
-    collected.collect(&function, VRegFlags::MODULE);
-    let demanded: Vec<usize> = function
-        .vreg_ids()
-        .filter(|&vreg| collected.is_demanded(vreg))
-        .map(|v| collected.of(v).len())
-        .collect();
-    assert_eq!(demanded, [2]);
 }
 
 /// A value at the start of a block is that of all its predecessors, or several meet there; further down it is that of the
@@ -148,7 +127,7 @@ fn values_meet_where_predecessors_differ_and_nowhere_else() {
 fn check_sites(function: &FunctionView<'_>, sites: &mut Sites) {
     let (mut tree, mut collected) = (DominatorTree::default(), Definitions::default());
     tree.compute(function);
-    collected.collect(function, VRegFlags::empty());
+    collected.collect(function);
     sites.start(function);
     let reachable: Vec<BlockId> = function.block_ids().filter(|&block| tree.is_reachable(block)).collect();
     for vreg in function.vreg_ids() {

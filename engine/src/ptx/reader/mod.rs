@@ -304,6 +304,7 @@ impl Reader<'_, '_> {
             inst_epoch: CodeState::FIRST_EPOCH,
             cfg_epoch: CodeState::FIRST_EPOCH,
             row_epoch: CodeState::FIRST_EPOCH,
+            def_epoch: CodeState::FIRST_EPOCH,
             live_insts,
             progress: 0,
         });

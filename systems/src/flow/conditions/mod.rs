@@ -94,47 +94,50 @@ struct Scope {
 }
 
 /// Answers for one function. Definitions must stay where they are while it is asked; what is deleted stays as a tombstone.
-pub struct Conditions {
-    reaching: Reaching,
+pub struct Conditions<'c> {
+    reaching: &'c mut Reaching,
+    memory: &'c mut Memory,
+    learns: Learns,
+}
+
+/// What the answers are made of, kept from one function to the next.
+#[derive(Default)]
+pub struct Memory {
     facts: Facts,
     scopes: Vec<Scope>,
-    learns: Learns,
     /// The live instructions that are guarded or end a block, in program order.
     deciding: Vec<InstId>,
 }
 
-impl Default for Conditions {
-    fn default() -> Self {
-        let (reaching, facts) = (Reaching::default(), Facts::default());
-        Self { reaching, facts, scopes: Vec::new(), learns: Learns::Nothing, deciding: Vec::new() }
-    }
-}
-
-impl Conditions {
-    /// Makes ready for a function whose control-flow facts hold and whose instruction ids are in program order.
-    pub fn start(&mut self, function: &FunctionView<'_>, learns: Learns) {
-        self.reaching.start(function);
-        self.facts.clear();
-        self.scopes.clear();
-        self.learns = learns;
+impl<'c> Conditions<'c> {
+    /// Makes ready for a function whose definitions `reaching` knows.
+    pub fn start(
+        memory: &'c mut Memory,
+        reaching: &'c mut Reaching,
+        function: &FunctionView<'_>,
+        learns: Learns,
+    ) -> Self {
+        memory.facts.clear();
+        memory.scopes.clear();
         let decides = |head: &InstHead| {
             head.is_live() && (head.opcode.is_guarded() || head.marks.contains(Marks::CONTROL))
         };
         let rows = function.heads.iter().enumerate().filter(|(_, head)| decides(head));
-        self.deciding.clear();
-        self.deciding.extend(rows.map(|(inst, _)| InstId::new(inst)));
+        memory.deciding.clear();
+        memory.deciding.extend(rows.map(|(inst, _)| InstId::new(inst)));
+        Self { reaching, memory, learns }
     }
 
     /// Places in the list of instructions that were guarded or ended a block when the walk began: those of `block`.
     pub fn deciding_in(&self, block: BlockId) -> Range<usize> {
         let rows = self.reaching.rows_of(block);
-        let place = |row: usize| self.deciding.partition_point(|inst| inst.index() < row);
+        let place = |row: usize| self.memory.deciding.partition_point(|inst| inst.index() < row);
         place(rows.first as usize)..place(rows.end())
     }
 
     /// The instruction at a place of that list.
     pub fn deciding(&self, place: usize) -> InstId {
-        self.deciding[place]
+        self.memory.deciding[place]
     }
 
     /// Reachable blocks, each before those that it dominates: the order in which they are to be [entered](Self::enter).
@@ -144,18 +147,17 @@ impl Conditions {
 
     /// Goes to a block: forgets what is not known there, and learns what the way into it says.
     pub fn enter(&mut self, f: &FunctionEditor<'_>, block: BlockId) {
-        while let Some(scope) = self.scopes.last()
+        while let Some(scope) = self.memory.scopes.last()
             && !self.reaching.tree().dominates(scope.block, block)
         {
-            self.facts.forget(scope.mark);
-            self.scopes.pop();
+            self.memory.facts.forget(scope.mark);
+            self.memory.scopes.pop();
         }
-        self.scopes.push(Scope { block, mark: self.facts.mark() });
+        self.memory.scopes.push(Scope { block, mark: self.memory.facts.mark() });
         if self.learns == Learns::Nothing {
             return;
         }
-        let function = f.view();
-        let Some(from) = self.only_way(&function, block) else { return };
+        let Some(from) = self.only_way(&f.view(), block) else { return };
         self.learn_edge(f, from, block);
     }
 
@@ -170,22 +172,22 @@ impl Conditions {
 
     /// Learns what it says that control comes from `from` to `block` over an edge, until the facts are forgotten.
     fn learn_edge(&mut self, f: &FunctionEditor<'_>, from: BlockId, block: BlockId) {
-        let function = f.view();
-        let Some(last) = function.insts_of(from).next_back() else { return };
+        let Some(last) = self.deciding_in(from).next_back().map(|place| self.deciding(place)) else { return };
         let head = f.head(last);
-        if !head.marks.contains(Marks::CONTROL) {
+        if !head.is_live() || !head.marks.contains(Marks::CONTROL) {
             return;
         }
         let place = Place { block: from, before: last };
         let falls = head.opcode.is_guarded() && f.next_in_text(from) == Some(block);
         if let Some(table) = f.operands_of(last).iter().find_map(|operand| operand.as_table()) {
             if !falls {
+                let function = f.view();
                 let targets = function.tables[table.index()].targets;
                 self.learn_index(f, last, &function.pools.targets[targets.range()], block);
             }
             return;
         }
-        let Some(guard) = function.guard_of(last) else { return };
+        let Some(&guard) = f.operands_of(last).last().filter(|_| head.opcode.is_guarded()) else { return };
         let is_taken = f.operands_of(last).first().and_then(|operand| operand.as_block()) == Some(block);
         if falls != is_taken {
             self.learn(f, guard, place, is_taken, DEPTH_MAX);
@@ -200,7 +202,7 @@ impl Conditions {
         let last = targets.iter().rposition(|&target| target == block);
         let (Some(first), Some(last)) = (first, last) else { return };
         if let Some(Term::Held(vreg, value)) = self.term(f, index, PtxType::U32, place) {
-            self.facts.learn_between((vreg, value), 32, first as u64, last as u64);
+            self.memory.facts.learn_between((vreg, value), 32, first as u64, last as u64);
         }
     }
 
@@ -211,10 +213,10 @@ impl Conditions {
         [from, to]: [BlockId; 2],
         work: impl FnOnce(&mut Self) -> R,
     ) -> R {
-        let mark = self.facts.mark();
+        let mark = self.memory.facts.mark();
         self.learn_edge(f, from, to);
         let result = work(self);
-        self.facts.forget(mark);
+        self.memory.facts.forget(mark);
         result
     }
 
@@ -254,7 +256,7 @@ impl Conditions {
     pub fn index(&mut self, f: &FunctionEditor<'_>, operand: Operand, place: Place) -> Option<u64> {
         match self.term(f, operand, PtxType::U32, place)? {
             Term::Constant(bits) => Some(bits),
-            Term::Held(vreg, value) => self.facts.range((vreg, value), 32).only(),
+            Term::Held(vreg, value) => self.memory.facts.range((vreg, value), 32).only(),
         }
     }
 
@@ -266,12 +268,12 @@ impl Conditions {
                 Outcomes::of_constants(one, other, order, ty.bits())
             }
             (Term::Held(vreg, value), Term::Constant(constant)) if !is_float => {
-                self.facts.outcomes_with((vreg, value), constant, order, ty.bits())
+                self.memory.facts.outcomes_with((vreg, value), constant, order, ty.bits())
             }
             (Term::Constant(constant), Term::Held(vreg, value)) if !is_float => {
-                self.facts.outcomes_with((vreg, value), constant, order, ty.bits()).mirrored()
+                self.memory.facts.outcomes_with((vreg, value), constant, order, ty.bits()).mirrored()
             }
-            _ => self.facts.outcomes_of(order, one, other),
+            _ => self.memory.facts.outcomes_of(order, one, other),
         }
     }
 
@@ -284,7 +286,7 @@ impl Conditions {
     ) -> Option<bool> {
         let OperandKind::Predicate { vreg, negated } = predicate.kind() else { return None };
         let held = self.held(f, vreg, place)?;
-        if let Some(known) = self.facts.predicate(held) {
+        if let Some(known) = self.memory.facts.predicate(held) {
             return Some(known != negated);
         }
         let (depth, Value::Of(inst)) = (depth.checked_sub(1)?, held.1) else { return None };
@@ -323,14 +325,14 @@ impl Conditions {
         if pairs.len() > PAIRS_MAX {
             return None;
         }
-        let facts = std::mem::take(&mut self.facts);
+        let facts = std::mem::take(&mut self.memory.facts);
         let mut truths = pairs.map(|(from, value)| {
             let end = self.end_of(from);
             if self.reaching.tree().is_reachable(from) { self.truth(f, value, end, depth) } else { None }
         });
         let first = truths.next().flatten();
         let is_one = first.is_some() && truths.all(|truth| truth == first);
-        self.facts = facts;
+        self.memory.facts = facts;
         first.filter(|_| is_one)
     }
 
@@ -339,7 +341,7 @@ impl Conditions {
         let OperandKind::Predicate { vreg, negated } = predicate.kind() else { return };
         let Some(held) = self.held(f, vreg, place) else { return };
         let truth = truth != negated;
-        if self.learns == Learns::Everything && !self.facts.learn_predicate(held, truth) {
+        if self.learns == Learns::Everything && !self.memory.facts.learn_predicate(held, truth) {
             return;
         }
         let (Some(depth), Value::Of(inst)) = (depth.checked_sub(1), held.1) else { return };
@@ -374,12 +376,12 @@ impl Conditions {
         match (one, other) {
             (Term::Constant(_), Term::Constant(_)) => {}
             (Term::Held(vreg, value), Term::Constant(constant)) if !is_float => {
-                self.facts.learn_with((vreg, value), constant, order, ty.bits(), outcomes);
+                self.memory.facts.learn_with((vreg, value), constant, order, ty.bits(), outcomes);
             }
             (Term::Constant(constant), Term::Held(vreg, value)) if !is_float => {
-                self.facts.learn_with((vreg, value), constant, order, ty.bits(), outcomes.mirrored());
+                self.memory.facts.learn_with((vreg, value), constant, order, ty.bits(), outcomes.mirrored());
             }
-            _ if self.learns == Learns::Everything => self.facts.learn_of(order, one, other, outcomes),
+            _ if self.learns == Learns::Everything => self.memory.facts.learn_of(order, one, other, outcomes),
             _ => {}
         }
     }

@@ -56,7 +56,7 @@
 mod missed;
 mod model;
 
-use super::conditions::{Conditions, Learns};
+use super::conditions::{Conditions, Learns, Memory};
 use super::guards;
 use bevy_ecs::prelude::*;
 use model::{End, Model};
@@ -65,6 +65,7 @@ use ptxopt_components::ids::{BlockId, Id, TableId};
 use ptxopt_engine::edit::{Change, Editor, FunctionEditor};
 use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
+use ptxopt_engine::values::reaching::{Reaching, ReachingValues};
 
 /// Phases 15 and 89.
 pub const PHASE: Phase = Phase {
@@ -98,17 +99,22 @@ impl Default for Settings {
 /// Memory of the phase.
 #[derive(Default)]
 pub struct Scratch {
-    conditions: Conditions,
+    conditions: Memory,
     model: Model,
 }
 
 /// Optimizes the branches of every function. One that nothing has changed since the last time costs a comparison.
-pub fn run(mut editor: Editor, settings: Res<Settings>, mut scratch: Local<Scratch>) {
+pub fn run(
+    mut editor: Editor,
+    settings: Res<Settings>,
+    mut values: ResMut<ReachingValues>,
+    mut scratch: Local<Scratch>,
+) {
     editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| {
         if f.remembers(Memo::NoBranchToOptimize) && !f.remarks_are_wanted() {
             return;
         }
-        let outcome = optimize(&mut f, &settings, &mut scratch);
+        let outcome = optimize(&mut f, &settings, &mut values, &mut scratch);
         // Without fuel there is nothing more to do; what was done stands.
         if !matches!(outcome, Err(Stopped::OutOfFuel)) && f.remarks_are_wanted() {
             missed::tell(&mut f, &scratch.model);
@@ -129,9 +135,15 @@ enum Stopped {
 
 type Outcome = Result<(), Stopped>;
 
-fn optimize(f: &mut FunctionEditor<'_>, settings: &Settings, scratch: &mut Scratch) -> Outcome {
+fn optimize(
+    f: &mut FunctionEditor<'_>,
+    settings: &Settings,
+    values: &mut ReachingValues,
+    scratch: &mut Scratch,
+) -> Outcome {
     let Scratch { conditions, model } = scratch;
-    let decided = decide(f, conditions);
+    let reaching = values.of(f);
+    let decided = decide(f, reaching, conditions);
     let cleared = guards::delete_unreachable(f);
     decided.and(cleared).ok_or(Stopped::OutOfFuel)?;
     f.refresh_edges();
@@ -141,12 +153,12 @@ fn optimize(f: &mut FunctionEditor<'_>, settings: &Settings, scratch: &mut Scrat
 }
 
 /// Settles the guards that are constants; nothing where the bisect limit is reached.
-fn decide(f: &mut FunctionEditor<'_>, conditions: &mut Conditions) -> Option<()> {
-    conditions.start(&f.view(), Learns::Nothing);
+fn decide(f: &mut FunctionEditor<'_>, reaching: &mut Reaching, memory: &mut Memory) -> Option<()> {
+    let mut conditions = Conditions::start(memory, reaching, &f.view(), Learns::Nothing);
     for at in 0..conditions.preorder().len() {
         let block = conditions.preorder()[at];
         conditions.enter(f, block);
-        guards::settle_block(f, conditions, block)?;
+        guards::settle_block(f, &mut conditions, block)?;
     }
     Some(())
 }

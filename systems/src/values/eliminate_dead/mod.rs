@@ -62,6 +62,7 @@ use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::store::view::FunctionView;
+use ptxopt_engine::values::reaching::ReachingValues;
 
 /// Phase 10.
 pub const SIMPLE: Phase = Phase {
@@ -96,8 +97,8 @@ pub fn run_simple(mut editor: Editor, mut scratch: Local<SimpleScratch>) {
 }
 
 /// Runs the full form over the batch. A function that nothing has changed since the last time costs a comparison.
-pub fn run_full(mut editor: Editor, mut scratch: Local<FullScratch>) {
-    editor.each(WORKED_ON, |mut f| eliminate(&mut f, &mut scratch));
+pub fn run_full(mut editor: Editor, mut values: ResMut<ReachingValues>, mut scratch: Local<FullScratch>) {
+    editor.each(WORKED_ON, |mut f| eliminate(&mut f, &mut values, &mut scratch));
 }
 
 /// Memory of the full form.
@@ -110,7 +111,7 @@ pub struct FullScratch {
 }
 
 /// Removes what is dead in one function, as far as the bisect limit allows.
-pub fn eliminate(f: &mut FunctionEditor<'_>, scratch: &mut FullScratch) {
+pub fn eliminate(f: &mut FunctionEditor<'_>, values: &mut ReachingValues, scratch: &mut FullScratch) {
     if f.remembers(Memo::NothingDead) {
         return;
     }
@@ -124,10 +125,11 @@ pub fn eliminate(f: &mut FunctionEditor<'_>, scratch: &mut FullScratch) {
         change.delete_blocks(blocks);
         f.refresh_edges();
     }
+    let reaching = values.of(f);
     let (function, forms) = f.view_and_forms();
-    needs.find(&function);
+    needs.find(&function, reaching);
     find_unneeded(&function, needs, dead);
-    find_unread_results(&function, forms, needs, unread);
+    find_unread_results(&function, forms, needs, reaching, unread);
     if f.delete_each(dead, "feeds nothing that has an effect") < dead.len() {
         return;
     }

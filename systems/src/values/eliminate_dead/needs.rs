@@ -25,11 +25,12 @@
 
 use super::ALWAYS_LIVE;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
-use ptxopt_components::instruction::Marks;
+use ptxopt_components::instruction::{InstHead, Marks};
 use ptxopt_components::operand::{Operand, reads};
 use ptxopt_engine::graph::dominator_tree::DominatorTree;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::definitions::{Defined, Definitions};
+use ptxopt_engine::values::reaching::Reaching;
 use ptxopt_engine::values::sites::Sites;
 
 /// Predecessors of a join, for each site of a register, from which on the sites are looked at instead.
@@ -38,9 +39,9 @@ const PREDS_PER_SITE_MAX: usize = 4;
 /// What is needed in a function, and the memory to find it.
 #[derive(Default)]
 pub struct Needs {
-    definitions: Definitions,
-    tree: DominatorTree,
     sites: Sites,
+    /// By register: it is read, whatever its definitions.
+    is_demanded: Vec<bool>,
     /// By instruction.
     is_needed: Vec<bool>,
     /// By number of a definition of a register with several: it is read.
@@ -60,29 +61,37 @@ impl Needs {
         self.sites.walk_always();
     }
 
-    /// Finds what is needed in a function whose control-flow facts hold.
-    pub fn find(&mut self, function: &FunctionView<'_>) {
-        self.definitions.collect(function, ALWAYS_LIVE);
-        self.tree.compute(function);
-        self.sites.start(function);
-        self.is_one_demanded.clear();
-        self.is_one_demanded.resize(self.definitions.several_count(), false);
-        self.is_needed.clear();
-        self.is_needed.resize(function.heads.len(), false);
-        for vreg in function.vreg_ids().filter(|&vreg| self.definitions.is_demanded(vreg)) {
-            for definition in self.definitions.of(vreg) {
-                self.is_needed[definition.inst().index()] = true;
-            }
-        }
+    /// Finds what is needed in a function whose definitions `reaching` knows.
+    pub fn find(&mut self, function: &FunctionView<'_>, reaching: &Reaching) {
+        self.start(function, reaching);
+        let mut search =
+            Search { function, definitions: reaching.definitions(), tree: reaching.tree(), needs: self };
         for (inst, head, operands) in function.rows().rev() {
-            let is_needed = &mut self.is_needed[inst.index()];
+            let is_needed = &mut search.needs.is_needed[inst.index()];
             *is_needed |= head.marks.contains(Marks::KEPT);
             if *is_needed {
-                self.passed = inst;
-                self.demand_uses(function, inst, head.block, operands);
-                if !(self.ends.is_empty() && self.insts.is_empty()) {
-                    self.follow(function);
+                search.needs.passed = inst;
+                search.demand_uses(inst, head, operands);
+                if !(search.needs.ends.is_empty() && search.needs.insts.is_empty()) {
+                    search.follow();
                 }
+            }
+        }
+    }
+
+    /// Forgets the function before; what something beside this one may look at is needed.
+    fn start(&mut self, function: &FunctionView<'_>, reaching: &Reaching) {
+        let definitions = reaching.definitions();
+        self.sites.start(function);
+        self.is_one_demanded.clear();
+        self.is_one_demanded.resize(definitions.several_count(), false);
+        self.is_needed.clear();
+        self.is_needed.resize(function.heads.len(), false);
+        self.is_demanded.clear();
+        self.is_demanded.extend(function.vregs.iter().map(|vreg| vreg.flags.intersects(ALWAYS_LIVE)));
+        for (vreg, _) in self.is_demanded.iter().enumerate().filter(|(_, is_demanded)| **is_demanded) {
+            for definition in definitions.of(VRegId::new(vreg)) {
+                self.is_needed[definition.inst().index()] = true;
             }
         }
     }
@@ -95,68 +104,13 @@ impl Needs {
 
     /// Whether what `inst` writes into `vreg` may be read.
     #[must_use]
-    pub fn reads_result(&self, inst: InstId, vreg: VRegId) -> bool {
-        if self.definitions.is_demanded(vreg) {
+    pub fn reads_result(&self, reaching: &Reaching, inst: InstId, vreg: VRegId) -> bool {
+        if self.is_demanded[vreg.index()] {
             return true;
         }
-        let definitions = self.definitions.of(vreg);
+        let definitions = reaching.definitions().of(vreg);
         let at = definitions.partition_point(|definition| definition.inst() < inst);
-        definitions.len() > 1 && self.is_one_demanded[self.definitions.number_of_first(vreg) + at]
-    }
-
-    /// The needed instructions that write more than one operand, in program order.
-    pub(super) fn with_several_results(&self) -> impl Iterator<Item = InstId> + '_ {
-        self.definitions.with_several_results().iter().copied().filter(|&inst| self.needs(inst))
-    }
-
-    /// Follows what the sweep has passed until all that it needs is marked.
-    fn follow(&mut self, function: &FunctionView<'_>) {
-        loop {
-            if let Some((vreg, block)) = self.ends.pop() {
-                self.demand_at_end(function, vreg, block);
-            } else if let Some(inst) = self.insts.pop() {
-                let block = function.heads[inst.index()].block;
-                self.demand_uses(function, inst, block, function.operands_of(inst));
-            } else {
-                return;
-            }
-        }
-    }
-
-    /// `inst` of `block` is needed, and so is whatever it reads.
-    #[inline]
-    fn demand_uses(
-        &mut self,
-        function: &FunctionView<'_>,
-        inst: InstId,
-        block: BlockId,
-        operands: &[Operand],
-    ) {
-        let is_phi = function.heads[inst.index()].is_phi();
-        for vreg in reads(operands) {
-            match self.definitions.defined(vreg) {
-                Defined::Done => {}
-                Defined::Once(from, _) if is_phi => {
-                    // It is read at the end of a predecessor.
-                    self.definitions.demand(vreg);
-                    self.need(from);
-                }
-                Defined::Once(from, from_block) => {
-                    let is_before = if from_block == block {
-                        from < inst
-                    } else {
-                        self.tree.dominates(from_block, block)
-                    };
-                    if is_before {
-                        self.definitions.demand(vreg);
-                        self.need(from);
-                    } else {
-                        self.demand_at_start(function, vreg, block);
-                    }
-                }
-                Defined::Often => self.demand_in_block(function, vreg, block, inst),
-            }
-        }
+        definitions.len() > 1 && self.is_one_demanded[reaching.definitions().number_of_first(vreg) + at]
     }
 
     /// Marks an instruction; one that the sweep has passed is followed soon.
@@ -166,29 +120,76 @@ impl Needs {
             self.insts.push(inst);
         }
     }
+}
+
+/// The search in one function.
+struct Search<'s> {
+    function: &'s FunctionView<'s>,
+    definitions: &'s Definitions,
+    tree: &'s DominatorTree,
+    needs: &'s mut Needs,
+}
+
+impl Search<'_> {
+    /// Follows what the sweep has passed until all that it needs is marked.
+    fn follow(&mut self) {
+        loop {
+            if let Some((vreg, block)) = self.needs.ends.pop() {
+                self.demand_at_end(vreg, block);
+            } else if let Some(inst) = self.needs.insts.pop() {
+                let head = &self.function.heads[inst.index()];
+                self.demand_uses(inst, head, self.function.operands_of(inst));
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// `inst` is needed, and so is whatever it reads.
+    #[inline]
+    fn demand_uses(&mut self, inst: InstId, head: &InstHead, operands: &[Operand]) {
+        let block = head.block;
+        for vreg in reads(operands) {
+            if self.needs.is_demanded[vreg.index()] {
+                continue;
+            }
+            match self.definitions.defined(vreg) {
+                Defined::Never => {}
+                Defined::Once(from, from_block) => {
+                    let is_before = if from_block == block {
+                        from < inst
+                    } else {
+                        self.tree.dominates(from_block, block)
+                    };
+                    // A phi reads at the end of a predecessor.
+                    if is_before || head.is_phi() {
+                        self.needs.is_demanded[vreg.index()] = true;
+                        self.needs.need(from);
+                    } else {
+                        self.demand_at_start(vreg, block);
+                    }
+                }
+                Defined::Often => self.demand_in_block(vreg, block, inst),
+            }
+        }
+    }
 
     /// The value of `vreg`, which has several definitions, is read in `block` before `before`.
-    fn demand_in_block(
-        &mut self,
-        function: &FunctionView<'_>,
-        vreg: VRegId,
-        block: BlockId,
-        mut before: InstId,
-    ) {
-        let first = function.blocks[block.index()].insts.first;
+    fn demand_in_block(&mut self, vreg: VRegId, block: BlockId, mut before: InstId) {
+        let first = self.function.blocks[block.index()].insts.first;
         loop {
             let definitions = self.definitions.of(vreg);
             let at = definitions.partition_point(|definition| definition.inst() < before);
             let Some(&definition) =
                 definitions[..at].last().filter(|definition| definition.inst().0 >= first)
             else {
-                return self.demand_at_start(function, vreg, block);
+                return self.demand_at_start(vreg, block);
             };
             let number = self.definitions.number_of_first(vreg) + at - 1;
-            if std::mem::replace(&mut self.is_one_demanded[number], true) {
+            if std::mem::replace(&mut self.needs.is_one_demanded[number], true) {
                 return;
             }
-            self.need(definition.inst());
+            self.needs.need(definition.inst());
             if definition.kills() {
                 return;
             }
@@ -197,50 +198,51 @@ impl Needs {
     }
 
     /// The value of `vreg` at the start of `block` is read.
-    fn demand_at_start(&mut self, function: &FunctionView<'_>, vreg: VRegId, block: BlockId) {
+    fn demand_at_start(&mut self, vreg: VRegId, block: BlockId) {
         if !self.tree.is_reachable(block) {
             return;
         }
-        self.sites.make(function, &self.tree, vreg, self.definitions.of(vreg));
-        let site = self.sites.innermost(&self.tree, vreg, block);
-        match site.filter(|&site| self.sites.get(site).block == block && self.sites.get(site).is_join) {
-            Some(site) => self.demand_join(function, vreg, site),
+        let sites = &mut self.needs.sites;
+        sites.make(self.function, self.tree, vreg, self.definitions.of(vreg));
+        let site = sites.innermost(self.tree, vreg, block);
+        match site.filter(|&site| sites.get(site).block == block && sites.get(site).is_join) {
+            Some(site) => self.demand_join(vreg, site),
             None => {
-                if let Some(idom) = function.orders[block.index()].idom.get() {
-                    self.ends.push((vreg, idom));
+                if let Some(idom) = self.function.orders[block.index()].idom.get() {
+                    self.needs.ends.push((vreg, idom));
                 }
             }
         }
     }
 
     /// The value of `vreg` at the end of `block` is read; its sites are made.
-    fn demand_at_end(&mut self, function: &FunctionView<'_>, vreg: VRegId, block: BlockId) {
-        let Some(number) = self.sites.innermost(&self.tree, vreg, block) else { return };
-        let site = *self.sites.get(number);
+    fn demand_at_end(&mut self, vreg: VRegId, block: BlockId) {
+        let Some(number) = self.needs.sites.innermost(self.tree, vreg, block) else { return };
+        let site = *self.needs.sites.get(number);
         if !site.defines {
-            self.demand_join(function, vreg, number);
+            self.demand_join(vreg, number);
         } else if let Some(definition) = self.definitions.only(vreg) {
             // What a guarded one lets through comes from the same definition, or from nowhere.
-            self.definitions.demand(vreg);
-            self.need(definition.inst());
+            self.needs.is_demanded[vreg.index()] = true;
+            self.needs.need(definition.inst());
         } else {
-            let end = InstId::new(function.blocks[site.block.index()].insts.end());
-            self.demand_in_block(function, vreg, site.block, end);
+            let end = InstId::new(self.function.blocks[site.block.index()].insts.end());
+            self.demand_in_block(vreg, site.block, end);
         }
     }
 
     /// The values of `vreg` that meet at a site are read.
-    fn demand_join(&mut self, function: &FunctionView<'_>, vreg: VRegId, site: usize) {
-        if !self.sites.demand(site) {
+    fn demand_join(&mut self, vreg: VRegId, site: usize) {
+        let Needs { sites, ends, .. } = &mut *self.needs;
+        if !sites.demand(site) {
             return;
         }
-        let Self { tree, sites, ends, .. } = self;
         let join = sites.get(site).block;
-        let preds = function.preds(join);
+        let preds = self.function.preds(join);
         if preds.len() < PREDS_PER_SITE_MAX * sites.count(vreg) {
-            ends.extend(preds.iter().filter(|&&pred| tree.is_reachable(pred)).map(|&pred| (vreg, pred)));
+            ends.extend(preds.iter().filter(|&&pred| self.tree.is_reachable(pred)).map(|&pred| (vreg, pred)));
         } else {
-            sites.around_preds(function, tree, vreg, join, |block| ends.push((vreg, block)));
+            sites.around_preds(self.function, self.tree, vreg, join, |block| ends.push((vreg, block)));
         }
     }
 }

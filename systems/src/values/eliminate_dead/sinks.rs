@@ -17,6 +17,7 @@ use ptxopt_components::operand::Operand;
 use ptxopt_components::types::RegClass;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::store::view::FunctionView;
+use ptxopt_engine::values::reaching::Reaching;
 
 /// What keeps an instruction's results as they are: a callee, the hardware, or nobody knows what, looks at them.
 const KEEPS_RESULTS: Effects =
@@ -27,10 +28,12 @@ pub fn find_unread_results(
     function: &FunctionView<'_>,
     forms: &FormTable,
     needs: &Needs,
+    reaching: &Reaching,
     unread: &mut Vec<(InstId, usize)>,
 ) {
     unread.clear();
-    for inst in needs.with_several_results() {
+    let with_several = reaching.definitions().with_several_results().iter().copied();
+    for inst in with_several.filter(|&inst| needs.needs(inst)) {
         let head = &function.heads[inst.index()];
         let (form, is_guarded) = (head.form, head.opcode.is_guarded());
         let effects = forms.get(form).effects;
@@ -40,7 +43,8 @@ pub fn find_unread_results(
         let slots = forms.slots(form);
         let operands = &function.operands_of(inst)[..slots.len()];
         let results = || slots.iter().zip(operands).filter(|(_, operand)| operand.is_definition());
-        let is_read = |operand: &Operand| operand.vreg().is_some_and(|vreg| needs.reads_result(inst, vreg));
+        let is_read =
+            |operand: &Operand| operand.vreg().is_some_and(|vreg| needs.reads_result(reaching, inst, vreg));
         if !results().any(|(_, operand)| is_read(operand)) {
             continue;
         }

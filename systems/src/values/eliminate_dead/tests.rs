@@ -6,19 +6,22 @@ use ptxopt_components::ids::{CodeId, Id, InstId};
 use ptxopt_engine::ptx::reader::{ReaderScratch, read};
 use ptxopt_engine::ptx::scan::Module;
 use ptxopt_engine::store::view::FunctionView;
+use ptxopt_engine::values::reaching::Reaching;
 
 /// Finds what is needed in both ways, checks that they agree, and gives the first.
 fn both(function: &FunctionView<'_>) -> Needs {
     let (mut needs, mut by_walks) = (Needs::default(), Needs::default());
     by_walks.walk_always();
-    needs.find(function);
-    by_walks.find(function);
+    let mut reaching = Reaching::default();
+    reaching.start(function);
+    needs.find(function, &reaching);
+    by_walks.find(function, &reaching);
     for (inst, _, operands) in function.rows() {
         assert_eq!(needs.needs(inst), by_walks.needs(inst), "{inst:?}");
         for vreg in operands.iter().filter(|operand| operand.is_definition()).filter_map(|o| o.vreg()) {
             assert_eq!(
-                needs.reads_result(inst, vreg),
-                by_walks.reads_result(inst, vreg),
+                needs.reads_result(&reaching, inst, vreg),
+                by_walks.reads_result(&reaching, inst, vreg),
                 "{inst:?} {vreg:?}"
             );
         }

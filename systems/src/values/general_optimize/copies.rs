@@ -242,9 +242,8 @@ impl Walk<'_, '_> {
 
     /// What stands in an operand's place, where its slot takes it.
     fn operand_for(&self, inst: InstId, position: usize, operand: Operand, source: Source) -> Option<New> {
-        let (function, forms) = self.f.view_and_forms();
-        let id = function.heads[inst.index()].form;
-        let (form, slots) = (forms.get(id), forms.slots(id));
+        let (form, slots) = (self.f.form_of(inst), self.f.slots_of(inst));
+        let operands = self.f.operands_of(inst);
         if !form.flags.contains(FormFlags::MODELLED)
             || form.effects.intersects(Effects::UNKNOWN | Effects::ASYNC | Effects::CALL)
         {
@@ -267,13 +266,11 @@ impl Walk<'_, '_> {
                     }
                     _ => operand.with_vreg(to),
                 };
-                let old_type = function.vregs[operand.vreg()?.index()].ty.element();
-                let new_type = function.vregs[to.index()].ty.element();
+                let old_type = self.f.vreg(operand.vreg()?).ty.element();
+                let new_type = self.f.vreg(to).ty.element();
                 let fits = match slot {
                     // The guard.
-                    None => {
-                        position + 1 == function.operands_of(inst).len() && function.guard_of(inst).is_some()
-                    }
+                    None => position + 1 == operands.len() && self.f.head(inst).opcode.is_guarded(),
                     Some(slot) => {
                         accepts(slot, new)
                             && (old_type == new_type || takes_register(form, slot, old_type, new_type))
@@ -288,7 +285,7 @@ impl Walk<'_, '_> {
                 // Something must be left to compute, unless it is only moved.
                 let is_literal = |other: &Operand| other.vreg().is_none();
                 let moves = matches!(form.operation, Operation::Mov | Operation::St);
-                let sources = function.operands_of(inst).iter().enumerate().skip(1);
+                let sources = operands.iter().enumerate().skip(1);
                 let computes = sources.filter(|&(at, _)| at != position).any(|(_, other)| !is_literal(other));
                 let fits = is_plain && (moves || computes) && !is_past_the_field(form, position, bits);
                 fits.then_some(New::Constant(bits, ty))

@@ -65,7 +65,7 @@ use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
-use ptxopt_engine::values::reaching::{Place, Reaching, Value};
+use ptxopt_engine::values::reaching::{Place, Reaching, ReachingValues, Value};
 use rules::Index;
 
 /// Phases 29, 37, 46, 58 and 65.
@@ -101,38 +101,49 @@ impl Default for Settings {
 const WORKED_ON: CodeFlags = CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST);
 
 /// Optimizes every function. One that nothing has changed since the last time costs a comparison.
-pub fn run(mut editor: Editor, settings: Res<Settings>, origins: Res<Origins>, mut scratch: Local<Scratch>) {
+pub fn run(
+    mut editor: Editor,
+    settings: Res<Settings>,
+    origins: Res<Origins>,
+    mut values: ResMut<ReachingValues>,
+    mut scratch: Local<Scratch>,
+) {
     editor.each(WORKED_ON, |mut f| {
         let is_in_ssa = f.state().flags.contains(CodeFlags::SSA);
         let origins = if is_in_ssa { origins.get(f.code()) } else { OriginsOf::NONE };
-        optimize(&mut f, *settings, origins, &mut scratch);
+        optimize(&mut f, *settings, origins, &mut values, &mut scratch);
     });
 }
 
 /// Memory of the phase.
 #[derive(Default)]
 pub struct Scratch {
-    reaching: Reaching,
     copies: Copies,
     known_results: KnownResults,
     order: Vec<BlockId>,
 }
 
 /// Optimizes one function, as far as the bisect limit allows.
-pub fn optimize(f: &mut FunctionEditor<'_>, settings: Settings, origins: &OriginsOf, scratch: &mut Scratch) {
+pub fn optimize(
+    f: &mut FunctionEditor<'_>,
+    settings: Settings,
+    origins: &OriginsOf,
+    values: &mut ReachingValues,
+    scratch: &mut Scratch,
+) {
     if f.remembers(Memo::NothingToPropagate) {
         return;
     }
-    let Scratch { reaching, copies, known_results, order } = scratch;
+    let Scratch { copies, known_results, order } = scratch;
     let rules = Index::get();
-    reaching.start(&f.view());
+    let reaching = values.of(f);
     copies.start(&f.view());
     known_results.start();
     order.clear();
     order.extend_from_slice(reaching.tree().reverse_postorder());
     for &block in &*order {
         let mut walk = Walk { f, reaching, copies, known_results, rules, settings, origins };
-        for inst in walk.f.view().blocks[block.index()].insts.range().map(InstId::new) {
+        for inst in walk.reaching.rows_of(block).range().map(InstId::new) {
             if walk.f.head(inst).is_live() && walk.visit(inst).is_none() {
                 return;
             }

@@ -13,9 +13,9 @@
 
 use super::Walk;
 use super::copies::Source;
-use ptxopt_components::ids::{BlockId, InstId, VRegId};
+use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
-use ptxopt_engine::values::phis::{NO_VALUE, phis_of};
+use ptxopt_engine::values::phis::NO_VALUE;
 
 /// Copies that one value of a phi is followed through.
 const CHAIN_MAX: usize = 4;
@@ -40,8 +40,13 @@ impl Walk<'_, '_> {
 
     /// Puts what was copied in the place of copies among the values of the phis of `block`.
     pub(super) fn replace_in_phis(&mut self, block: BlockId) -> Option<()> {
-        let phis: Vec<InstId> = phis_of(&self.f.view(), block).map(|(phi, _)| phi).collect();
-        for phi in phis {
+        for phi in self.reaching.rows_of(block).range().map(InstId::new) {
+            if !self.f.head(phi).is_live() {
+                continue;
+            }
+            if !self.f.head(phi).is_phi() {
+                break;
+            }
             for at in (2..self.f.operands_of(phi).len()).step_by(2) {
                 let operand = self.f.operands_of(phi)[at];
                 let Some(vreg) = operand.vreg() else { continue };

@@ -128,6 +128,12 @@ impl Known {
         (self.low == self.high).then_some(self.low)
     }
 
+    /// The bits that are the same in all values.
+    #[must_use]
+    pub fn certain(self) -> u64 {
+        self.zeros | self.ones
+    }
+
     /// Whether no value has its sign bit set.
     #[must_use]
     pub fn is_positive(self) -> bool {
@@ -161,9 +167,11 @@ impl Known {
 
     /// What is in both sets, where that is anything.
     fn meet(self, other: Self) -> Self {
-        self.with_bits(other.zeros, other.ones)
-            .within(other.low, other.high)
-            .within_signed(other.least, other.most)
+        let zeros = self.zeros | other.zeros;
+        let ones = self.ones | other.ones;
+        let (low, high) = (self.low.max(other.low), self.high.min(other.high));
+        let (least, most) = (self.least.max(other.least), self.most.min(other.most));
+        Self { width: self.width, zeros, ones, low, high, least, most }.settled()
     }
 
     fn within(self, low: u64, high: u64) -> Self {

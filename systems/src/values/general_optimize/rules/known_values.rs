@@ -13,10 +13,11 @@ use crate::values::general_optimize::evaluate::is_signed;
 use crate::values::general_optimize::pattern::{Binary, is_integer, plain};
 use crate::values::general_optimize::rewrite::{New, Rewrite};
 use crate::values::known_bits::{Known, decided, result_of, slot_width};
+use ptxopt_components::description::Description;
 use ptxopt_components::ids::InstId;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
-use ptxopt_components::qualifiers::{Modifiers, Part, Qualifiers};
+use ptxopt_components::qualifiers::{Modifiers, Qualifiers};
 use ptxopt_components::types::{PtxType, TypeKind};
 
 pub(super) const RULES: &[Rule] = &[
@@ -123,14 +124,28 @@ fn only_one_result(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     let result = walk.only_result(inst)?;
     let (known, count) = sources(walk, inst)?;
     let description = walk.f.description_of(inst);
-    // What leaves nothing of any value is a rule of its own, but for these two.
-    let is_high = description.qualifiers.part == Some(Part::High);
-    if known[0].is_any() && !is_high && description.operation != Operation::Bfe {
+    if !leaves_only_certain(description, known[0], known[1]) {
         return None;
     }
     let of_result = result_of(description, &known[..count])?;
     let bits = of_result.only().filter(|_| of_result.width() == walk.width(result))?;
     walk.move_of_constant(inst, result, bits)
+}
+
+/// Whether all bits of the source that the result is made of are certain; said of most instructions for less than the result
+/// costs. What leaves nothing of any value is a rule of its own.
+fn leaves_only_certain(description: &Description, source: Known, literal: Known) -> bool {
+    let (certain, all) = (source.certain(), u64::MAX >> (64 - source.width()));
+    let amount = literal.low().min(u64::from(source.width())) as u32;
+    let unused = match description.operation {
+        Operation::And => !literal.low(),
+        Operation::Or => literal.low(),
+        Operation::Shl => !all.checked_shr(amount).unwrap_or(0),
+        Operation::Shr => !all.checked_shl(amount).unwrap_or(0),
+        Operation::Div => 0,
+        _ => u64::MAX,
+    };
+    (certain | unused) & all == all || description.operation == Operation::Div && !source.is_any()
 }
 
 fn decided_comparison(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
