@@ -141,37 +141,29 @@ impl Change<'_, '_> {
                 f.note_reused(f.rows.operands_of(inst)[0]);
             }
         }
-        self.put_operand(inst, position, operand);
-    }
-
-    /// Gives an operand the name of another register of the same type. The caller knows that the register holds the same
-    /// there: SSA form takes no notice.
-    pub fn rename(&mut self, inst: InstId, position: usize, vreg: VRegId) {
-        let operand = self.f.rows.operands_of(inst)[position];
-        debug_assert!(
-            operand
-                .vreg()
-                .is_some_and(|old| self.f.rows.vregs[old.index()].ty == self.f.rows.vregs[vreg.index()].ty)
-        );
-        self.put_operand(inst, position, operand.with_vreg(vreg));
-    }
-
-    /// Replaces an operand by one that fits.
-    fn put_operand(&mut self, inst: InstId, position: usize, operand: Operand) {
-        let f = &mut *self.f;
-        let head = f.rows.heads[inst.index()];
-        let old = f.rows.operands_of(inst)[position];
         let is_written = operand.vreg().is_some() && old.is_definition();
         let new = if is_written { operand.as_definition(old.is_use()) } else { operand };
-        f.rows.state.def_epoch += u32::from(old.is_definition());
-        f.tools.journal.save_operands(&f.rows, inst);
-        if head.marks.contains(Marks::AS_READ) {
-            f.tools.journal.save_head(&f.rows, inst);
-            f.rows.heads[inst.index()].marks -= Marks::AS_READ;
-        }
-        f.rows.operands_mut(inst)[position] = new;
-        if let Some(def_use) = f.def_use.as_deref_mut() {
-            def_use.replace(OperandRef { inst, position }, old, new);
+        f.save_for_operands(inst);
+        f.put_operand(OperandRef { inst, position }, new);
+    }
+
+    /// Gives operands the names of other registers of the same type: each instruction and position with its new name, those
+    /// of an instruction one after the other. The caller knows that the registers hold the same there: SSA form takes no
+    /// notice.
+    pub fn rename_each(&mut self, renamed: impl Iterator<Item = (InstId, usize, VRegId)>) {
+        let f = &mut *self.f;
+        let mut last = None;
+        for (inst, position, vreg) in renamed {
+            if last.replace(inst) != Some(inst) {
+                f.save_for_operands(inst);
+            }
+            let old = f.rows.operands_of(inst)[position];
+            debug_assert!(
+                old.vreg().is_some_and(|old| f.rows.vregs[old.index()].ty == f.rows.vregs[vreg.index()].ty)
+            );
+            let named = old.with_vreg(vreg);
+            let new = if old.is_definition() { named.as_definition(old.is_use()) } else { named };
+            f.put_operand(OperandRef { inst, position }, new);
         }
     }
 
@@ -279,6 +271,24 @@ impl Change<'_, '_> {
 }
 
 impl FunctionEditor<'_> {
+    /// Saves the operands of an instruction, which are about to be others than those that the reader made.
+    fn save_for_operands(&mut self, inst: InstId) {
+        self.tools.journal.save_operands(&self.rows, inst);
+        if self.rows.heads[inst.index()].marks.contains(Marks::AS_READ) {
+            self.tools.journal.save_head(&self.rows, inst);
+            self.rows.heads[inst.index()].marks -= Marks::AS_READ;
+        }
+    }
+
+    /// Replaces an operand by one that fits; the row is saved.
+    fn put_operand(&mut self, at: OperandRef, new: Operand) {
+        let old = std::mem::replace(&mut self.rows.operands_mut(at.inst)[at.position], new);
+        self.rows.state.def_epoch += u32::from(old.is_definition());
+        if let Some(def_use) = self.def_use.as_deref_mut() {
+            def_use.replace(at, old, new);
+        }
+    }
+
     /// Makes a row one of another form with other operands.
     pub(super) fn rewrite(
         &mut self,

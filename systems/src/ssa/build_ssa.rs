@@ -569,13 +569,13 @@ impl Scratch {
             Some(number) => self.names[number].number,
             None => Some(name),
         };
-        for &(inst, position, candidate, name) in &self.renamed {
-            let is_left_out =
-                self.candidate_of[self.candidates[candidate as usize].vreg.index()] == NO_CANDIDATE;
-            if let Some(vreg) = number_of(name).filter(|_| !is_left_out) {
-                change.rename(inst, position, vreg);
-            }
-        }
+        let is_left_out = |candidate: u32| {
+            self.candidate_of[self.candidates[candidate as usize].vreg.index()] == NO_CANDIDATE
+        };
+        let renamed = self.renamed.iter().filter(|&&(_, _, candidate, _)| !is_left_out(candidate));
+        change.rename_each(
+            renamed.filter_map(|&(inst, position, _, name)| Some((inst, position, number_of(name)?))),
+        );
         for phis in self.phis.chunk_by(|one, other| one.block == other.block) {
             let block = phis[0].block;
             let after = change.first_after_phis(block);

@@ -255,9 +255,9 @@ impl Plan {
         for &(inst, position, operand) in &self.renamed {
             change.set_operand(inst, position, operand);
         }
-        for &(inst, position, vreg) in &webs.returning {
-            change.rename(inst, position as usize, vreg);
-        }
+        change.rename_each(
+            webs.returning.iter().map(|&(inst, position, vreg)| (inst, position as usize, vreg)),
+        );
         for parallel in &self.parallel {
             let before = if parallel.is_at_end {
                 last_control(&change.function(), parallel.block)

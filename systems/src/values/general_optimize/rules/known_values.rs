@@ -101,33 +101,24 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// What is known of each source, and the description of the instruction; it has one whole result.
-fn sources(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<([Known; 3], usize)> {
-    let form = walk.f.form_of(inst);
-    let count = walk.f.operands_of(inst).len().checked_sub(1)?;
+fn only_one_result(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let &[_, first, .., last] = walk.f.operands_of(inst) else { return None };
+    walk.literal(last)?;
+    let (form, count) = (walk.f.form_of(inst), walk.f.operands_of(inst).len() - 1);
     if !form.is_pure() || form.slots.len() != count + 1 {
         return None;
     }
-    let description = *walk.f.description_of(inst);
-    let mut all = [Known::unknown(1); 3];
-    for (at, known) in all.get_mut(..count)?.iter_mut().enumerate() {
-        let operand = walk.f.operands_of(inst)[at + 1];
-        let width = slot_width(&description, at).filter(|&bits| bits <= 64)?;
-        *known = walk.known(operand, width, inst);
-    }
-    Some((all, count))
-}
-
-fn only_one_result(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let last = *walk.f.operands_of(inst).last()?;
-    walk.literal(last)?;
     let result = walk.only_result(inst)?;
-    let (known, count) = sources(walk, inst)?;
-    let description = walk.f.description_of(inst);
-    if !leaves_only_certain(description, known[0], known[1]) {
+    let description = *walk.f.description_of(inst);
+    let width = |at: usize| slot_width(&description, at).filter(|&bits| bits <= 64);
+    let mut all = [walk.known(first, width(0)?, inst), Known::unknown(1), Known::unknown(1)];
+    for (at, known) in all.get_mut(..count)?.iter_mut().enumerate().skip(1) {
+        *known = walk.known(walk.f.operands_of(inst)[at + 1], width(at)?, inst);
+    }
+    if !leaves_only_certain(&description, all[0], all[1]) {
         return None;
     }
-    let of_result = result_of(description, &known[..count])?;
+    let of_result = result_of(&description, &all[..count])?;
     let bits = of_result.only().filter(|_| of_result.width() == walk.width(result))?;
     walk.move_of_constant(inst, result, bits)
 }
