@@ -11,7 +11,7 @@ use ptxopt_components::form::{Accepts, FormFlags, Role, Slot};
 use ptxopt_components::ids::{BlockId, FormId, Id, InstId, LiteralId, Maybe, Span, VRegId};
 use ptxopt_components::instruction::{InstHead, InstLinks, InstOperands, InstPlace, Marks, OpcodeWord};
 use ptxopt_components::opcodes::Effects;
-use ptxopt_components::operand::{Literal, LiteralKind, Operand, OperandKind, writes};
+use ptxopt_components::operand::{Literal, LiteralKind, Operand, OperandKind, definitions, writes};
 use ptxopt_components::types::{PackedType, PtxType, RegClass};
 use ptxopt_components::vreg::{VRegFlags, VRegHead, VRegName};
 
@@ -304,10 +304,8 @@ impl FunctionEditor<'_> {
         let is_written = |(slot, _): &(&Slot, &Operand)| matches!(slot.role, Role::Def | Role::DefUse);
         let new = slots.iter().zip(operands).filter(is_written).filter_map(|(_, operand)| operand.vreg());
         let old = self.rows.operands_of(inst);
-        if was_guarded != guard.is_some()
-            || !writes(old).eq(new)
-            || old.iter().any(|operand| operand.is_partial())
-        {
+        let is_partial = definitions(old).any(|(_, is_partial)| is_partial);
+        if is_partial || was_guarded != guard.is_some() || !writes(old).eq(new) {
             self.rows.state.def_epoch += 1;
         }
         if let Some(def_use) = self.def_use.as_deref_mut() {

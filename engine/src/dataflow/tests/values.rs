@@ -7,7 +7,6 @@ use crate::values::definitions::{Defined, Definition, Definitions};
 use crate::values::reaching::{Place, Reaching, Value};
 use crate::values::sites::Sites;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
-use ptxopt_components::vreg::VRegFlags;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 

@@ -1,7 +1,10 @@
 //! Instructions, operands and registers.
 
 use super::*;
+use crate::edit::Change;
 use crate::edit::compact::Wear;
+use ptxopt_components::code_object::CodeFlags;
+use ptxopt_components::vreg::VRegFlags;
 
 const BODY: &str = "mov.u32 %r1, 1; add.u32 %r2, %r1, %r1; st.global.u32 [%rd1], %r2; ret;";
 
@@ -337,4 +340,143 @@ fn rows_are_worn_where_many_and_a_quarter_are_dead() {
     assert!(is_worn(255, 64));
     assert!(!is_worn(256, 64), "a quarter, and no more");
     assert!(!is_worn(100, 63), "too few");
+}
+
+/// What changes where registers are defined is told from what changes only what is read.
+#[test]
+fn the_epoch_of_definitions_counts_what_defines() {
+    let body = "mov.u32 %r1, 1; @%p1 add.u32 %r2, %r1, %r1; setp.eq.u32 %p2, %r1, 3; st.global.u32 [%rd1], %r2; ret;";
+    let epoch_changes = |change: &dyn Fn(&mut FunctionEditor<'_>)| {
+        let mut bench = Bench::of(body);
+        bench.form("sub.u32", THREE);
+        let mut f = bench.edit();
+        let before = f.state().def_epoch;
+        change(&mut f);
+        f.state().def_epoch != before
+    };
+    let register = |f: &FunctionEditor<'_>, inst: u32| f.operands_of(InstId(inst))[0].vreg().unwrap();
+    let with =
+        |f: &mut FunctionEditor<'_>, work: &dyn Fn(&mut Change<'_, '_>)| work(&mut f.required_change());
+    let rewritten = |f: &mut FunctionEditor<'_>, result: VRegId| {
+        let forms = f.forms();
+        let mnemonic = forms.mnemonic(b"sub.u32", Dialect::default());
+        let form = forms.form(mnemonic, THREE);
+        let one = f.operands_of(InstId(1))[1];
+        let operands = [Operand::register(result), one, Operand::int(7)];
+        f.required_change().set_form(InstId(1), form, &operands);
+    };
+    assert!(!epoch_changes(&|f| with(f, &|change| change.set_operand(InstId(1), 2, Operand::int(5)))));
+    assert!(!epoch_changes(&|f| rewritten(f, register(f, 1))));
+    assert!(!epoch_changes(&|f| with(f, &|change| change.delete(InstId(3)))), "a store defines nothing");
+    assert!(!epoch_changes(&|f| with(f, &|change| change.negate_guard(InstId(1)))));
+
+    assert!(epoch_changes(&|f| rewritten(f, register(f, 0))));
+    assert!(epoch_changes(&|f| {
+        let other = register(f, 1);
+        with(f, &|change| change.set_operand(InstId(0), 0, Operand::register(other)));
+    }));
+    assert!(epoch_changes(&|f| with(f, &|change| change.drop_guard(InstId(1)))), "it ends the value before");
+    assert!(epoch_changes(&|f| with(f, &|change| change.delete(InstId(0)))));
+    assert!(epoch_changes(&|f| with(f, &|change| change.move_before(InstId(0), InstId(2)))));
+    assert!(epoch_changes(&|f| with(f, &|change| change.move_to_end(InstId(0), BlockId(0)))));
+    assert!(epoch_changes(&|f| {
+        with(f, &|change| {
+            change.new_vreg(PtxType::B32);
+        });
+    }));
+    assert!(epoch_changes(&|f| {
+        let form = f.head(InstId(0)).form;
+        let operands = [Operand::register(register(f, 0)), Operand::int(2)];
+        with(f, &|change| {
+            change.insert_before(InstId(3), form, &operands, None);
+        });
+    }));
+    // In SSA form nothing reads a value any more that goes.
+    assert!(!epoch_changes(&|f| {
+        f.set_flags(CodeFlags::SSA, true);
+        with(f, &|change| change.delete(InstId(0)));
+    }));
+    assert!(epoch_changes(&|f| {
+        f.set_flags(CodeFlags::SSA, true);
+        f.set_variable(register(f, 1), true);
+        with(f, &|change| change.delete(InstId(1)));
+    }));
+}
+
+/// In SSA form a register is marked that something names which did not when the form was built.
+#[test]
+fn registers_that_are_named_anew_in_ssa_form_are_marked() {
+    let body = "mov.u32 %r1, 1; mov.u32 %r2, 2; @%p1 add.u32 %r3, %r1, %r1; st.global.u32 [%rd1], %r3; ret;";
+    let marked = |is_in_ssa: bool, change: &dyn Fn(&mut FunctionEditor<'_>, [VRegId; 2])| {
+        let mut bench = Bench::of(body);
+        let registers = [1, 2].map(|number| bench.vreg("%r", number));
+        let mut f = bench.edit();
+        f.set_flags(CodeFlags::SSA, is_in_ssa);
+        change(&mut f, registers);
+        let is_reused = |vreg: &VRegId| f.vreg(*vreg).flags.contains(VRegFlags::REUSED);
+        registers.map(|vreg| is_reused(&vreg))
+    };
+    let reads_r2 = |f: &mut FunctionEditor<'_>, [_, r2]: [VRegId; 2]| {
+        f.required_change().set_operand(InstId(2), 2, Operand::register(r2));
+    };
+    assert_eq!(marked(true, &reads_r2), [false, true]);
+    assert_eq!(marked(false, &reads_r2), [false, false], "outside of SSA form names mean nothing");
+    assert_eq!(
+        marked(true, &|f, [_, r2]| {
+            f.required_change().rename_each(std::iter::once((InstId(2), 2, r2)));
+        }),
+        [false, false]
+    );
+    let rewritten = |f: &mut FunctionEditor<'_>, other: VRegId| {
+        let operands = [f.operands_of(InstId(2))[0], f.operands_of(InstId(2))[1], Operand::register(other)];
+        let form = f.head(InstId(2)).form;
+        f.required_change().set_form(InstId(2), form, &operands);
+    };
+    assert_eq!(marked(true, &|f, [_, r2]| rewritten(f, r2)), [false, true]);
+    assert_eq!(marked(true, &|f, [r1, _]| rewritten(f, r1)), [false, false], "it was named there");
+    assert_eq!(marked(true, &|f, _| f.required_change().move_before(InstId(0), InstId(2))), [true, false]);
+    assert_eq!(marked(true, &|f, _| f.required_change().move_to_end(InstId(1), BlockId(0))), [false, true]);
+    assert_eq!(
+        marked(true, &|f, [r1, r2]| {
+            let form = f.head(InstId(0)).form;
+            let operands = [Operand::register(r1), Operand::register(r2)];
+            f.required_change().insert_before(InstId(3), form, &operands, None);
+        }),
+        [true, true]
+    );
+    assert_eq!(marked(true, &|f, _| f.required_change().delete(InstId(2))), [false, false]);
+    assert_eq!(
+        marked(true, &|f, registers| {
+            reads_r2(f, registers);
+            f.required_change().ssa_is_built();
+        }),
+        [false, false]
+    );
+}
+
+/// A phi that takes another value, or one more, is another one than SSA form was built with.
+#[test]
+fn phis_that_take_other_values_are_marked() {
+    let mut bench = Bench::of(
+        "mov.u32 %r1, 1; mov.u32 %r2, 2; @%p1 bra L; mov.u32 %r3, 3; L: st.global.u32 [%rd1], %r1; ret;",
+    );
+    let [r1, r2] = [1, 2].map(|number| bench.vreg("%r", number));
+    let mut f = bench.edit();
+    let join = BlockId(2);
+    let mut change = f.required_change();
+    change.set_ssa(true);
+    let to = change.new_vreg(PtxType::B32);
+    let pairs = [(BlockId(0), Operand::register(r1)), (BlockId(1), Operand::register(r1))];
+    let phi = change.phi(join, to, &pairs);
+    change.ssa_is_built();
+    let marks =
+        |f: &FunctionEditor<'_>| [to, r1, r2].map(|vreg| f.vreg(vreg).flags.contains(VRegFlags::REUSED));
+    assert_eq!(marks(&f), [false; 3]);
+    f.required_change().set_incoming(phi, &pairs[..1]);
+    assert_eq!(marks(&f), [false; 3], "what it takes it took before");
+    f.required_change().set_incoming(phi, &pairs);
+    assert_eq!(marks(&f), [true, true, false], "it takes one more");
+    f.required_change().ssa_is_built();
+    f.required_change().set_operand(phi, 2, Operand::register(r2));
+    assert_eq!(marks(&f), [true, false, true]);
 }

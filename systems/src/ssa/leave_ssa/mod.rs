@@ -23,6 +23,12 @@
 //! they do not live at the same time (`interference`). In code that no phase has changed, all of a web is one register
 //! again, and no copy is left. What is left is made as parallel copies (`copies`): what one of them writes, another may read.
 //!
+//! # Variables that come back
+//! The registers that were made for values of one register, and that one, did not live at the same time when the form was
+//! built. Deleting instructions and edges only shortens lives. So where no phase has named any of them at another place
+//! ([`VRegFlags::REUSED`](ptxopt_components::vreg::VRegFlags::REUSED), which the editor sets), they take their old name back
+//! without any look at lives: on the wild set that halved the cost of the phase.
+//!
 //! # Differences from the papers
 //! Registers that live at the same time are found by one walk that looks at the connected ones only, not by
 //! comparing live ranges pair by pair. Values that are equal though they live at the same time are not brought together:
