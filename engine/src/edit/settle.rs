@@ -77,6 +77,8 @@ impl FunctionEditor<'_> {
         if is_same {
             return;
         }
+        // Definitions that were collected in this edit name blocks by their old numbers.
+        self.rows.state.def_epoch += 1;
         self.move_blocks(scratch);
         self.move_instructions(scratch);
         self.move_tables(scratch);

@@ -268,3 +268,16 @@ fn any_guard_goes() {
     bench.assert_is_whole();
     assert_eq!(bench.code()[0], "mov.u32 %r1, 1;");
 }
+
+/// What was found out of definitions while the graph was changing names blocks by their old numbers.
+#[test]
+fn new_numbers_of_blocks_make_definitions_stale() {
+    let mut bench = Bench::of("bra L; M: mov.u32 %r1, 1; bra L; L: mov.u32 %r2, 2; ret;");
+    let mut f = bench.edit();
+    f.required_change().delete_blocks(&[BlockId(1)]);
+    f.refresh_edges();
+    f.fact_computed(Fact::Definitions);
+    assert!(f.fact_holds(Fact::Definitions));
+    drop(f);
+    assert!(!bench.edit().fact_holds(Fact::Definitions), "the block after it has its number now");
+}
