@@ -18,7 +18,7 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 8] = [
+pub const SHAPES: [Shape; 9] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
     Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
@@ -27,6 +27,7 @@ pub const SHAPES: [Shape; 8] = [
     Shape { name: "slots", of: "slots", large: 20_000, text: slots },
     Shape { name: "sums", of: "additions", large: 50_000, text: sums },
     Shape { name: "reloads", of: "loads", large: 20_000, text: reloads },
+    Shape { name: "rounds", of: "loops", large: 10_000, text: rounds },
 ];
 
 /// Values that meet at each join of [`joins`].
@@ -132,6 +133,16 @@ fn reloads(count: usize) -> String {
         if n % 64 == 63 { writeln!(text, "st.global.u32 [%d0], %r1;") } else { Ok(()) }
     });
     kernel(&format!(".reg .b32 %v<{count}>;"), &body)
+}
+
+/// Loops in a row, in a loop around them all. Each keeps the constant that goes in, until the way around all of them brings another.
+fn rounds(loops: usize) -> String {
+    let body = each(loops, |text, n| {
+        writeln!(text, "H{n}: and.b32 %r2, %r2, 7;\nadd.u32 %r1, %r1, %r2;\nadd.u32 %r3, %r3, 1;")?;
+        writeln!(text, "setp.lt.u32 %p0, %r3, {};\n@%p0 bra H{n};", 2 * n)
+    });
+    let end = format!("add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r3, {};\n@%p1 bra ALL;\n", 3 * loops);
+    kernel("", &format!("ALL:\n{body}{end}"))
 }
 
 /// A kernel around code that changes `%r1`, and may use the thread's number `%r0`.

@@ -107,6 +107,13 @@ fn build_ssa() {
     assert!(check("build_ssa", &[SPLIT], &build_ssa::PHASE) > 8);
 }
 
+/// A part of general optimization.
+#[test]
+fn conditional_constants() {
+    let before = [SPLIT, &build_ssa::PHASE];
+    assert!(check("conditional_constants", &before, &general_optimize::PHASE) > 18);
+}
+
 #[test]
 fn leave_ssa() {
     let before = [SPLIT, &build_ssa::PHASE, &general_optimize::PHASE, &eliminate_dead::FULL];

@@ -1,5 +1,6 @@
 //! Phases about values.
 
+pub mod conditional_constants;
 pub mod eliminate_dead;
 pub mod general_optimize;
 pub mod known_bits;

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 
 /// A folder of claims about one phase.
 struct Golden {
-    /// The folder, which has the phase's name.
+    /// The folder, which has the name of the phase, or of a part of it.
     phase: &'static str,
     /// Numbers of the steps that run before the comparison starts.
     before: &'static [u16],
@@ -48,6 +48,7 @@ const GOLDENS: &[Golden] = &[
     Golden { phase: "simplify_loops", before: &[6], step: 18, is_listed: true },
     Golden { phase: "promote_locals", before: &[6, 76], step: 13, is_listed: false },
     Golden { phase: "build_ssa", before: &[6, 76], step: 23, is_listed: false },
+    Golden { phase: "conditional_constants", before: &[6, 23], step: 29, is_listed: false },
     Golden { phase: "leave_ssa", before: &[6, 23, 29, 33], step: 73, is_listed: false },
 ];
 
@@ -100,6 +101,7 @@ test_folders! {
     simplify_loops
     promote_locals
     build_ssa
+    conditional_constants
     leave_ssa
 }
 

@@ -7,18 +7,18 @@ use ptxopt_components::types::{PtxType, TypeKind};
 use ptxopt_engine::edit::Change;
 
 /// The lowest `width` bits.
-pub(super) const fn truncate(bits: u64, width: u32) -> u64 {
+pub(in crate::values) const fn truncate(bits: u64, width: u32) -> u64 {
     if width >= 64 { bits } else { bits & ((1 << width) - 1) }
 }
 
 /// A value of `width` bits with its sign, in 64 bits.
-pub(super) const fn extend(bits: u64, width: u32) -> i64 {
+pub(in crate::values) const fn extend(bits: u64, width: u32) -> i64 {
     let unused = 64 - width;
     ((bits << unused) as i64) >> unused
 }
 
 /// The bits of an integer literal in 64 bits.
-pub(super) fn literal_bits(operand: Operand, literals: &[Literal]) -> Option<u64> {
+pub(in crate::values) fn literal_bits(operand: Operand, literals: &[Literal]) -> Option<u64> {
     match operand.kind() {
         OperandKind::Int(value) => Some(i64::from(value) as u64),
         OperandKind::Literal(literal) => {
@@ -31,7 +31,7 @@ pub(super) fn literal_bits(operand: Operand, literals: &[Literal]) -> Option<u64
 
 /// The bits of a literal in a slot of type `ty`. `1.5` is written as a double: a slot of 32 bits takes it rounded, which is
 /// not known here.
-pub(super) fn bits_in(operand: Operand, ty: PtxType, literals: &[Literal]) -> Option<u64> {
+pub(in crate::values) fn bits_in(operand: Operand, ty: PtxType, literals: &[Literal]) -> Option<u64> {
     match operand.kind() {
         OperandKind::F32(bits) => Some(u64::from(bits)),
         OperandKind::Literal(literal) if literals[literal.index()].kind() == LiteralKind::F64 => {
@@ -41,8 +41,17 @@ pub(super) fn bits_in(operand: Operand, ty: PtxType, literals: &[Literal]) -> Op
     }
 }
 
+/// The bits of a literal in a slot of type `ty`, where literal and slot are of one kind: an integer is not the bits of a float,
+/// nor a single float those of a double.
+pub(in crate::values) fn literal_in(operand: Operand, ty: PtxType, literals: &[Literal]) -> Option<u64> {
+    let is_float = matches!(ty, PtxType::F32 | PtxType::F64);
+    let is_integer = literal_bits(operand, literals).is_some();
+    let is_other = ty == PtxType::F64 && matches!(operand.kind(), OperandKind::F32(_));
+    if is_float != is_integer && !is_other { bits_in(operand, ty, literals) } else { None }
+}
+
 /// A literal with these bits for a slot of type `ty`: of unsigned types it has no sign.
-pub(super) fn operand(change: &mut Change<'_, '_>, bits: u64, ty: PtxType) -> Operand {
+pub(in crate::values) fn operand(change: &mut Change<'_, '_>, bits: u64, ty: PtxType) -> Operand {
     let bits = truncate(bits, ty.bits());
     let is_unsigned = matches!(ty, PtxType::U8 | PtxType::U16 | PtxType::U32 | PtxType::U64);
     let value = match ty.kind() {

@@ -225,19 +225,28 @@ impl Walk<'_, '_> {
     /// Replaces what the operands of `inst` read by what that was copied from.
     pub(super) fn replace_copies(&mut self, inst: InstId) -> Option<()> {
         for position in 0..self.f.operands_of(inst).len() {
-            let operand = self.f.operands_of(inst)[position];
-            let is_other =
-                operand.is_definition() || operand.selector().is_some() || operand.wide_offset().is_some();
-            let Some(vreg) = operand.vreg().filter(|_| !is_other) else { continue };
-            let Some(source) = self.source_of(vreg, inst) else { continue };
-            let Some(new) = self.operand_for(inst, position, operand, source) else { continue };
-            let reason = match new {
-                New::Operand(_) => "what was copied in place of the copy",
-                New::Constant(..) => "a constant in place of a register",
-            };
-            self.rewrite(inst, reason, &Rewrite::Operand(position, new))?;
+            // A phi may be a copy of what a constant was moved to.
+            if self.replace_copy(inst, position)? {
+                self.replace_copy(inst, position)?;
+            }
         }
         Some(())
+    }
+
+    /// Replaces what one operand reads by what that was copied from; says whether there was something to replace it by.
+    fn replace_copy(&mut self, inst: InstId, position: usize) -> Option<bool> {
+        let operand = self.f.operands_of(inst)[position];
+        let is_other =
+            operand.is_definition() || operand.selector().is_some() || operand.wide_offset().is_some();
+        let Some(vreg) = operand.vreg().filter(|_| !is_other) else { return Some(false) };
+        let Some(source) = self.source_of(vreg, inst) else { return Some(false) };
+        let Some(new) = self.operand_for(inst, position, operand, source) else { return Some(false) };
+        let reason = match new {
+            New::Operand(_) => "what was copied in place of the copy",
+            New::Constant(..) => "a constant in place of a register",
+        };
+        self.rewrite(inst, reason, &Rewrite::Operand(position, new))?;
+        Some(true)
     }
 
     /// What stands in an operand's place, where its slot takes it.

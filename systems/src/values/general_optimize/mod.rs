@@ -8,13 +8,14 @@
 //! Breaks        liveness, uniformity; leaves dead instructions behind for dead-code elimination
 //! Cost          one pass that lists definitions, one walk over all instructions in reverse postorder; a comparison where
 //!               nothing changed
-//! Paper         Cytron et al. 1991 (values by reaching definitions)
+//! Papers        Cytron et al. 1991 (values by reaching definitions); Wegman and Zadeck 1991 (conditional constants)
 //! Checked by    check/operand_types.rs, check/forms.rs; the judge
 //!
 //! # Why one walk
 //! A use sees the definition that [reaches](ptxopt_engine::values::reaching) it, and that was visited before: in reverse
 //! postorder a dominator comes first. So a copy of a copy is found as a copy of the first register, and a constant that
-//! comes of folding is seen by everything after it. What goes around a loop is not followed, but for copies that phis read.
+//! comes of folding is seen by everything after it. What goes around a loop is not followed, but for copies that phis read
+//! and, before the walk, for [constants](super::conditional_constants), which are looked for in SSA form.
 //!
 //! # When a register replaces another one
 //! ```text
@@ -45,9 +46,9 @@
 //! function or are in flight stay as they are. The bundle of phase 13 does not run it: a row runs one
 //! phase, and that one promotes local variables.
 
-mod constants;
+pub(super) mod constants;
 mod copies;
-mod evaluate;
+pub(super) mod evaluate;
 mod known;
 mod pattern;
 mod phis;
@@ -56,6 +57,7 @@ pub mod rules;
 #[cfg(test)]
 mod tests;
 
+use super::conditional_constants;
 use crate::ssa::origins::{Origins, OriginsOf};
 use bevy_ecs::prelude::*;
 use copies::Copies;
@@ -118,6 +120,7 @@ pub fn run(
 /// Memory of the phase.
 #[derive(Default)]
 pub struct Scratch {
+    constants: conditional_constants::Scratch,
     copies: Copies,
     known_results: KnownResults,
     order: Vec<BlockId>,
@@ -134,9 +137,16 @@ pub fn optimize(
     if f.remembers(Memo::NothingToPropagate) {
         return;
     }
-    let Scratch { copies, known_results, order } = scratch;
+    let Scratch { constants, copies, known_results, order } = scratch;
     let rules = Index::get();
-    let reaching = values.of(f);
+    let mut reaching = values.of(f);
+    if settings.rules && f.state().flags.contains(CodeFlags::SSA) {
+        match conditional_constants::replace(f, reaching, constants) {
+            None => return,
+            Some(false) => {}
+            Some(true) => reaching = values.of(f),
+        }
+    }
     copies.start(&f.view());
     known_results.start();
     order.clear();

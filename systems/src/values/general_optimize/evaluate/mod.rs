@@ -16,10 +16,11 @@ pub(super) use integer::is_signed;
 
 use ptxopt_components::description::Description;
 use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::Part;
 use ptxopt_components::types::{PtxType, TypeKind};
 
 /// The result for these sources; none where it is not defined, or not known here. A predicate is 1 or 0.
-pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64> {
+pub(in crate::values) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64> {
     let has_floats = description.types.iter().flatten().any(|&ty| !is_integer(ty));
     match description.operation {
         Operation::Setp | Operation::Set => compare::evaluate(description, sources),
@@ -27,6 +28,17 @@ pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64
         _ if has_floats => float::evaluate(description, sources),
         _ => integer::evaluate(description, sources),
     }
+}
+
+/// Width of the result that a description says.
+pub(in crate::values) fn result_width(description: &Description) -> Option<u32> {
+    let width = description.types[0]?.bits();
+    Some(match (description.operation, description.qualifiers.part) {
+        (Operation::Setp, _) => 1,
+        (Operation::Mul | Operation::Mad, Some(Part::Wide)) => 2 * width,
+        (Operation::Popc | Operation::Clz, _) => 32,
+        _ => width,
+    })
 }
 
 /// Whether values of the type are integers, or bits that integer instructions read.

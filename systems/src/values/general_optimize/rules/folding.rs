@@ -2,17 +2,14 @@
 
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
-use crate::values::general_optimize::constants::bits_in;
+use crate::values::general_optimize::constants::literal_in;
 use crate::values::general_optimize::copies::Source;
-use crate::values::general_optimize::evaluate::evaluate;
+use crate::values::general_optimize::evaluate::{evaluate, result_width};
 use crate::values::general_optimize::pattern::plain;
 use crate::values::general_optimize::rewrite::Rewrite;
-use ptxopt_components::description::Description;
 use ptxopt_components::ids::{InstId, VRegId};
-use ptxopt_components::operand::{OperandKind, reads};
+use ptxopt_components::operand::reads;
 use ptxopt_components::operation::Operation;
-use ptxopt_components::qualifiers::Part;
-use ptxopt_components::types::PtxType;
 
 pub(super) const RULES: &[Rule] = &[Rule {
     name: "fold",
@@ -92,29 +89,10 @@ fn constant_at(walk: &mut Walk<'_, '_>, inst: InstId, position: usize) -> Option
     let operand = walk.f.operands_of(inst)[position];
     let Some(vreg) = operand.vreg() else {
         let ty = walk.f.slots_of(inst).get(position)?.ty?;
-        let bits = walk.literal(operand);
-        let is_float = matches!(ty, PtxType::F32 | PtxType::F64);
-        // An integer is not the bits of a float, nor a single float those of a double.
-        let is_other = ty == PtxType::F64 && matches!(operand.kind(), OperandKind::F32(_));
-        return if is_float != bits.is_some() && !is_other {
-            bits_in(operand, ty, walk.f.literals())
-        } else {
-            None
-        };
+        return literal_in(operand, ty, walk.f.literals());
     };
     match walk.source_of(vreg, inst).filter(|_| operand == plain(operand)) {
         Some(Source::Constant(bits)) => Some(bits),
         _ => None,
     }
-}
-
-/// Width of the result that a description says.
-fn result_width(description: &Description) -> Option<u32> {
-    let width = description.types[0]?.bits();
-    Some(match (description.operation, description.qualifiers.part) {
-        (Operation::Setp, _) => 1,
-        (Operation::Mul | Operation::Mad, Some(Part::Wide)) => 2 * width,
-        (Operation::Popc | Operation::Clz, _) => 32,
-        _ => width,
-    })
 }

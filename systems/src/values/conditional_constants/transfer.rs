@@ -1,0 +1,199 @@
+//! What an instruction leaves in its result, given what is known of what it reads.
+//!
+//! Operations are folded by [`evaluate`], which says what it leaves alone. Here is what it does not know: moves, selections, logic
+//! of predicates, and products and masks that a zero decides alone.
+//!
+//! # Why results only fall
+//! When what is read falls, so does the result, as the solver relies on: top where something that could decide is still top,
+//! a constant where all that decide are constants, and bottom otherwise.
+
+use super::lattice::Cell;
+use crate::values::general_optimize::constants::{bits_in, literal_bits, literal_in, truncate};
+use crate::values::general_optimize::evaluate::{evaluate, result_width};
+use ptxopt_components::form::FormFlags;
+use ptxopt_components::ids::{Id, InstId, VRegId};
+use ptxopt_components::instruction::Marks;
+use ptxopt_components::literal::Literal;
+use ptxopt_components::operand::{Operand, OperandKind};
+use ptxopt_components::operation::Operation;
+use ptxopt_components::types::{PtxType, TypeKind};
+use ptxopt_engine::forms::FormTable;
+use ptxopt_engine::store::view::FunctionView;
+
+/// The most sources of an operation that is evaluated.
+const SOURCES_MAX: usize = 3;
+
+/// A function, its forms, and one instruction.
+#[derive(Clone, Copy)]
+pub(super) struct Transfer<'f> {
+    pub(super) function: &'f FunctionView<'f>,
+    pub(super) forms: &'f FormTable,
+    pub(super) inst: InstId,
+}
+
+impl<'f> Transfer<'f> {
+    fn operands(&self) -> &'f [Operand] {
+        self.function.operands_of(self.inst)
+    }
+
+    pub(super) fn is_phi(&self) -> bool {
+        self.function.heads[self.inst.index()].is_phi()
+    }
+
+    /// The register that the instruction writes, if it writes one and that whole and always.
+    pub(super) fn only_result(&self) -> Option<VRegId> {
+        let head = &self.function.heads[self.inst.index()];
+        let (first, others) = self.operands().split_first()?;
+        let is_whole = first.is_definition() && !first.is_partial() && !head.opcode.is_guarded();
+        let is_only = !head.marks.contains(Marks::MORE_RESULTS)
+            || !others.iter().any(|operand| operand.is_definition());
+        first.vreg().filter(|_| is_whole && is_only)
+    }
+
+    /// What the instruction leaves in its [only result](Self::only_result). It is no phi; `cell` says what is known of registers.
+    pub(super) fn result(&self, cell: &mut impl FnMut(VRegId) -> Cell) -> Cell {
+        let form = self.forms.get(self.function.heads[self.inst.index()].form);
+        let is_logic = form.types[0] == Some(PtxType::Pred);
+        match (form.operation, self.operands()) {
+            (Operation::Mov, &[result, source]) if form.lanes == 1 => {
+                result.vreg().map_or(Cell::Bottom, |result| self.moved(result, source, form.types[0], cell))
+            }
+            (Operation::Selp, &[_, _, _, predicate]) => self.selected(predicate, cell),
+            (Operation::Not, &[_, source]) if is_logic => self.truth(source, cell).negated_if(true),
+            (Operation::And | Operation::Or | Operation::Xor, &[_, one, other]) if is_logic => {
+                let (one, other) = (self.truth(one, cell), self.truth(other, cell));
+                combined(form.operation, one, other)
+            }
+            _ => self.computed(cell),
+        }
+    }
+
+    fn width(&self, vreg: VRegId) -> u32 {
+        self.function.vregs[vreg.index()].ty.element().bits()
+    }
+
+    fn moved(
+        &self,
+        result: VRegId,
+        source: Operand,
+        moved: Option<PtxType>,
+        cell: &mut impl FnMut(VRegId) -> Cell,
+    ) -> Cell {
+        let to = self.function.vregs[result.index()].ty.element();
+        match source.kind() {
+            OperandKind::Register { vreg, minus: false } => {
+                let is_whole = !source.has_payload() && self.width(vreg) == to.bits();
+                if is_whole { cell(vreg) } else { Cell::Bottom }
+            }
+            _ if to == PtxType::Pred => self.truth(source, cell),
+            _ => {
+                // A literal is as wide as the type of the mov.
+                let moved = moved.filter(|moved| moved.bits() == to.bits());
+                let bits = moved.and_then(|moved| bits_in(source, moved, self.literals()));
+                Cell::of(bits.map(|bits| truncate(bits, to.bits())))
+            }
+        }
+    }
+
+    /// Of a choice that is not known, what both have in common.
+    fn selected(&self, predicate: Operand, cell: &mut impl FnMut(VRegId) -> Cell) -> Cell {
+        let chosen = match self.truth(predicate, cell) {
+            Cell::Top => Cell::Top,
+            Cell::Constant(truth) => self.source(if truth != 0 { 1 } else { 2 }, cell),
+            Cell::Bottom => self.source(1, cell).meet(self.source(2, cell)),
+        };
+        chosen.bits().map_or(chosen, |bits| self.whole(bits))
+    }
+
+    /// Whether a predicate holds.
+    fn truth(&self, operand: Operand, cell: &mut impl FnMut(VRegId) -> Cell) -> Cell {
+        match operand.kind() {
+            OperandKind::Predicate { vreg, negated } => cell(vreg).negated_if(negated),
+            _ => {
+                literal_bits(operand, self.literals()).map_or(Cell::Bottom, |bits| Cell::of_truth(bits != 0))
+            }
+        }
+    }
+
+    /// What is known of a source that is no predicate, as wide as its slot or wider.
+    fn source(&self, position: usize, cell: &mut impl FnMut(VRegId) -> Cell) -> Cell {
+        let operand = self.operands()[position];
+        match operand.vreg() {
+            Some(vreg) if operand == Operand::register(vreg) => cell(vreg),
+            Some(_) => Cell::Bottom,
+            None => {
+                let form = self.function.heads[self.inst.index()].form;
+                let ty = self.forms.slots(form).get(position).and_then(|slot| slot.ty);
+                Cell::of(ty.and_then(|ty| literal_in(operand, ty, self.literals())))
+            }
+        }
+    }
+
+    fn computed(&self, cell: &mut impl FnMut(VRegId) -> Cell) -> Cell {
+        let id = self.function.heads[self.inst.index()].form;
+        let form = self.forms.get(id);
+        let count = self.operands().len().saturating_sub(1);
+        // A guard or a hidden carry is an operand too.
+        if !(1..=SOURCES_MAX).contains(&count) || !form.is_pure() || form.slots.len() != count + 1 {
+            return Cell::Bottom;
+        }
+        let description = self.forms.describe(id);
+        let is_decided_by_zero = matches!(form.operation, Operation::And | Operation::Mul)
+            && form.flags.contains(FormFlags::PLAIN)
+            && description.types[0].is_some_and(|ty| matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits));
+        let (mut sources, mut has_top, mut has_bottom) = ([0; SOURCES_MAX], false, false);
+        for (at, source) in sources.iter_mut().enumerate().take(count) {
+            match self.source(at + 1, cell) {
+                Cell::Constant(bits) => {
+                    let width = description.types[0].map_or(64, PtxType::bits);
+                    if is_decided_by_zero && truncate(bits, width) == 0 {
+                        return self.whole(0);
+                    }
+                    *source = bits;
+                }
+                // A zero may follow.
+                Cell::Bottom if is_decided_by_zero => has_bottom = true,
+                Cell::Bottom => return Cell::Bottom,
+                Cell::Top => has_top = true,
+            }
+        }
+        if has_top {
+            return Cell::Top;
+        }
+        let bits = if has_bottom { None } else { evaluate(description, &sources[..count]) };
+        bits.map_or(Cell::Bottom, |bits| self.whole(bits))
+    }
+
+    /// The bits of a result, where that is as wide as its register.
+    fn whole(&self, bits: u64) -> Cell {
+        let description = self.forms.describe(self.function.heads[self.inst.index()].form);
+        let width = self.operands()[0].vreg().map(|result| self.width(result));
+        let width = width.filter(|&width| result_width(description) == Some(width));
+        Cell::of(width.map(|width| truncate(bits, width)))
+    }
+
+    fn literals(&self) -> &'f [Literal] {
+        &self.function.pools.literals
+    }
+}
+
+/// What logic makes of two predicates. One that decides alone does so whatever the other is.
+fn combined(operation: Operation, one: Cell, other: Cell) -> Cell {
+    let deciding = match operation {
+        Operation::And => Some(Cell::of_truth(false)),
+        Operation::Or => Some(Cell::of_truth(true)),
+        _ => None,
+    };
+    if let Some(deciding) = deciding.filter(|&deciding| one == deciding || other == deciding) {
+        return deciding;
+    }
+    match (one, other) {
+        (Cell::Top, _) | (_, Cell::Top) => Cell::Top,
+        (Cell::Constant(one), Cell::Constant(other)) if operation == Operation::Xor => {
+            Cell::of_truth((one != 0) != (other != 0))
+        }
+        // Both are what does not decide alone.
+        (Cell::Constant(_), Cell::Constant(_)) => one,
+        _ => Cell::Bottom,
+    }
+}
