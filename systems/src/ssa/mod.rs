@@ -2,7 +2,7 @@
 
 pub mod build_ssa;
 pub mod leave_ssa;
-mod moves;
+pub(crate) mod moves;
 pub mod origins;
 pub mod promote_locals;
 
