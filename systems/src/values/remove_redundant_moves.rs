@@ -6,8 +6,8 @@
 //! Needs         SSA form; control-flow facts; instruction ids in program order
 //! Leaves        no move of a variable to itself, and none that the same move dominates with nothing written in between
 //! Breaks        liveness, uniformity
-//! Cost          a look at each register; where there are variables, a pass over operands; where two moves to one of them have
-//!               the same source, what it costs to ask for reaching definitions
+//! Cost          where there are variables, a pass over results; where two moves to one of them have the same source, what it
+//!               costs to ask for reaching definitions
 //! Checked by    check/ssa.rs; random kernels on the emulator, in values/move_tests.rs; the judge
 //!
 //! # How it works

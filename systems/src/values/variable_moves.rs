@@ -4,12 +4,14 @@
 //! the function's own instructions changes; special registers and addresses of symbols are left out.
 
 use crate::ssa::moves::moved_as;
+use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind, writes};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::types::PtxType;
 use ptxopt_components::vreg::{VRegFlags, VRegHead};
 use ptxopt_engine::edit::FunctionEditor;
+use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::phis::NO_VALUE;
 
 /// What a move writes: two moves with the same source write the same where its register holds the same.
@@ -100,29 +102,35 @@ pub struct VariableMoves {
 
 impl VariableMoves {
     /// Lists the moves of a function whose instruction ids are in program order and whose ranks hold. One without variables
-    /// costs a look at its registers.
+    /// costs nothing.
     pub fn collect(&mut self, f: &FunctionEditor<'_>) {
         self.all.clear();
-        let function = f.view();
-        let is_variable = |vreg: &VRegHead| vreg.flags.contains(VRegFlags::VARIABLE) && is_free(*vreg);
-        if !function.vregs.iter().any(is_variable) {
+        if !f.state().flags.contains(CodeFlags::HAS_VARIABLES) {
             return;
         }
+        let function = f.view();
+        let candidates = function.rows().filter(|(_, head, operands)| {
+            let result = operands.first().filter(|operand| operand.is_definition());
+            result.and_then(|operand| operand.vreg()).is_some_and(|vreg| is_variable(&function, vreg))
+                && function.orders[head.block.index()].is_reachable()
+        });
+        self.all.extend(candidates.filter_map(|(inst, ..)| Move::of(f, inst)));
+    }
+
+    /// Counts the definitions of each variable.
+    pub fn count_definitions(&mut self, function: &FunctionView<'_>) {
         self.definition_counts.clear();
         self.definition_counts.resize(function.vregs.len(), 0);
-        for (inst, head, operands) in function.rows() {
-            let mut moved = false;
-            for vreg in writes(operands) {
-                if is_variable(&function.vregs[vreg.index()]) {
-                    self.definition_counts[vreg.index()] += 1;
-                    moved = true;
-                }
-            }
-            if moved && function.orders[head.block.index()].is_reachable() {
-                self.all.extend(Move::of(f, inst));
+        for (_, _, operands) in function.rows() {
+            for vreg in writes(operands).filter(|&vreg| is_variable(function, vreg)) {
+                self.definition_counts[vreg.index()] += 1;
             }
         }
     }
+}
+
+fn is_variable(function: &FunctionView<'_>, vreg: VRegId) -> bool {
+    function.vregs[vreg.index()].flags.contains(VRegFlags::VARIABLE)
 }
 
 /// Rows that may lie between two moves that belong together: compilers write them side by side.

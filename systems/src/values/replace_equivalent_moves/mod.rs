@@ -7,8 +7,9 @@
 //! Needs         SSA form; control-flow facts; instruction ids in program order
 //! Leaves        no two phis of a block with the same pairs; moves in place of phis, for copy propagation to take away
 //! Breaks        liveness, uniformity, program order
-//! Cost          a look at each register and at the first instruction of each block; where there are variables, a pass over
-//!               operands and a few rows a move; where a block has several phis, a pass over their pairs
+//! Cost          a look at the first instructions of each block; where a block has several phis, a pass over their pairs; where
+//!               there are variables, a pass over results; where a move to one has a guard, two passes over operands and a
+//!               few rows a move
 //! Paper         Alpern, Wegman and Zadeck 1988 (congruence; here of phis whose values are the same, without the cycles)
 //! Checked by    check/ssa.rs, check/operand_types.rs; every guard and value on the emulator, in values/move_tests.rs; the judge
 //!
@@ -93,7 +94,9 @@ pub struct Scratch {
 pub fn replace(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) -> Option<()> {
     let Scratch { moves, twins, phis } = scratch;
     moves.collect(f);
-    if !moves.all.is_empty() {
+    // What only unguarded moves write is a value, but for the limits of SSA form.
+    if moves.all.iter().any(|found| found.guard.is_some()) {
+        moves.count_definitions(&f.view());
         if twins.replace(f, moves)? {
             moves.collect(f);
         }
