@@ -36,7 +36,7 @@ use ptxopt_components::ids::{InstId, VRegId};
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
-use ptxopt_engine::values::reaching::{Place, Reaching, Value};
+use ptxopt_engine::values::reaching::{Place, Reaching, ReachingValues, Value};
 
 /// Phase 62.
 pub const PHASE: Phase = Phase {
@@ -51,15 +51,14 @@ pub const PHASE: Phase = Phase {
 const WORKED_ON: CodeFlags = CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST).union(CodeFlags::SSA);
 
 /// Works on every function in SSA form.
-pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
-    editor.each(WORKED_ON, |mut f| remove(&mut f, &mut scratch));
+pub fn run(mut editor: Editor, mut values: ResMut<ReachingValues>, mut scratch: Local<Scratch>) {
+    editor.each(WORKED_ON, |mut f| remove(&mut f, &mut values, &mut scratch));
 }
 
 /// Memory of the phase.
 #[derive(Default)]
 pub struct Scratch {
     moves: VariableMoves,
-    reaching: Reaching,
     /// The moves by variable and source.
     sorted: Vec<Move>,
     /// Moves that have the same variable and source as another one, in the order of the text.
@@ -68,14 +67,14 @@ pub struct Scratch {
 }
 
 /// Removes the redundant moves of a function, as far as the bisect limit allows.
-pub fn remove(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
-    let Scratch { moves, reaching, sorted, repeated, redundant } = scratch;
+pub fn remove(f: &mut FunctionEditor<'_>, values: &mut ReachingValues, scratch: &mut Scratch) {
+    let Scratch { moves, sorted, repeated, redundant } = scratch;
     moves.collect(f);
     redundant.clear();
     redundant.extend(moves.all.iter().filter(|found| is_of_itself(found)).map(|found| found.inst));
     find_repeated(&moves.all, sorted, repeated);
     if !repeated.is_empty() {
-        reaching.start(&f.view());
+        let reaching = values.of(f);
         redundant.extend(repeated.iter().filter(|found| is_held(f, reaching, found)).map(|found| found.inst));
     }
     f.delete_each(redundant, "the variable holds this already");

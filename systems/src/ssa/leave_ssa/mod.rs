@@ -197,7 +197,7 @@ impl Plan {
                 self.copies[place] = copy;
                 place += 1;
             } else {
-                debug_assert_eq!(copy, self.copies[place - 1]);
+                assert_eq!(copy, self.copies[place - 1], "phis that came together get one value");
             }
         }
         self.copies.truncate(place);
