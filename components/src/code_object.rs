@@ -63,6 +63,8 @@ bitflags! {
         const SSA = 1 << 14;
         /// Accesses to its `.local` variables were replaced: one that nothing names any more is not declared again.
         const DROPS_LOCALS = 1 << 15;
+        /// Had registers that keep several definitions in SSA form: without it, none has to be looked for.
+        const HAS_VARIABLES = 1 << 16;
     }
 }
 

@@ -81,13 +81,13 @@ pub struct PhaseTime {
     pub number: u8,
     /// Its name; borrowed from the table of phases, as a batch has dozens of phases a module.
     pub name: Cow<'static, str>,
-    /// CPU time, in nanoseconds.
+    /// Wall time on the threads that ran it, in nanoseconds: it counts what else ran there, and costs less to ask for.
     pub ns: u64,
     /// Changes made.
     pub changes: u64,
 }
 
-/// What became of one module, and what it took. Times are CPU time, in nanoseconds.
+/// What became of one module, and what it took. Times are CPU time but for those of phases, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModuleReport {
     /// The input file. Whoever knows the file fills this in.

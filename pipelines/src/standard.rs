@@ -68,6 +68,11 @@ pub const ORDER: &[Edge] = &[
         reason: "definitions that nobody reads, and unreachable ones, would get registers of their own",
     },
     Edge {
+        before: "OriReplaceEquivMultiDefMov",
+        after: "GeneralOptimizeLate",
+        reason: "a phi that is equal to another one becomes a move, which copy propagation takes away",
+    },
+    Edge {
         before: "OriPerformLiveDeadThird",
         after: "ConvertAllMovPhiToMov",
         reason: "a phi that nobody reads would become moves",
@@ -244,7 +249,10 @@ mod tests {
         };
         assert_eq!(
             numbers(&Options::default()),
-            [3, 6, 10, 13, 15, 16, 23, 29, 30, 32, 33, 37, 38, 46, 58, 61, 65, 73, 76, 84, 89, 92, 94, 125]
+            [
+                3, 6, 10, 13, 15, 16, 23, 29, 30, 32, 33, 37, 38, 46, 52, 58, 61, 62, 65, 73, 76, 84, 89, 92,
+                94, 125
+            ]
         );
         let verified = Options { verify: VerifyLevel::Fast, ..Options::default() };
         let mut dumped = Options::default();

@@ -9,7 +9,7 @@ use crate::flow::{
 };
 use crate::ssa::{build_ssa, leave_ssa, promote_locals};
 use crate::upkeep::sweep;
-use crate::values::{eliminate_dead, general_optimize};
+use crate::values::{eliminate_dead, general_optimize, remove_redundant_moves, replace_equivalent_moves};
 use ptxopt_engine::run::phase::Phase;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -114,10 +114,22 @@ fn conditional_constants() {
     assert!(check("conditional_constants", &before, &general_optimize::PHASE) > 18);
 }
 
+/// What runs before phases that work on values.
+const TO_VALUES: &[&Phase] = &[SPLIT, &build_ssa::PHASE, &general_optimize::PHASE, &eliminate_dead::FULL];
+
 #[test]
 fn leave_ssa() {
-    let before = [SPLIT, &build_ssa::PHASE, &general_optimize::PHASE, &eliminate_dead::FULL];
-    assert!(check("leave_ssa", &before, &leave_ssa::PHASE) > 4);
+    assert!(check("leave_ssa", TO_VALUES, &leave_ssa::PHASE) > 4);
+}
+
+#[test]
+fn replace_equivalent_moves() {
+    assert!(check("replace_equivalent_moves", TO_VALUES, &replace_equivalent_moves::PHASE) > 25);
+}
+
+#[test]
+fn remove_redundant_moves() {
+    assert!(check("remove_redundant_moves", TO_VALUES, &remove_redundant_moves::PHASE) > 10);
 }
 
 #[test]

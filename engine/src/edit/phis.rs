@@ -77,6 +77,9 @@ impl FunctionEditor<'_> {
     /// Notes that a register keeps several definitions in SSA form, or partial or guarded ones, or that it does not.
     pub fn set_variable(&mut self, vreg: VRegId, is_variable: bool) {
         self.rows.vregs[vreg.index()].flags.set(VRegFlags::VARIABLE, is_variable);
+        if is_variable {
+            self.rows.state.flags |= CodeFlags::HAS_VARIABLES;
+        }
     }
 
     pub(super) fn is_in_ssa(&self) -> bool {

@@ -15,4 +15,4 @@ pub mod post_dominators;
 pub mod ranks;
 
 #[cfg(test)]
-mod random;
+pub(crate) mod random;

@@ -17,7 +17,9 @@ use ptxopt_systems::flow::{
 use ptxopt_systems::report::code;
 use ptxopt_systems::ssa::{build_ssa, leave_ssa, promote_locals};
 use ptxopt_systems::upkeep::{advance_progress, inspect, sweep};
-use ptxopt_systems::values::{eliminate_dead, general_optimize};
+use ptxopt_systems::values::{
+    eliminate_dead, general_optimize, remove_redundant_moves, replace_equivalent_moves,
+};
 
 /// The phase has a meaning for PTX, and this release does not have it.
 pub const NOT_YET: &str = "no system for it in this release";
@@ -98,7 +100,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(49, "GvnCse", Optimization, Above(1), Nothing(NOT_YET)),
     row(50, "OriReassociateAndCommon", Optimization, Above(1), Nothing(NOT_YET)),
     row(51, "ExtractShaderConstsFinal", Optimization, Any, Nothing(GRAPHICS)),
-    row(52, "OriReplaceEquivMultiDefMov", Optimization, Any, Nothing(NOT_YET)),
+    row(52, "OriReplaceEquivMultiDefMov", Optimization, Any, Runs(&replace_equivalent_moves::PHASE)),
     row(53, "OriPropagateVaryingFirst", Optimization, Any, Runs(&uniformity::PHASE)),
     row(54, "OriDoRematEarly", Optimization, Above(1), Nothing(NOT_YET)),
     row(55, "LateExpansion", Lowering, Any, Nothing(MACHINE)),
@@ -108,7 +110,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(59, "OriLoopFusion", Optimization, Any, Nothing(NOT_YET)),
     row(60, "DoVTGMultiViewExpansion", Lowering, Any, Nothing(GRAPHICS)),
     row(61, "OriPerformLiveDeadThird", Analysis, Any, Runs(&eliminate_dead::FULL)),
-    row(62, "OriRemoveRedundantMultiDefMov", Optimization, Any, Nothing(NOT_YET)),
+    row(62, "OriRemoveRedundantMultiDefMov", Optimization, Any, Runs(&remove_redundant_moves::PHASE)),
     row(63, "OriDoPredication", Optimization, Above(1), Nothing(NOT_YET)),
     row(64, "LateOriCommoning", Optimization, Above(1), Nothing(NOT_YET)),
     row(65, "GeneralOptimizeLate2", Optimization, Any, Runs(&general_optimize::PHASE)),

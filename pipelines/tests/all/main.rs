@@ -3,5 +3,5 @@
 mod command;
 mod knobs;
 mod library;
-mod phases_page;
+mod pages;
 mod unknown_words;

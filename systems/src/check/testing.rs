@@ -20,14 +20,23 @@ use std::path::PathBuf;
 pub(crate) struct Random(pub u64);
 
 impl Random {
+    /// The next number.
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        mixed(self.0)
+    }
+
     /// A number below `end`.
     pub fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((mixed ^ (mixed >> 31)) % end as u64) as usize
+        (self.next() % end as u64) as usize
     }
+}
+
+/// A number that each bit of `number` has changed.
+pub(crate) fn mixed(number: u64) -> u64 {
+    let mixed = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
 }
 
 /// A batch of one function and what its ids mean.

@@ -1,6 +1,7 @@
 //! Random updates of the flow graph: after each, every fact is what a rebuild from nothing gives.
 
 use super::ALL;
+use super::testing::Random;
 use crate::analyze::{control_flow, loops, post_dominators};
 use crate::flow::split_at_control_flow;
 use bevy_ecs::prelude::*;
@@ -26,22 +27,12 @@ use ptxopt_engine::store::columns::Code;
 use ptxopt_engine::store::view::FunctionView;
 use std::fmt::Write;
 
-/// Splitmix64.
-struct Random(u64);
+/// The random numbers of the phase.
+struct Numbers(Random);
 
-impl Default for Random {
+impl Default for Numbers {
     fn default() -> Self {
-        Self(3)
-    }
-}
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((mixed ^ (mixed >> 31)) % end as u64) as usize
+        Self(Random(3))
     }
 }
 
@@ -83,8 +74,8 @@ fn may_join(function: &FunctionView<'_>, block: BlockId) -> bool {
     falls && function.preds(block) == [before]
 }
 
-fn update(mut editor: Editor, mut random: Local<Random>) {
-    editor.each(CodeFlags::empty(), |mut f| update_function(&mut f, &mut random));
+fn update(mut editor: Editor, mut numbers: Local<Numbers>) {
+    editor.each(CodeFlags::empty(), |mut f| update_function(&mut f, &mut numbers.0));
 }
 
 fn update_function(f: &mut FunctionEditor<'_>, random: &mut Random) {

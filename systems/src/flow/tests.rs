@@ -2,6 +2,7 @@
 //! header of the phase says it leaves is left.
 
 use super::{optimize_branches, simplify_loops, split_at_control_flow};
+use crate::check::testing::{Random, mixed};
 use crate::check::tests::run;
 use crate::upkeep::sweep;
 use bevy_ecs::prelude::*;
@@ -17,26 +18,10 @@ use ptxopt_engine::store::columns::Code;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// Splitmix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        (mix(self.0) % end as u64) as usize
-    }
-}
-
-fn mix(number: u64) -> u64 {
-    let mixed = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    mixed ^ (mixed >> 31)
-}
-
 /// A kernel of up to 14 blocks, most of them empty, and a second one that is nothing. Each store stores another number;
 /// nothing writes the predicates.
 fn random_kernel(seed: u64) -> String {
-    let mut random = Random(mix(seed));
+    let mut random = Random(mixed(seed));
     let mut text = ".version 8.6\n.target sm_90\n.global .u32 g;\n.entry k() {\n\
                     .reg .pred %p<3>; .reg .b32 %r<2>;\n"
         .to_owned();
@@ -153,8 +138,8 @@ impl Program {
             }
             let Line { guard, does } = &self.lines[at];
             let state =
-                mix(seed ^ mix(stored.len() as u64) ^ stored.last().map_or(0, |&last| mix(last + 99)));
-            if guard.is_some_and(|(number, skips)| (mix(state + number) & 1 == 1) == skips) {
+                mixed(seed ^ mixed(stored.len() as u64) ^ stored.last().map_or(0, |&last| mixed(last + 99)));
+            if guard.is_some_and(|(number, skips)| (mixed(state + number) & 1 == 1) == skips) {
                 at += 1;
                 continue;
             }

@@ -40,14 +40,13 @@
 //!
 //! What a register holds before it is written gets a name, too, that of a register without definition.
 
-use super::moves::moved_as;
+use super::moves::{moved_as, read_of};
 use super::origins::{Origins, OriginsOf};
 use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::{CodeFlags, Room};
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::operand::Operand;
-use ptxopt_components::types::PtxType;
-use ptxopt_components::vreg::{VRegFlags, VRegHead};
+use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::edit::{Change, Editor, FunctionEditor};
 use ptxopt_engine::graph::dominator_tree::DominatorTree;
 use ptxopt_engine::graph::iterated_frontier::IteratedFrontier;
@@ -554,7 +553,7 @@ impl Scratch {
                 let current = self.current(function, candidate);
                 let phi = &mut self.phis[number];
                 let like = function.vregs[self.candidates[candidate as usize].vreg.index()];
-                self.pairs[phi.pairs + phi.filled] = (block, register(like, current));
+                self.pairs[phi.pairs + phi.filled] = (block, read_of(like.ty.element(), current));
                 phi.filled += 1;
             }
         }
@@ -590,14 +589,6 @@ impl Scratch {
             }
         }
         change.ssa_is_built();
-    }
-}
-
-/// A register like `like` as an operand that is read.
-fn register(like: VRegHead, vreg: VRegId) -> Operand {
-    match like.ty.element() {
-        PtxType::Pred => Operand::predicate(vreg, false),
-        _ => Operand::register(vreg),
     }
 }
 

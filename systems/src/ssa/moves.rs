@@ -1,6 +1,13 @@
 //! Moves of whole registers: what SSA form needs where it is left.
 
+use ptxopt_components::description::Description;
+use ptxopt_components::form::shape;
+use ptxopt_components::ids::{FormId, VRegId};
+use ptxopt_components::operand::Operand;
+use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::Qualifiers;
 use ptxopt_components::types::{PtxType, TypeKind};
+use ptxopt_engine::forms::FormTable;
 
 /// The type of the `mov` that copies a register of type `ty` to another one of that type; none where there is no such
 /// instruction, so that registers of the type take no part in SSA form.
@@ -14,6 +21,22 @@ pub fn moved_as(ty: PtxType) -> Option<PtxType> {
         (_, 64) => Some(PtxType::B64),
         _ => None,
     }
+}
+
+/// The form of the `mov` that copies a value of type `ty`.
+///
+/// # Panics
+/// Where there is none: such registers take no part in SSA form.
+pub fn move_form(forms: &mut FormTable, ty: PtxType) -> FormId {
+    let ty = moved_as(ty).expect("only registers that can be moved are in SSA form");
+    let description = Description::new(Operation::Mov, Qualifiers::default(), &[ty]);
+    forms.build(&description, shape::plain(2)).expect("registers of the type can be moved")
+}
+
+/// A register of type `ty` as an operand that is read.
+#[must_use]
+pub fn read_of(ty: PtxType, vreg: VRegId) -> Operand {
+    if ty == PtxType::Pred { Operand::predicate(vreg, false) } else { Operand::register(vreg) }
 }
 
 #[cfg(test)]

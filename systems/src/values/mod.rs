@@ -4,6 +4,11 @@ pub mod conditional_constants;
 pub mod eliminate_dead;
 pub mod general_optimize;
 pub mod known_bits;
+pub mod remove_redundant_moves;
+pub mod replace_equivalent_moves;
+mod variable_moves;
 
 #[cfg(test)]
 mod folding;
+#[cfg(test)]
+mod move_tests;

@@ -1,22 +1,12 @@
 //! Folding and algebra against the emulator: every operation that is folded, on edge and random operands, both constant and
 //! with one of them loaded.
 
+use super::splitmix::Random;
 use ptxopt::check::{CheckOptions, Reference, Verdict, launches};
 use ptxopt::{Options, optimize};
 use std::fmt::Write;
 
-/// Splitmix64.
-pub(crate) struct Random(pub(crate) u64);
-
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
     /// A float of a width: an edge of one of its formats, or anything.
     fn float(&mut self, width: u32) -> u64 {
         const HALVES: [u64; 12] =

@@ -1,6 +1,7 @@
 //! Rules that know ranges and bits against the emulator: random integer code over narrow loads, special registers and
 //! constants, in a grid with several warps.
 
+use super::splitmix::Random;
 use ptxopt::check::{CheckOptions, Reference, Verdict, launches};
 use ptxopt::{Options, optimize};
 use std::fmt::Write;
@@ -8,22 +9,7 @@ use std::fmt::Write;
 /// Threads of the grid.
 const THREADS: usize = 2 * 72;
 
-/// Splitmix64.
-struct Random(u64);
-
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
-    }
-
     fn choose<'c>(&mut self, of: &[&'c str]) -> &'c str {
         of[self.below(of.len())]
     }

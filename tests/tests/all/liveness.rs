@@ -339,7 +339,11 @@ fn plan(text: &[u8]) -> Plan {
 fn check(text: &str) -> Result<(), String> {
     let output =
         optimize_with_plan(text.as_bytes(), &plan(text.as_bytes())).map_err(|error| error.to_string())?;
-    if output.report.status == Status::Ok { Ok(()) } else { Err(format!("{:?} {:?}", output.report.left, output.report.undone)) }
+    if output.report.status == Status::Ok {
+        Ok(())
+    } else {
+        Err(format!("{:?} {:?}", output.report.left, output.report.undone))
+    }
 }
 
 /// Makes a module: seed, number of functions, most blocks of one.

@@ -35,5 +35,6 @@ mod round_trip;
 mod rules;
 mod sink_elements;
 mod sinks;
+mod splitmix;
 mod ssa;
 mod uniformity;

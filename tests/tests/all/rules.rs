@@ -313,7 +313,7 @@ fn kernel(body: &str) -> String {
 
 /// The two launches.
 fn launch_lines() -> String {
-    let mut random = super::folding::Random(7);
+    let mut random = super::splitmix::Random(7);
     let mut operands =
         || (0..RANDOM_SETS).map(|_| random.operand().to_string()).collect::<Vec<_>>().join(",");
     let n = RANDOM_SETS;

@@ -30,6 +30,7 @@ fn a_chained_block_is_split_and_merged() {
     f.refresh_edges();
     assert_eq!(f.view().succs(BlockId(0)), [second]);
     f.change(add, "test").unwrap().merge(second);
+    assert_eq!(f.view().insts_of(second).count(), 0, "the rows of a block that is gone are those of another");
     drop(f);
     bench.assert_is_whole();
     assert_eq!(bench.listing(), ["mov.u32 not.b32 add.u32 sub.u32 ret ->"]);

@@ -1,8 +1,9 @@
 //! Phis follow the blocks: after any change of the graph they name the predecessors that there are, with the values that
 //! came from there before.
 
-use super::random::{Random, body};
+use super::random::body;
 use super::*;
+use crate::graph::random::Random;
 use crate::values::phis::{incoming, phis_of};
 use ptxopt_components::instruction::Marks;
 use std::collections::BTreeMap;

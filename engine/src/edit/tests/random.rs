@@ -4,21 +4,11 @@ use super::*;
 use crate::graph::analyze::{AnalysisScratch, annotate, bring_up_to_date};
 use crate::graph::edges::Graph;
 use crate::graph::nest::{LoopNest, NestScratch, build_nest};
+use crate::graph::random::Random;
 use ptxopt_components::block::{BlockHead, BlockOrder};
 use ptxopt_components::instruction::Marks;
 
-/// Splitmix64.
-pub(super) struct Random(pub(super) u64);
-
 impl Random {
-    pub(super) fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((mixed ^ (mixed >> 31)) % end as u64) as usize
-    }
-
     pub(super) fn pick<T: Copy>(&mut self, from: &[T]) -> Option<T> {
         (!from.is_empty()).then(|| from[self.below(from.len())])
     }

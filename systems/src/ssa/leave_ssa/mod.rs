@@ -53,20 +53,16 @@ mod interference;
 mod live_ends;
 mod webs;
 
-use super::moves::moved_as;
+use super::moves::{move_form, read_of};
 use super::origins::{Origins, OriginsOf};
 use bevy_ecs::prelude::*;
 use copies::{Copy, Sequence};
 use interference::Interference;
 use live_ends::LiveEnds;
 use ptxopt_components::code_object::{CodeFlags, Room};
-use ptxopt_components::description::Description;
-use ptxopt_components::form::shape;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::operand::Operand;
-use ptxopt_components::operation::Operation;
-use ptxopt_components::qualifiers::Qualifiers;
 use ptxopt_components::types::PtxType;
 use ptxopt_engine::edit::{Change, Editor, FunctionEditor};
 use ptxopt_engine::run::facts::{Fact, Memo};
@@ -171,7 +167,7 @@ impl Plan {
             for phi in phis {
                 let (from, to) = (self.names[phi.node.index()], self.names[phi.result.index()]);
                 if from != to {
-                    self.copies.push(Copy { to, from: operand_of(phi.ty, from), ty: phi.ty });
+                    self.copies.push(Copy { to, from: read_of(phi.ty, from), ty: phi.ty });
                 }
             }
             self.close(phis[0].block, false, first);
@@ -183,7 +179,7 @@ impl Plan {
                 let phi = &webs.phis[pair.phi];
                 let to = self.names[phi.node.index()];
                 let from = match pair.node {
-                    Some(node) => operand_of(phi.ty, self.names[node.index()]),
+                    Some(node) => read_of(phi.ty, self.names[node.index()]),
                     None if pair.value.vreg().is_some() => continue,
                     None => pair.value,
                 };
@@ -207,7 +203,7 @@ impl Plan {
                 self.copies[place] = copy;
                 place += 1;
             } else {
-                debug_assert_eq!(copy, self.copies[place - 1]);
+                assert_eq!(copy, self.copies[place - 1], "phis that came together get one value");
             }
         }
         self.copies.truncate(place);
@@ -295,20 +291,12 @@ impl Plan {
 
 /// Makes a copy in `block`, at its end where nothing stands after it.
 fn make(change: &mut Change<'_, '_>, copy: &Copy, block: BlockId, before: Option<InstId>) {
-    let ty = moved_as(copy.ty).expect("only registers that can be moved are in SSA form");
-    let description = Description::new(Operation::Mov, Qualifiers::default(), &[ty]);
-    let form =
-        change.forms().build(&description, shape::plain(2)).expect("registers of the type can be moved");
-    let operands = [operand_of(copy.ty, copy.to), copy.from];
+    let form = move_form(change.forms(), copy.ty);
+    let operands = [read_of(copy.ty, copy.to), copy.from];
     match before {
         Some(before) => change.insert_before(before, form, &operands, None),
         None => change.insert_at_end(block, form, &operands, None),
     };
-}
-
-/// A register of type `ty` as an operand that is read.
-fn operand_of(ty: PtxType, vreg: VRegId) -> Operand {
-    if ty == PtxType::Pred { Operand::predicate(vreg, false) } else { Operand::register(vreg) }
 }
 
 /// The instruction with which control leaves a block, if there is one.

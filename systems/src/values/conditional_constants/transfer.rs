@@ -8,7 +8,7 @@
 //! a constant where all that decide are constants, and bottom otherwise.
 
 use super::lattice::Cell;
-use crate::values::general_optimize::constants::{bits_in, literal_bits, literal_in, truncate};
+use crate::values::general_optimize::constants::{bits_in, literal_in, truncate};
 use crate::values::general_optimize::evaluate::{evaluate, result_width};
 use ptxopt_components::form::FormFlags;
 use ptxopt_components::ids::{Id, InstId, VRegId};
@@ -109,9 +109,7 @@ impl<'f> Transfer<'f> {
     fn truth(&self, operand: Operand, cell: &mut impl FnMut(VRegId) -> Cell) -> Cell {
         match operand.kind() {
             OperandKind::Predicate { vreg, negated } => cell(vreg).negated_if(negated),
-            _ => {
-                literal_bits(operand, self.literals()).map_or(Cell::Bottom, |bits| Cell::of_truth(bits != 0))
-            }
+            _ => operand.integer_bits(self.literals()).map_or(Cell::Bottom, |bits| Cell::of_truth(bits != 0)),
         }
     }
 

@@ -17,18 +17,6 @@ pub(in crate::values) const fn extend(bits: u64, width: u32) -> i64 {
     ((bits << unused) as i64) >> unused
 }
 
-/// The bits of an integer literal in 64 bits.
-pub(in crate::values) fn literal_bits(operand: Operand, literals: &[Literal]) -> Option<u64> {
-    match operand.kind() {
-        OperandKind::Int(value) => Some(i64::from(value) as u64),
-        OperandKind::Literal(literal) => {
-            let literal = literals[literal.index()];
-            matches!(literal.kind(), LiteralKind::Signed | LiteralKind::Unsigned).then_some(literal.bits)
-        }
-        _ => None,
-    }
-}
-
 /// The bits of a literal in a slot of type `ty`. `1.5` is written as a double: a slot of 32 bits takes it rounded, which is
 /// not known here.
 pub(in crate::values) fn bits_in(operand: Operand, ty: PtxType, literals: &[Literal]) -> Option<u64> {
@@ -37,7 +25,7 @@ pub(in crate::values) fn bits_in(operand: Operand, ty: PtxType, literals: &[Lite
         OperandKind::Literal(literal) if literals[literal.index()].kind() == LiteralKind::F64 => {
             (ty.bits() == 64).then_some(literals[literal.index()].bits)
         }
-        _ => literal_bits(operand, literals),
+        _ => operand.integer_bits(literals),
     }
 }
 
@@ -45,7 +33,7 @@ pub(in crate::values) fn bits_in(operand: Operand, ty: PtxType, literals: &[Lite
 /// nor a single float those of a double.
 pub(in crate::values) fn literal_in(operand: Operand, ty: PtxType, literals: &[Literal]) -> Option<u64> {
     let is_float = matches!(ty, PtxType::F32 | PtxType::F64);
-    let is_integer = literal_bits(operand, literals).is_some();
+    let is_integer = operand.integer_bits(literals).is_some();
     let is_other = ty == PtxType::F64 && matches!(operand.kind(), OperandKind::F32(_));
     if is_float != is_integer && !is_other { bits_in(operand, ty, literals) } else { None }
 }

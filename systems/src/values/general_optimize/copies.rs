@@ -1,7 +1,7 @@
 //! Copies: which instructions leave another register or a constant in their result, and who reads those instead.
 
 use super::Walk;
-use super::constants::{bits_in, literal_bits, truncate};
+use super::constants::{bits_in, truncate};
 use super::rewrite::{New, Rewrite};
 use ptxopt_components::form::{Accepts, Form, FormFlags, Role, Slot};
 use ptxopt_components::ids::{Id, InstId, VRegId};
@@ -138,7 +138,7 @@ impl Walk<'_, '_> {
                 Some(Source::Register(Operand::predicate(vreg, negated != is_not), self.value(vreg, inst)))
             }
             _ if ty == PtxType::Pred => {
-                let bits = literal_bits(source, self.f.literals()).filter(|_| !is_not);
+                let bits = source.integer_bits(self.f.literals()).filter(|_| !is_not);
                 bits.map(|bits| Source::Constant(u64::from(bits != 0)))
             }
             _ => {
@@ -194,7 +194,7 @@ impl Walk<'_, '_> {
     fn part(&mut self, part: Operand, result: VRegId, definition: InstId) -> Option<Source> {
         let width = self.width(result);
         match part.vreg() {
-            None => literal_bits(part, self.f.literals()).map(|bits| Source::Constant(truncate(bits, width))),
+            None => part.integer_bits(self.f.literals()).map(|bits| Source::Constant(truncate(bits, width))),
             Some(vreg) => {
                 let fits = part == Operand::register(vreg) && self.is_free(vreg) && self.width(vreg) == width;
                 (fits && vreg != result).then(|| Source::Register(part, self.value(vreg, definition)))

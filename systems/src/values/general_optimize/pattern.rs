@@ -1,7 +1,7 @@
 //! What rules ask about an instruction and what its operands were computed by.
 
 use super::Walk;
-use super::constants::{extend, literal_bits, truncate};
+use super::constants::{extend, truncate};
 use super::evaluate::is_signed;
 use ptxopt_components::form::FormFlags;
 use ptxopt_components::ids::{InstId, VRegId};
@@ -57,7 +57,7 @@ impl Walk<'_, '_> {
 
     /// The bits of an operand that is an integer literal.
     pub(super) fn literal(&self, operand: Operand) -> Option<u64> {
-        literal_bits(operand, self.f.literals())
+        operand.integer_bits(self.f.literals())
     }
 
     /// The instruction that computed what a register holds before `inst`, as its only result.

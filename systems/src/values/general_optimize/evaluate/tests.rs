@@ -4,6 +4,7 @@
 //! rounding comes from the same library, and is compared with error-free transformations instead.
 
 use super::evaluate;
+use crate::check::testing::Random;
 use ptxopt_components::description::{Description, Dialect};
 use ptxopt_components::qualifiers::Modifiers;
 use ptxopt_components::types::PtxType;
@@ -12,22 +13,7 @@ use ptxopt_emulator::arith::{Request, evaluator};
 /// Operand sets that each form is tried with.
 const SET_COUNT: usize = 10_000;
 
-/// Splitmix64.
-struct Random(u64);
-
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-
     /// A float: an edge of its format, one near another value of the set, or anything.
     fn float(&mut self, format: Layout, others: &[u64]) -> u64 {
         let Layout { fraction, exponent } = format;
@@ -35,7 +21,7 @@ impl Random {
         let (last, top) = ((1 << fraction) - 1, (1 << exponent) - 1);
         let fractions =
             [0, 1, last, last - 1, 1 << (fraction - 1), (1 << (fraction - 1)) + 1, self.next() & last];
-        let some_fraction = fractions[self.below(7) as usize];
+        let some_fraction = fractions[self.below(7)];
         let one = top >> 1;
         let some_exponent = match self.below(8) {
             0 => 0,
@@ -44,7 +30,7 @@ impl Random {
             3 => top - 1,
             4 => one,
             // Near 1, where sums and products of the set meet halfway between two values.
-            5 => (one + self.below(2 * u64::from(fraction) + 4)).min(top) - u64::from(fraction).min(one),
+            5 => (one + self.below(2 * fraction as usize + 4) as u64).min(top) - u64::from(fraction).min(one),
             6 => others.first().map_or(one, |other| other >> fraction & top),
             _ => self.next() & top,
         };
@@ -60,7 +46,7 @@ impl Random {
             2 => power - 1,
             // Halfway between two floats of some precision.
             3 => power | power >> self.below(64),
-            4 => self.below(70_000),
+            4 => self.below(70_000) as u64,
             _ => self.next() >> self.below(64),
         }
     }
@@ -372,8 +358,11 @@ fn directed_doubles_are_neighbours_of_the_nearest() {
     let mut count = 0;
     while count < SET_COUNT {
         // No overflow and no result or error below the normal range.
-        let mut some =
-            || f64::from_bits(random.next() & 0x800F_FFFF_FFFF_FFFF | (1023 - 40 + random.below(80)) << 52);
+        let mut some = || {
+            f64::from_bits(
+                random.next() & 0x800F_FFFF_FFFF_FFFF | (1023 - 40 + random.below(80) as u64) << 52,
+            )
+        };
         let (a, b, c) = (some(), some(), some());
         let product = a * b;
         let quotient = a / b;

@@ -1,11 +1,10 @@
-//! What the table of rules promises: names, golden files, the page.
+//! What the table of rules promises: names and golden files.
 
 use super::{FAMILIES, Rule};
 use crate::check::tests::run;
 use crate::flow::split_at_control_flow;
 use crate::values::general_optimize::PHASE;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -57,48 +56,5 @@ fn every_rule_has_golden_files() {
     for Rule { name, guards, .. } in rules() {
         assert!(changed.contains(name), "no golden file says `// RULE: {name}`");
         assert!(guards.is_empty() || left.contains(name), "no golden file says `// NOT-RULE: {name}`");
-    }
-}
-
-#[test]
-fn rules_page_is_the_table() {
-    let path = folder("docs/RULES.md");
-    let page = page();
-    if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
-        fs::write(&path, &page).unwrap();
-    }
-    let found = fs::read_to_string(&path).unwrap_or_default();
-    let stale = found.lines().zip(page.lines()).find(|(found, wanted)| found != wanted);
-    assert!(
-        found == page,
-        "docs/RULES.md is stale, first at {stale:?}; run `BLESS=1 cargo test -p ptxopt-systems rules_page`"
-    );
-}
-
-/// The text of `docs/RULES.md`.
-fn page() -> String {
-    let mut page = String::from(
-        "# The rules of general optimization\n\n\
-         Generated from the tables in `systems/src/values/general_optimize/rules`. Change a table, then run\n\
-         `BLESS=1 cargo test -p ptxopt-systems rules_page`.\n\n\
-         Each rule rewrites one instruction in place. Beside each guard stands the smallest program that goes wrong\n\
-         without it. A remark says the reason where a rule was applied.\n",
-    );
-    let _ = writeln!(page, "\n{} rules.", rules().count());
-    for family in FAMILIES {
-        let _ = writeln!(page, "\n## {}", family.name);
-        family.rules.iter().for_each(|rule| write_rule(&mut page, rule));
-    }
-    page
-}
-
-fn write_rule(page: &mut String, rule: &Rule) {
-    let operations: Vec<String> =
-        rule.operations.iter().map(|operation| format!("`{}`", operation.name())).collect();
-    let _ = writeln!(page, "\n### {}\n\n```text\n{}\n```\n", rule.name, rule.pattern);
-    let _ = writeln!(page, "Tried on {}. Reason: \"{}\".", operations.join(", "), rule.reason);
-    for (at, guard) in rule.guards.iter().enumerate() {
-        let before = if at == 0 { "\n" } else { "" };
-        let _ = writeln!(page, "{before}- Needs: {}. Without: {}.", guard.needs, guard.without);
     }
 }
