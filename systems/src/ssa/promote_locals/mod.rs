@@ -65,9 +65,13 @@
 
 pub mod addresses;
 mod elements;
+pub mod indices;
+pub mod numbers;
 pub mod plan;
+pub mod pointers;
 pub mod ranges;
 pub mod slots;
+mod sweeps;
 #[cfg(test)]
 mod tests;
 
@@ -134,6 +138,10 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
         missed(f, inst, reason);
         return;
     }
+    if let Some((inst, reason)) = tracer.limit {
+        f.stats().limits_hit += 1;
+        missed(f, inst, reason);
+    }
     rewriter.start(f);
     plan.start();
     slots::find_components(tracer, components);
@@ -142,7 +150,9 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     }
     let mut stays = components.iter().any(|component| component.verdict.is_err())
         || tracer.variables.iter().any(|variable| variable.escape.is_some());
-    let (mut slot_count, mut growth) = (0, 0);
+    let (mut slot_count, mut growth, mut copies) = (0, 0, 0);
+    // A register of a slot is no value in SSA form, so its copies stay there.
+    let copies_go = usize::from(!f.state().flags.contains(CodeFlags::SSA));
     // What needs room that later changes may make.
     let mut deferred: Vec<&[Access]> = Vec::new();
     for component in &*components {
@@ -157,9 +167,12 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
             is_planned.then_some(()).ok_or((accesses[0].inst, "no instruction takes the place of an access"))
         });
         match verdict {
-            Ok(()) if fits(f, plan.growth(), 0) => rewriter.apply(f, plan),
+            Ok(()) if fits(f, plan.growth(), copies) => {
+                rewriter.apply(f, plan);
+                copies += copies_go * plan.copies;
+            }
             Ok(()) => {
-                growth += plan.growth();
+                growth += plan.growth() - (copies_go * plan.copies) as isize;
                 deferred.push(accesses);
             }
             Err((inst, reason)) => {
@@ -172,7 +185,7 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
         }
     }
     let addresses_to_go = if stays { 0 } else { tracer.address_count() };
-    let is_small = fits(f, growth, addresses_to_go);
+    let is_small = fits(f, growth, copies + addresses_to_go);
     for accesses in deferred {
         if is_small && plan.make(f, accesses) {
             rewriter.apply(f, plan);
@@ -189,10 +202,10 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     rewriter.variables.iter().for_each(|&vreg| f.set_variable(vreg, true));
 }
 
-/// Whether the function has no more instructions than it came with when it has `growth` more, those left out that make
-/// addresses which nothing will read any more.
-fn fits(f: &FunctionEditor<'_>, growth: isize, addresses_to_go: usize) -> bool {
-    let room = (f.view().text.insts_in as usize + addresses_to_go) as isize - f.state().live_insts as isize;
+/// Whether the function has no more instructions than it came with when it has `growth` more, those left out that
+/// nothing will read any more: copies of slots, and addresses.
+fn fits(f: &FunctionEditor<'_>, growth: isize, unread: usize) -> bool {
+    let room = (f.view().text.insts_in as usize + unread) as isize - f.state().live_insts as isize;
     growth <= room.max(0)
 }
 
