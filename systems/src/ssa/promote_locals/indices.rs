@@ -64,7 +64,11 @@ impl Leaves for &KnownLeaves {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Place {
     /// Bytes of a variable, from the first to one past the last.
-    Memory { variable: u32, low: u32, high: u32 },
+    Memory {
+        variable: u32,
+        low: u32,
+        high: u32,
+    },
     Register(VRegId),
 }
 
@@ -148,7 +152,8 @@ pub struct Indices {
 impl Indices {
     /// Walks once more with what is known of indices, as long as that holds. The tracer has walked with nothing known.
     pub fn bound(&mut self, sources: Sources<'_>, tracer: &mut Tracer) -> Result<(), Refusal> {
-        let escapes = |tracer: &Tracer| tracer.variables.iter().filter(|variable| variable.escape.is_some()).count();
+        let escapes =
+            |tracer: &Tracer| tracer.variables.iter().filter(|variable| variable.escape.is_some()).count();
         let mut has_walked = tracer.has_pointers();
         if has_walked {
             tracer.walk(sources, &KnownLeaves::default(), Trust::Computed)?;
@@ -161,7 +166,8 @@ impl Indices {
                 break;
             }
             if self.cells.len() * sources.view.blocks.len() > STATES_MAX {
-                tracer.limit = Some((addends[0].inst, "too many blocks to bound the indices of local arrays"));
+                tracer.limit =
+                    Some((addends[0].inst, "too many blocks to bound the indices of local arrays"));
                 break;
             }
             let Some(known) = Sweeps::solve(self, sources) else { break };
@@ -206,7 +212,8 @@ impl Indices {
             let (variable, low, high) = (access.variable, access.low, access.high);
             // Cells do not overlap, so their ends are in order as well.
             let first = in_order.partition_point(|&(of, _, end)| (of, end) <= (variable, low));
-            let touched = in_order[first..].iter().take_while(|&&(of, start, _)| (of, start) < (variable, high));
+            let touched =
+                in_order[first..].iter().take_while(|&&(of, start, _)| (of, start) < (variable, high));
             for &(of, start, end) in touched {
                 let is_counted = (of, start, end) == (variable, low, high)
                     && access.refusal.is_none()
@@ -267,7 +274,8 @@ impl Indices {
                 let summand = summand_of(sources, at, width);
                 for (at, addend) in [Some((at, 0)), summand].into_iter().flatten() {
                     let Some(vreg) = sources.whole_register(at) else { continue };
-                    let holders = holders(sources, &self.cells, events, vreg, position_of(at.inst), &position_of);
+                    let holders =
+                        holders(sources, &self.cells, events, vreg, position_of(at.inst), &position_of);
                     let held = holders.into_iter().filter(|&cell| self.cells[cell].width == width);
                     branch.held[side].extend(held.map(|cell| Held { cell, addend }));
                 }
@@ -309,9 +317,8 @@ fn holders(
     let is_shared = view.vregs[vreg.index()].flags.intersects(SHARED);
     let def = sources.def_use.only_def(vreg).map(|def| def.inst).filter(|_| !is_shared);
     // What was defined before it was read, and never again.
-    let is_same = def.is_some_and(|def| {
-        view.heads[def.index()].block != events[0].block || position_of(def) < position
-    });
+    let is_same = def
+        .is_some_and(|def| view.heads[def.index()].block != events[0].block || position_of(def) < position);
     // By cell: what the last event says.
     let mut last: Vec<(usize, bool)> = Vec::new();
     for event in events {
@@ -407,7 +414,8 @@ impl Discovery<'_> {
                     })
             }
             Place::Register(vreg) => {
-                let is_whole = |at: OperandRef| at.position == 0 && !view.operands_of(at.inst)[0].is_partial();
+                let is_whole =
+                    |at: OperandRef| at.position == 0 && !view.operands_of(at.inst)[0].is_partial();
                 !view.vregs[vreg.index()].flags.intersects(SHARED) && def_use.defs(vreg).all(is_whole)
             }
         }
@@ -486,7 +494,8 @@ impl Discovery<'_> {
         let inst = view.insts_of(block).next_back()?;
         let &[taken, other] = view.succs(block) else { return None };
         let is_branch = forms.get(view.heads[inst.index()].form).operation == Operation::Bra;
-        let OperandKind::Predicate { vreg, negated } = view.guard_of(inst).filter(|_| is_branch)?.kind() else {
+        let OperandKind::Predicate { vreg, negated } = view.guard_of(inst).filter(|_| is_branch)?.kind()
+        else {
             return None;
         };
         let def = def_use.only_def(vreg).filter(|_| taken != other)?;
@@ -496,7 +505,8 @@ impl Discovery<'_> {
         let is_plain = description.qualifiers.combiner.is_none() && forms.get(head.form).lanes == 1;
         let is_test = description.operation == Operation::Setp && view.operands_of(def.inst).len() == 3;
         let test = Test::of(description).filter(|_| is_here && is_plain && is_test)?;
-        if !matches!(test.order, Order::Signed | Order::Unsigned) || view.vregs[vreg.index()].flags.intersects(SHARED)
+        if !matches!(test.order, Order::Signed | Order::Unsigned)
+            || view.vregs[vreg.index()].flags.intersects(SHARED)
         {
             return None;
         }
@@ -505,4 +515,3 @@ impl Discovery<'_> {
         Some(Branch { test, sides: [side(1), side(2)], held: Default::default(), when_true, when_false })
     }
 }
-

@@ -119,7 +119,8 @@ impl<L: Leaves> Walk<'_, L> {
                 is_integer.then(|| Known::constant(literal.bits, width))
             }
             OperandKind::Special(row) => {
-                let component = view.operands_of(at.inst)[at.position].selector().map(|selector| selector.text());
+                let component =
+                    view.operands_of(at.inst)[at.position].selector().map(|selector| selector.text());
                 of_special_register(row as usize, component.as_deref().unwrap_or(""))
             }
             OperandKind::Register { .. } => match self.sources.whole_register(at) {
@@ -151,7 +152,8 @@ impl<L: Leaves> Walk<'_, L> {
         let is_whole = at.position == 0 && !operands[0].is_partial() && !head.opcode.is_guarded();
         let form = forms.get(head.form);
         let description = forms.describe(head.form);
-        let Some(ty) = description.types[0].filter(|ty| is_whole && form.lanes == 1 && ty.bits() <= 64) else {
+        let Some(ty) = description.types[0].filter(|ty| is_whole && form.lanes == 1 && ty.bits() <= 64)
+        else {
             return Some(unknown);
         };
         let count = operands.len() - 1;
