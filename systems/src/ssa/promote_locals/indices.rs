@@ -171,6 +171,9 @@ impl Indices {
                 break;
             }
             let Some(known) = Sweeps::solve(self, sources) else { break };
+            if known.0.values().all(|known| known.is_any()) {
+                break;
+            }
             tracer.walk(sources, &known, Trust::Nothing)?;
             has_walked = true;
             if escapes(tracer) > escapes_before {
