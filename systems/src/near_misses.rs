@@ -84,7 +84,7 @@ fn local_variables_that_stay_in_memory() {
         ("atom.local.add.u32 %r1, [%d0], 1;", "an atomic instruction"),
         ("not.b64 %d1, %d0;", "no plain access"),
         ("@%p0 mov.u64 %d1, %d0;", "under a guard"),
-        ("add.u64 %d1, %d0, %d2;", "no known bounds"),
+        ("st.local.u32 [%d1+4], 2;\nadd.u64 %d1, %d0, %d2;", "is not constant"),
         ("mov.b64 {%r1, %r2}, %d0;", "no plain access"),
         ("st.volatile.local.u32 [%d0+4], 2;\nld.local.u32 %r1, [%d0+4];", "volatile"),
         ("ld.local.u32 %r1, [%d0+16];", "lies outside"),

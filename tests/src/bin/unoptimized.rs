@@ -50,7 +50,7 @@ struct Row {
 struct Frame {
     /// Why a variable stays as a whole.
     escape: Option<&'static str>,
-    /// Accesses, by what keeps each in memory.
+    /// Accesses, by what may keep each in memory.
     accesses: BTreeMap<&'static str, u64>,
 }
 
@@ -114,7 +114,7 @@ fn frames_of(text: &[u8]) -> Result<Vec<(String, Frame)>> {
                 frame.count(ESCAPES, tracer.accesses.iter().filter(is_escaping).count());
                 find_components(&mut tracer, &mut components);
                 for component in &components {
-                    let shared = if component.verdict.is_err() { BESIDE } else { NO_ROOM };
+                    let shared = if component.verdict.is_err() { BESIDE } else { SLOTS };
                     for access in &tracer.accesses[component.accesses.clone()] {
                         frame.count(access.refusal.unwrap_or(shared), 1);
                     }
@@ -129,8 +129,15 @@ fn frames_of(text: &[u8]) -> Result<Vec<(String, Frame)>> {
 
 /// What is said of accesses that have no reason of their own.
 const ESCAPES: &str = "the variable escapes";
-const BESIDE: &str = "its bytes are among those that an access which stays may touch";
-const NO_ROOM: &str = "more instructions than came in would take its place";
+const BESIDE: &str = "at a constant address, to bytes that one of the others may touch";
+const SLOTS: &str = "at a constant address, to bytes that only such accesses touch";
+
+/// Why there are two figures.
+const WHY_TWO: &str = "\
+A register has no address. So what is read or written at a computed address stays in memory, and with it what constant
+addresses reach among the same bytes: the elements of an array that a loop fills and straight code uses. Only unrolling the loop
+would make its addresses constant. The second figure counts what can be in registers without that.
+";
 
 /// Counts what clang makes; one line a file.
 fn count_plain(folder: &Path, rows: &[Row]) -> Result<String> {
@@ -195,30 +202,38 @@ fn cells([before, after, clang]: [u64; 3], [left, by_clang, to_clang]: [f64; 3])
 /// The section on accesses to local variables.
 fn local_memory(rows: &[Row]) -> Result<String> {
     let frames = || rows.iter().flat_map(|row| row.frames.values());
-    let (mut inside, mut left) = ([0; 2], BTreeMap::<&str, u64>::new());
+    let mut by_reason: BTreeMap<&str, [u64; 2]> = BTreeMap::new();
     let mut escaping: BTreeMap<&str, [u64; 3]> = BTreeMap::new();
     for [before, after] in frames() {
-        let counts = [before.total(), after.total()];
         if let Some(reason) = before.escape {
             let row = escaping.entry(reason).or_default();
-            [row[0], row[1], row[2]] = [row[0] + 1, row[1] + counts[0], row[2] + counts[1]];
+            [row[0], row[1], row[2]] = [row[0] + 1, row[1] + before.total(), row[2] + after.total()];
             continue;
         }
-        inside = [inside[0] + counts[0], inside[1] + counts[1]];
-        for (reason, count) in after.accesses.iter().filter(|(_, count)| **count > 0) {
-            *left.entry(reason).or_default() += count;
+        for (at, frame) in [before, after].into_iter().enumerate() {
+            for (reason, count) in &frame.accesses {
+                by_reason.entry(reason).or_default()[at] += count;
+            }
         }
     }
-    let gone = 100.0 * (1.0 - inside[1] as f64 / inside[0] as f64);
+    let gone = |[before, after]: [u64; 2]| 100.0 * (1.0 - after as f64 / before as f64);
+    let all = by_reason.values().fold([0; 2], |all, counts| [all[0] + counts[0], all[1] + counts[1]]);
+    let slots = by_reason.get(SLOTS).copied().unwrap_or_default();
     let mut text = format!(
-        "## Local memory\n\nOf {} loads and stores of local variables that do not escape, {} are left: **{gone:.1} % are \
-         gone**. Of these stay\n\n| because of | accesses |\n|---|---:|\n",
-        inside[0], inside[1]
+        "## Local memory\n\nOf {} loads and stores of local variables that do not escape, {} are left: **{:.1} % are gone**. \
+         Of the {} to bytes that only accesses at constant addresses touch, {} are left: **{:.1} %** are gone.\n\n{WHY_TWO}\n\
+         | accesses | before | after |\n|---|---:|---:|\n",
+        all[0],
+        all[1],
+        gone(all),
+        slots[0],
+        slots[1],
+        gone(slots)
     );
-    let mut left: Vec<(&str, u64)> = left.into_iter().collect();
-    left.sort_by_key(|&(reason, count)| (std::cmp::Reverse(count), reason));
-    for (reason, count) in left {
-        writeln!(text, "| {reason} | {count} |")?;
+    let mut rows: Vec<(&str, [u64; 2])> = by_reason.into_iter().collect();
+    rows.sort_by_key(|&(reason, [before, _])| (std::cmp::Reverse(before), reason));
+    for (reason, [before, after]) in rows.into_iter().filter(|(_, counts)| *counts != [0; 2]) {
+        writeln!(text, "| {reason} | {before} | {after} |")?;
     }
     text.push_str(
         "\nClang puts all variables of a function into one frame, and from the address of one all others can be \

@@ -3,9 +3,16 @@
 //! A register holds an address when each of its definitions makes the same one. The tracer sees each register once, when
 //! the first definition gives it an address, and counts the definitions that do; where that is not all of them, the
 //! variable escapes. So no fixpoint is needed: a value that turns out wrong belongs to a variable that escapes.
+//!
+//! What is added to an address is bounded by what is known of it ([`numbers`](super::numbers)). Where that comes from local
+//! variables, a first walk finds the accesses that are needed to know it ([`indices`](super::indices)), and a second one uses
+//! it. An address with a number of which nothing is known may be anywhere in its variable: outside of it is undefined.
 
 use super::elements::elements;
-use super::ranges::{self, Range};
+use super::indices::{Indices, KnownLeaves};
+use super::numbers::Sources;
+use super::pointers::Pointers;
+use super::ranges::Range;
 use ahash::AHashMap;
 use ptxopt_components::form::{Form, Role};
 use ptxopt_components::ids::{BlockId, Id, InstId, NameId, VRegId};
@@ -53,11 +60,22 @@ pub struct Access {
 
 /// An address inside a variable, or near it: from `offset.low` to `offset.high` bytes from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Address {
-    variable: u32,
+pub struct Address {
+    /// Index of the variable.
+    pub variable: u32,
     /// Local for an address in the space, generic for a generic address.
-    space: StateSpace,
-    offset: Range,
+    pub space: StateSpace,
+    /// The distance from its start.
+    pub offset: Range,
+}
+
+/// What a walk takes for granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trust {
+    /// Nothing: what it finds is right.
+    Nothing,
+    /// That accesses at computed addresses leave pointers alone.
+    Computed,
 }
 
 /// Finds the accesses to the variables of a function. Its memory is used again.
@@ -74,15 +92,31 @@ pub struct Tracer {
     hits: Vec<u32>,
     /// Registers that hold an address.
     holders: Vec<VRegId>,
-    /// By instruction.
-    positions: Vec<u32>,
+    /// The registers of those that were followed.
+    followed: usize,
+    /// Addresses that were stored in memory.
+    pointers: Pointers,
+    /// By instruction: its place among the rows of the function, in the order of the text.
+    pub(super) positions: Vec<u32>,
+    /// Numbers that were added to addresses and are not constant.
+    pub(super) addends: Vec<OperandRef>,
+    indices: Indices,
+    /// Why less is known of addresses than could be.
+    pub limit: Option<Refusal>,
 }
 
+/// Variables that addresses are stored in one after the other: a function that was inlined into another adds one.
+const POINTER_ROUNDS_MAX: u32 = 16;
+
+/// Why an access stays that may go to several places.
+pub const NOT_CONSTANT: &str = "the offset of an access to a local variable is not constant";
+
+const UNDER_GUARD: &str = "the address of a local variable is made under a guard";
+
 /// What a walk along the addresses reads.
-struct Sources<'a> {
-    view: &'a FunctionView<'a>,
-    forms: &'a FormTable,
-    def_use: &'a DefUse,
+struct Looks<'a> {
+    sources: Sources<'a>,
+    known: &'a KnownLeaves,
 }
 
 impl Tracer {
@@ -96,16 +130,35 @@ impl Tracer {
         forms: &FormTable,
         def_use: &DefUse,
     ) -> Result<(), Refusal> {
-        self.start(view);
         let sources = Sources { view, forms, def_use };
+        self.limit = None;
+        self.walk(sources, &KnownLeaves::default(), Trust::Nothing)?;
+        if self.addends.is_empty() {
+            return Ok(());
+        }
+        let mut indices = std::mem::take(&mut self.indices);
+        let result = indices.bound(sources, self);
+        self.indices = indices;
+        result
+    }
+
+    /// Finds the accesses with what is known of leaves.
+    pub(super) fn walk(
+        &mut self,
+        sources: Sources<'_>,
+        known: &KnownLeaves,
+        trust: Trust,
+    ) -> Result<(), Refusal> {
+        self.start(sources.view);
+        let looks = Looks { sources, known };
         let mut position = 0;
-        for block in view.block_ids() {
-            for (inst, _, operands) in view.rows_of(block) {
+        for block in sources.view.block_ids() {
+            for (inst, _, operands) in sources.view.rows_of(block) {
                 self.positions[inst.index()] = position;
                 position += 1;
                 for (at, operand) in operands.iter().enumerate() {
                     match operand.kind() {
-                        OperandKind::Symbol(name) => self.visit_symbol(&sources, inst, at, name),
+                        OperandKind::Symbol(name) => self.visit_symbol(&looks, inst, at, name),
                         OperandKind::Text(_) => {
                             return Err((inst, "copied text may name a local variable"));
                         }
@@ -114,29 +167,66 @@ impl Tracer {
                 }
             }
         }
-        let mut next = 0;
-        while let Some(&vreg) = self.holders.get(next) {
-            next += 1;
-            let address = self.values[vreg.index()].expect("only registers with an address are listed");
-            for at in def_use.uses(vreg) {
-                self.visit(&sources, at, address);
-            }
+        self.follow(&looks);
+        if !self.pointers.is_empty() {
+            self.follow_pointers(&looks, trust);
         }
         for at in 0..self.holders.len() {
             let vreg = self.holders[at];
-            if self.hits[vreg.index()] as usize != def_use.def_count(vreg) {
+            if self.hits[vreg.index()] as usize != sources.def_use.def_count(vreg) {
                 let address = self.values[vreg.index()].expect("only registers with an address are listed");
-                let inst = def_use.defs(vreg).next().map_or(InstId(0), |at| at.inst);
+                let inst = sources.def_use.defs(vreg).next().map_or(InstId(0), |at| at.inst);
                 self.escape(
                     address,
                     (inst, "a register holds the address of a local variable or something else"),
                 );
             }
         }
+        self.pointers.escape_with(&mut self.variables);
         for access in &mut self.accesses {
             access.position = self.positions[access.inst.index()];
         }
         Ok(())
+    }
+
+    /// Visits the uses of registers that hold an address.
+    fn follow(&mut self, looks: &Looks<'_>) {
+        while let Some(&vreg) = self.holders.get(self.followed) {
+            self.followed += 1;
+            let address = self.values[vreg.index()].expect("only registers with an address are listed");
+            for at in looks.sources.def_use.uses(vreg) {
+                self.visit(looks, at, address);
+            }
+        }
+    }
+
+    /// Follows addresses through the local variables that they are stored in.
+    fn follow_pointers(&mut self, looks: &Looks<'_>, trust: Trust) {
+        let mut pointers = std::mem::take(&mut self.pointers);
+        let mut loads = Vec::new();
+        for _ in 0..POINTER_ROUNDS_MAX {
+            pointers.find_loads(looks.sources, &self.accesses, &mut loads);
+            if loads.is_empty() {
+                break;
+            }
+            for (inst, address) in loads.drain(..) {
+                let is_guarded = looks.sources.view.guard_of(inst).is_some();
+                let made = if is_guarded { Err(UNDER_GUARD) } else { self.define(looks, inst, address) };
+                if let Err(reason) = made {
+                    self.escape(address, (inst, reason));
+                }
+            }
+            // What the uses of the loaded addresses store comes to the list of the tracer.
+            self.follow(looks);
+            pointers.stored.append(&mut self.pointers.stored);
+        }
+        pointers.check(looks.sources, &self.accesses, &mut self.variables, trust == Trust::Nothing);
+        self.pointers = pointers;
+    }
+
+    /// Whether addresses of local variables are stored.
+    pub(super) fn has_pointers(&self) -> bool {
+        !self.pointers.is_empty()
     }
 
     /// Number of registers that hold an address.
@@ -150,6 +240,9 @@ impl Tracer {
         self.accesses.clear();
         self.by_name.clear();
         self.holders.clear();
+        self.followed = 0;
+        self.pointers.clear();
+        self.addends.clear();
         self.values.clear();
         self.values.resize(view.vregs.len(), None);
         self.hits.clear();
@@ -168,27 +261,32 @@ impl Tracer {
         self.variables[address.variable as usize].escape.get_or_insert(why);
     }
 
-    fn visit_symbol(&mut self, sources: &Sources<'_>, inst: InstId, position: usize, name: NameId) {
+    fn visit_symbol(&mut self, looks: &Looks<'_>, inst: InstId, position: usize, name: NameId) {
         let Some(&variable) = self.by_name.get(&name) else { return };
         let address = Address { variable, space: StateSpace::Local, offset: Range::exact(0) };
-        self.visit(sources, OperandRef { inst, position }, address);
+        self.visit(looks, OperandRef { inst, position }, address);
     }
 
     /// Looks at an operand that names a register or symbol which is `address`.
-    fn visit(&mut self, sources: &Sources<'_>, at: OperandRef, address: Address) {
-        let operand = sources.view.operands_of(at.inst)[at.position];
-        let head = &sources.view.heads[at.inst.index()];
-        let form = sources.forms.get(head.form);
-        let found = match sources.forms.slots(head.form).get(at.position).map(|slot| slot.role) {
+    fn visit(&mut self, looks: &Looks<'_>, at: OperandRef, address: Address) {
+        let Sources { view, forms, .. } = looks.sources;
+        let operand = view.operands_of(at.inst)[at.position];
+        let head = &view.heads[at.inst.index()];
+        let form = forms.get(head.form);
+        let found = match forms.slots(head.form).get(at.position).map(|slot| slot.role) {
             _ if operand.selector().is_some() => Err("a part of the address of a local variable is read"),
             Some(role) => {
-                let address = sources.with_payload(address, operand);
+                let address = looks.with_payload(address, operand);
                 match (role, form.operation) {
-                    (Role::Address, Operation::Ld | Operation::St) => self.access(sources, form, at, address),
+                    (Role::Address, Operation::Ld | Operation::St) => self.access(looks, form, at, address),
+                    (Role::Use, Operation::St) if form.space != StateSpace::Param && form.lanes == 1 => {
+                        self.pointers.store(at.inst, address);
+                        Ok(())
+                    }
                     (Role::Use, _) => {
                         let align = self.variables[address.variable as usize].align;
-                        let derived = sources.derive(form, at, address, align);
-                        derived.and_then(|address| self.define(sources, at.inst, address))
+                        let derived = looks.derive(form, at, address, align, &mut self.addends);
+                        derived.and_then(|address| self.define(looks, at.inst, address))
                     }
                     _ => Err(other_use(form)),
                 }
@@ -201,9 +299,11 @@ impl Tracer {
     }
 
     /// Notes that the result of `inst` is `address`.
-    fn define(&mut self, sources: &Sources<'_>, inst: InstId, address: Address) -> Result<(), &'static str> {
-        let result = sources.view.operands_of(inst)[0];
-        let vreg = sources.whole_register(result).filter(|_| result.is_definition() && !result.is_partial());
+    fn define(&mut self, looks: &Looks<'_>, inst: InstId, address: Address) -> Result<(), &'static str> {
+        let view = looks.sources.view;
+        let result = view.operands_of(inst)[0];
+        let whole = looks.sources.whole_register(OperandRef { inst, position: 0 });
+        let vreg = whole.filter(|_| result.is_definition() && !result.is_partial());
         let vreg = vreg.ok_or("the address of a local variable becomes part of a register")?;
         let shared = VRegFlags::FORMAL
             | VRegFlags::INPUT
@@ -211,7 +311,7 @@ impl Tracer {
             | VRegFlags::MODULE
             | VRegFlags::PINNED
             | VRegFlags::INITIALISED;
-        if sources.view.vregs[vreg.index()].flags.intersects(shared) {
+        if view.vregs[vreg.index()].flags.intersects(shared) {
             return Err("the address of a local variable leaves the function in a register");
         }
         match self.values[vreg.index()] {
@@ -233,11 +333,12 @@ impl Tracer {
     /// Notes the load or store through `address`.
     fn access(
         &mut self,
-        sources: &Sources<'_>,
+        looks: &Looks<'_>,
         form: &Form,
         at: OperandRef,
         address: Address,
     ) -> Result<(), &'static str> {
+        let view = looks.sources.view;
         if form.space != address.space {
             return Err("the address of a local variable is used in another space");
         }
@@ -254,21 +355,21 @@ impl Tracer {
         let (low, high) = (low.max(0) as u32, high.min(size) as u32);
         let is_aligned = (low % bytes as u32, variable.align % bytes as u32) == (0, 0);
         let refusal = if !is_exact {
-            Some("the offset of an access to a local variable is not constant")
+            Some(NOT_CONSTANT)
         } else if form.effects.intersects(Effects::PINNED | Effects::ORDER)
-            || !is_plain(&sources.forms.describe(sources.view.heads[at.inst.index()].form).qualifiers)
+            || !is_plain(&looks.sources.forms.describe(view.heads[at.inst.index()].form).qualifiers)
         {
             Some("an access to a local variable is volatile, ordered or qualified")
         } else if !matches!(ty.bits(), 8 | 16 | 32 | 64) {
             Some("an access to a local variable has another width than registers have")
         } else if !is_aligned {
             Some("an access to a local variable is not aligned")
-        } else if elements(sources.view, sources.forms, at.inst).is_none() {
+        } else if elements(view, looks.sources.forms, at.inst).is_none() {
             Some("an access to a local variable moves something else than whole registers and literals")
         } else {
             None
         };
-        let block = sources.view.heads[at.inst.index()].block;
+        let block = view.heads[at.inst.index()].block;
         let variable = address.variable;
         self.accesses.push(Access { inst: at.inst, block, position: 0, variable, low, high, refusal });
         Ok(())
@@ -282,21 +383,10 @@ fn is_plain(qualifiers: &Qualifiers) -> bool {
     order && cache && qualifiers.scope.is_none() && qualifiers.modifiers == Modifiers::empty()
 }
 
-impl Sources<'_> {
-    /// The register that is all of an operand.
-    fn whole_register(&self, operand: Operand) -> Option<VRegId> {
-        match operand.kind() {
-            OperandKind::Register { vreg, minus: false } => {
-                let is_scalar = self.view.vregs[vreg.index()].ty.lanes == 1;
-                (is_scalar && operand.selector().is_none()).then_some(vreg)
-            }
-            _ => None,
-        }
-    }
-
+impl Looks<'_> {
     /// The address that an operand with an offset is.
     fn with_payload(&self, address: Address, operand: Operand) -> Address {
-        let wide = || Some(self.view.pools.literals[operand.wide_offset()?.index()].bits as i64);
+        let wide = || Some(self.sources.view.pools.literals[operand.wide_offset()?.index()].bits as i64);
         let offset = operand.offset().map(i64::from).or_else(wide).unwrap_or(0);
         Address { offset: address.offset.plus(Range::exact(offset)), ..address }
     }
@@ -308,18 +398,26 @@ impl Sources<'_> {
         at: OperandRef,
         address: Address,
         align: u32,
+        addends: &mut Vec<OperandRef>,
     ) -> Result<Address, &'static str> {
-        const NO_CONSTANT: &str = "the address of a local variable is computed with what has no known bounds";
-        if self.view.guard_of(at.inst).is_some() {
-            return Err("the address of a local variable is made under a guard");
+        let Sources { view, forms, .. } = self.sources;
+        if view.guard_of(at.inst).is_some() {
+            return Err(UNDER_GUARD);
         }
-        let operands = self.view.operands_of(at.inst);
-        let qualifiers = &self.forms.describe(self.view.heads[at.inst.index()].form).qualifiers;
+        let qualifiers = &forms.describe(view.heads[at.inst.index()].form).qualifiers;
         let with_space = |space| Ok(Address { space, ..address });
         let is_of_local = form_space(qualifiers) == Some(StateSpace::Local);
         // The width of an address: an immediate counts as a number of that width.
         let ty = form.types[0].filter(|ty| matches!(ty.bits(), 32 | 64)).ok_or_else(|| other_use(form))?;
-        let other = || ranges::of_addend(self.view, self.forms, self.def_use, operands[3 - at.position], ty);
+        let mut other = || {
+            let at = OperandRef { inst: at.inst, position: 3 - at.position };
+            let mut known = self.known;
+            let addend = self.sources.addend(&mut known, at, ty).unwrap_or(Range::ANY);
+            if addend.value().is_none() {
+                addends.push(at);
+            }
+            addend
+        };
         let is_plain = *qualifiers == Qualifiers::default();
         match (form.operation, address.space) {
             (Operation::Mov, _) if is_plain && form.lanes == 1 && !self.has_vector(form, at.inst) => {
@@ -328,22 +426,15 @@ impl Sources<'_> {
             (Operation::Cvta, StateSpace::Local) if is_of_local => with_space(StateSpace::Generic),
             (Operation::CvtaTo, StateSpace::Generic) if is_of_local => with_space(StateSpace::Local),
             (Operation::Add, _) if is_plain => {
-                let offset = address.offset.plus(other().ok_or(NO_CONSTANT)?);
-                Ok(Address { offset, ..address })
+                Ok(Address { offset: address.offset.plus(other()), ..address })
             }
             (Operation::Sub, _) if is_plain && at.position == 1 => {
-                let offset = address.offset.plus(other().ok_or(NO_CONSTANT)?.negated());
-                Ok(Address { offset, ..address })
+                Ok(Address { offset: address.offset.plus(other().negated()), ..address })
             }
             // Bits that are clear in the address: an addition.
             (Operation::Or, _) if is_plain => {
-                let (offset, bits) = (address.offset.value(), other().and_then(Range::value));
-                let (Some(offset), Some(bits)) = (offset, bits) else { return Err(NO_CONSTANT) };
-                let align = i64::from(align);
-                if !(0..align).contains(&bits) || align.count_ones() != 1 {
-                    return Err(NO_CONSTANT);
-                }
-                Ok(Address { offset: Range::exact(offset | bits), ..address })
+                let bits = other();
+                Ok(Address { offset: with_bits(address.offset, bits, i64::from(align)), ..address })
             }
             _ => Err(other_use(form)),
         }
@@ -351,9 +442,21 @@ impl Sources<'_> {
 
     /// Whether the operands of a move are vectors.
     fn has_vector(&self, form: &Form, inst: InstId) -> bool {
-        let slots = self.forms.slots(self.view.heads[inst.index()].form);
+        let Sources { view, forms, .. } = self.sources;
+        let slots = forms.slots(view.heads[inst.index()].form);
         debug_assert_eq!(form.slots.len(), slots.len());
         slots.iter().any(|slot| slot.in_vector)
+    }
+}
+
+/// The distance of an address from a start that is aligned to `align`, when bits are set in it.
+fn with_bits(offset: Range, bits: Range, align: i64) -> Range {
+    let lowest = |number: i64| number & number.wrapping_neg();
+    match (offset.value(), bits.value()) {
+        (Some(offset), Some(bits)) if (0..lowest(align)).contains(&bits) => Range::exact(offset | bits),
+        // Bits below all that may be set.
+        (Some(distance), None) if bits.low >= 0 && bits.high < lowest(distance | align) => offset.plus(bits),
+        _ => Range::ANY,
     }
 }
 

@@ -8,13 +8,16 @@
 //!               addresses touch; a slot has a value before it is read, whatever the way to the read
 //! Breaks        liveness, uniformity, no dead code
 //! Cost          linear in the instructions of functions that declare `.local` variables, and sorting their accesses;
-//!               a look at the declarations of all others
-//! Paper         scalar replacement; the placement of phis is left to what builds SSA (Cytron et al. 1991)
+//!               where indices are bounded, a bounded number of visits to their blocks; a look at the declarations of all
+//!               others
+//! Paper         scalar replacement; the placement of phis is left to what builds SSA (Cytron et al. 1991); Cousot and
+//!               Cousot 1977 for the bounds of indices
 //! Checked by    check/forms.rs, check/operand_types.rs, check/def_use.rs; the judge
 //!
 //! # How it works
-//! 1. [`addresses`] follows the address of each variable from its name through moves, `cvta` and constant arithmetic, and
-//!    lists the loads and stores at the end of each way.
+//! 1. [`addresses`] follows the address of each variable from its name through moves, `cvta` and arithmetic, and lists the
+//!    loads and stores at the end of each way. [`pointers`] follows it through variables that it is stored in, and
+//!    [`indices`] bounds what is added to it, where that comes from variables.
 //! 2. [`slots`] joins accesses whose bytes overlap to *components* and divides each into slots and those into registers.
 //! 3. [`plan`] finds the instructions that take the place of each access.
 //! 4. Each component is one change: all of its accesses are replaced, or none.
@@ -28,8 +31,8 @@
 //! bytes of stack whether or not anything uses it.
 //!
 //! # What keeps a variable in memory
-//! An address that goes anywhere but into the address operand of a load or store: to a call, to memory, into a comparison,
-//! under a guard, to a register that also holds something else. PTX knows no objects inside a variable, so from an address
+//! An address that goes anywhere but into the address operand of a load or store: to a call, to other memory, into a
+//! comparison, under a guard, to a register that also holds something else. PTX knows no objects inside a variable, so from an address
 //! of any byte all others can be reached:
 //! ```text
 //! add.u64 %rd1, %SP, 16;       // the address of an array in the depot
@@ -40,7 +43,9 @@
 //!
 //! # What keeps a component in memory
 //! A volatile, ordered or 128-bit access, one that is not aligned, or one whose offset is not constant: the latter for the
-//! bytes that it [may touch](ranges), so an unsigned index into an array does not disturb what lies before the array.
+//! bytes that it [may touch](numbers), so an unsigned index into an array does not disturb what lies before the array, and
+//! one that a loop counts to the end of the array disturbs nothing else. An index without bounds may reach all of the
+//! variable.
 //!
 //! # Reads of what nobody wrote
 //! Uninitialised memory holds something, the same at each read; an uninitialised register need not. So a register that
@@ -61,13 +66,18 @@
 //!
 //! # Limits
 //! [`SLOTS_MAX`]. A function that has more instructions at the end than it came with is written as it came in, so a vector
-//! access becomes moves only while the function is not larger than it was. Later copies of this phase try again.
+//! access becomes moves only while the function is not larger than it was, those moves left out that copy propagation
+//! removes. Later copies of this phase try again. Bounds of indices have limits of their own.
 
 pub mod addresses;
 mod elements;
+pub mod indices;
+pub mod numbers;
 pub mod plan;
+pub mod pointers;
 pub mod ranges;
 pub mod slots;
+mod sweeps;
 #[cfg(test)]
 mod tests;
 
@@ -134,6 +144,10 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
         missed(f, inst, reason);
         return;
     }
+    if let Some((inst, reason)) = tracer.limit {
+        f.stats().limits_hit += 1;
+        missed(f, inst, reason);
+    }
     rewriter.start(f);
     plan.start();
     slots::find_components(tracer, components);
@@ -142,7 +156,9 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     }
     let mut stays = components.iter().any(|component| component.verdict.is_err())
         || tracer.variables.iter().any(|variable| variable.escape.is_some());
-    let (mut slot_count, mut growth) = (0, 0);
+    let (mut slot_count, mut growth, mut copies) = (0, 0, 0);
+    // A register of a slot is no value in SSA form, so its copies stay there.
+    let copies_go = usize::from(!f.state().flags.contains(CodeFlags::SSA));
     // What needs room that later changes may make.
     let mut deferred: Vec<&[Access]> = Vec::new();
     for component in &*components {
@@ -157,9 +173,12 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
             is_planned.then_some(()).ok_or((accesses[0].inst, "no instruction takes the place of an access"))
         });
         match verdict {
-            Ok(()) if fits(f, plan.growth(), 0) => rewriter.apply(f, plan),
+            Ok(()) if fits(f, plan.growth(), copies) => {
+                rewriter.apply(f, plan);
+                copies += copies_go * plan.copies;
+            }
             Ok(()) => {
-                growth += plan.growth();
+                growth += plan.growth() - (copies_go * plan.copies) as isize;
                 deferred.push(accesses);
             }
             Err((inst, reason)) => {
@@ -172,7 +191,7 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
         }
     }
     let addresses_to_go = if stays { 0 } else { tracer.address_count() };
-    let is_small = fits(f, growth, addresses_to_go);
+    let is_small = fits(f, growth, copies + addresses_to_go);
     for accesses in deferred {
         if is_small && plan.make(f, accesses) {
             rewriter.apply(f, plan);
@@ -189,10 +208,10 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     rewriter.variables.iter().for_each(|&vreg| f.set_variable(vreg, true));
 }
 
-/// Whether the function has no more instructions than it came with when it has `growth` more, those left out that make
-/// addresses which nothing will read any more.
-fn fits(f: &FunctionEditor<'_>, growth: isize, addresses_to_go: usize) -> bool {
-    let room = (f.view().text.insts_in as usize + addresses_to_go) as isize - f.state().live_insts as isize;
+/// Whether the function has no more instructions than it came with when it has `growth` more, those left out that
+/// nothing will read any more: copies of slots, and addresses.
+fn fits(f: &FunctionEditor<'_>, growth: isize, unread: usize) -> bool {
+    let room = (f.view().text.insts_in as usize + unread) as isize - f.state().live_insts as isize;
     growth <= room.max(0)
 }
 

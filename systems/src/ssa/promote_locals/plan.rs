@@ -61,6 +61,8 @@ pub struct Plan {
     pub replacements: Vec<Replacement>,
     /// The instructions.
     pub planned: Vec<Planned>,
+    /// How many of them copy a register of a slot to one of the same type, for which copy propagation has no use.
+    pub copies: usize,
     /// Their operands.
     pub operands: Vec<Value>,
     forms: KnownForms,
@@ -93,6 +95,7 @@ impl Plan {
         self.registers.extend(self.slots.registers.iter().map(|register| register.ty));
         self.replacements.clear();
         self.planned.clear();
+        self.copies = 0;
         self.operands.clear();
         self.replacements.extend(accesses.iter().map(|&Access { inst, .. }| Replacement {
             inst,
@@ -104,7 +107,7 @@ impl Plan {
     }
 
     fn plan_all(&mut self, forms: &mut FormTable, dialect: Dialect) -> Option<()> {
-        let Self { slots, registers, entry, replacements, planned, operands, forms: known } = self;
+        let Self { slots, registers, entry, replacements, planned, copies, operands, forms: known } = self;
         let mut writer = Writer { forms, known, dialect, registers, planned, operands };
         for (number, register) in
             slots.registers.iter().enumerate().filter(|(_, register)| register.is_zeroed)
@@ -121,7 +124,10 @@ impl Plan {
             let place = Place { slot, offset: low - slot.low, ty };
             let register = |vreg, ty| Typed { value: Value::Operand(Operand::register(vreg)), ty };
             match held {
-                Held::Register(vreg, have) if is_load => writer.load(&place, register(vreg, have))?,
+                Held::Register(vreg, have) if is_load => {
+                    writer.load(&place, register(vreg, have))?;
+                    *copies += usize::from(writer.is_copy(first, have));
+                }
                 Held::Register(vreg, have) => writer.store(&place, register(vreg, have))?,
                 Held::Literal(bits) => writer.store_literal(&place, bits)?,
                 Held::Nothing => {}
@@ -194,6 +200,16 @@ impl Writer<'_> {
                 if all.value == to.value { Some(()) } else { self.extend(all, place.width(), is_signed, to) }
             }
             Shape::Fields => self.load_field(place, is_signed, to),
+        }
+    }
+
+    /// Whether the instructions from `first` on are one move of all of a new register of type `ty`.
+    fn is_copy(&self, first: usize, ty: PtxType) -> bool {
+        let [planned] = &self.planned[first..] else { return false };
+        let is_move = self.forms.get(planned.form).operation == Operation::Mov;
+        match self.operands[planned.operands.clone()] {
+            [_, Value::New(number)] => is_move && self.registers[number] == ty,
+            _ => false,
         }
     }
 

@@ -1,4 +1,4 @@
-//! The limit of slots, which golden files are too short for.
+//! Limits, which golden files are too short for.
 
 use super::{PHASE, SLOTS_MAX};
 use crate::check::tests::{plan, run_plan};
@@ -26,4 +26,32 @@ fn left_of(count: usize) -> (usize, u64, usize) {
 fn slots_past_the_limit_stay_in_memory_and_are_told_of() {
     assert_eq!(left_of(SLOTS_MAX), (0, 0, 0));
     assert_eq!(left_of(SLOTS_MAX + 1), (1, 1, 1));
+}
+
+/// How often a limit was hit where 64 indices lie in memory and the function has about so many blocks, and what was said of it.
+fn hits_with(blocks: usize) -> (u64, usize) {
+    let accesses: String = (0..64)
+        .map(|at| {
+            format!(
+                "ld.local.u32 %r{at}, [x+{}];\ncvt.u64.u32 %d{at}, %r{at};\nadd.u64 %e{at}, %a, %d{at};\nst.local.u8 [%e{at}], 1;\n",
+                4 * at
+            )
+        })
+        .collect();
+    let labels: String = (0..blocks).map(|at| format!("L{at}: @%p bra L{at};\n")).collect();
+    let text = format!(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.entry k() {{ .local .align 4 .b8 x[512];\n.reg .b32 %r<64>; \
+         .reg .b64 %d<64>, %e<64>, %a; .reg .pred %p;\nmov.u64 %a, x;\n{accesses}{labels} ret; }}\n"
+    );
+    let plan = plan(&[&split_at_control_flow::PHASE, &PHASE]);
+    let output = run_plan(text.as_bytes(), Plan { checks: &[], verify: Verify::Off, ..plan });
+    let missed = output.remarks.iter().filter(|remark| remark.kind == RemarkKind::Missed);
+    let of_blocks = missed.filter(|remark| remark.reason.contains("too many blocks")).count();
+    (output.steps[1].limits_hit, of_blocks)
+}
+
+#[test]
+fn indices_of_functions_with_many_blocks_are_not_bounded() {
+    assert_eq!(hits_with(1_000), (0, 0));
+    assert_eq!(hits_with(1_030), (1, 1));
 }

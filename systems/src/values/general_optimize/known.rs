@@ -6,11 +6,10 @@
 
 use super::Walk;
 use super::pattern::{is_integer, plain};
-use crate::values::known_bits::{Known, of_special_register, result_of, slot_width, tells};
+use crate::values::known_bits::{Known, in_register, of_special_register, result_of, slot_width, tells};
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
-use ptxopt_components::types::{PtxType, TypeKind};
 use ptxopt_engine::values::phis::NO_VALUE;
 
 /// Definitions that one question follows, one behind the other. What is farther away may be anything; an answer is kept, so
@@ -132,17 +131,6 @@ impl Walk<'_, '_> {
                 result_of(&description, &sources[..count])?
             }
         };
-        let is_wider =
-            matches!(description.operation, Operation::Ld | Operation::Cvt) && result.width() < width;
-        let has_sign = matches!(ty, PtxType::S8 | PtxType::S16 | PtxType::S32);
-        match ty.kind() {
-            _ if result.width() == width => Some(result),
-            TypeKind::Integer if is_wider && has_sign => Some(result.extend_signed(width)),
-            TypeKind::Integer if is_wider => Some(result.extend(width)),
-            TypeKind::Bits if is_wider && description.operation == Operation::Ld => {
-                Some(result.extend(width))
-            }
-            _ => None,
-        }
+        in_register(&description, result, width)
     }
 }

@@ -84,6 +84,22 @@ pub fn tells(operation: Operation) -> bool {
     )
 }
 
+/// What is known of a register of `width` bits when an instruction has written `result` to it; none where nothing is. Loads
+/// and conversions write registers that are wider than what they make.
+#[must_use]
+pub fn in_register(description: &Description, result: Known, width: u32) -> Option<Known> {
+    let ty = description.types[0]?;
+    let is_load = description.operation == Operation::Ld;
+    let is_wider = (is_load || description.operation == Operation::Cvt) && result.width() < width;
+    match ty.kind() {
+        _ if result.width() == width => Some(result),
+        TypeKind::Integer if is_wider && is_signed(ty) => Some(result.extend_signed(width)),
+        TypeKind::Integer if is_wider => Some(result.extend(width)),
+        TypeKind::Bits if is_wider && is_load => Some(result.extend(width)),
+        _ => None,
+    }
+}
+
 /// The width of a source by its position among the sources.
 #[must_use]
 pub fn slot_width(description: &Description, source: usize) -> Option<u32> {

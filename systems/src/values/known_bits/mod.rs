@@ -13,7 +13,7 @@ mod special;
 mod tests;
 mod transfer;
 
-pub use instruction::{decided, result_of, slot_width, tells};
+pub use instruction::{decided, in_register, result_of, slot_width, tells};
 pub use special::of_special_register;
 
 /// A set of integers of `width` bits, 1 to 64.
@@ -163,6 +163,25 @@ impl Known {
             least: self.least.min(other.least),
             most: self.most.max(other.most),
         }
+    }
+
+    /// What lies in a range without a sign, too; none where that is nothing.
+    #[must_use]
+    pub fn limited(self, low: u64, high: u64) -> Option<Self> {
+        let is_apart = low > high || high < self.low || low > self.high;
+        if is_apart { None } else { self.if_any(self.within(low, high)) }
+    }
+
+    /// What lies in a range with a sign, too; none where that is nothing.
+    #[must_use]
+    pub fn limited_signed(self, least: i64, most: i64) -> Option<Self> {
+        let is_apart = least > most || most < self.least || least > self.most;
+        if is_apart { None } else { self.if_any(self.within_signed(least, most)) }
+    }
+
+    /// A part of this set, unless there is nothing in it: such a part has become the set of all.
+    fn if_any(self, part: Self) -> Option<Self> {
+        (!part.is_any() || self.is_any()).then_some(part)
     }
 
     /// What is in both sets, where that is anything.

@@ -272,3 +272,33 @@ fn special_registers_are_within_their_limits() {
     assert_eq!(of("laneid", ""), Some((0, 31)));
     assert_eq!((of("tid", ""), of("clock", ""), of("warpid", "")), (None, None, None));
 }
+
+/// A limit takes away what lies outside and nothing else; where it says that nothing is left, nothing is.
+#[test]
+fn limits_take_away_what_lies_outside() {
+    for known in sets() {
+        for (low, high) in (0..END).flat_map(|low| (0..END).map(move |high| (low, high))) {
+            let mut inside = values(known);
+            inside.retain(|value| (low..=high).contains(value));
+            match known.limited(low, high) {
+                Some(part) => {
+                    assert!(inside.iter().all(|&value| part.contains(value)), "{known:?} {low} {high}")
+                }
+                None => assert!(inside.is_empty(), "{known:?} {low} {high}"),
+            }
+        }
+        for (least, most) in (-8..8).flat_map(|least| (-8..8).map(move |most| (least, most))) {
+            let mut inside = values(known);
+            inside.retain(|&value| (least..=most).contains(&sign_extend(value, WIDTH)));
+            match known.limited_signed(least, most) {
+                Some(part) => {
+                    assert!(inside.iter().all(|&value| part.contains(value)), "{known:?} {least} {most}")
+                }
+                None => assert!(inside.is_empty(), "{known:?} {least} {most}"),
+            }
+        }
+    }
+    assert_eq!(Known::range(4, 9, WIDTH).limited(0, 3), None);
+    assert_eq!(Known::bits(3, 0, WIDTH).limited(13, 15), None);
+    assert_eq!(Known::bits(3, 0, WIDTH).limited(0, 7), Some(Known::bits(11, 0, WIDTH)));
+}
