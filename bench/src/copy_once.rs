@@ -15,7 +15,7 @@ use ptxopt_components::ids::{BlockId, CodeId, FormId, Id, InstId, Maybe, Span};
 use ptxopt_components::instruction::{InstHead, InstOperands, InstPlace, Marks, OpcodeWord};
 use ptxopt_components::operand::Operand;
 use ptxopt_components::vreg::{VRegHead, VRegName};
-use ptxopt_engine::edit::{accepts, marks_of};
+use ptxopt_engine::edit::accepts;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::graph::build::{EdgeSource, connect_blocks};
 use ptxopt_engine::store::tables::{CodeTables, Pools};
@@ -163,7 +163,7 @@ impl CopyOnce {
             opcode: OpcodeWord::new(description.root, false),
             form,
             block,
-            marks: marks_of(description.effects),
+            marks: description.marks,
             operand_count: operands.len() as u16,
         };
         let operands = InstOperands::store(&self.operands, &mut self.pools.operands);

@@ -33,7 +33,7 @@ pub(super) const RULES: &[Rule] = &[Rule {
             without: "[%rd1+16777216] takes an instruction more on the machine, at each access",
         },
     ],
-    apply: Apply::ToAny(address_of_a_sum),
+    apply: Apply::Any(address_of_a_sum),
 }];
 
 /// Both sums are those of 64-bit addresses, so neither wraps elsewhere.

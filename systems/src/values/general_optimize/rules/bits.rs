@@ -22,7 +22,7 @@ pub(super) const RULES: &[Rule] = &[Rule {
             without: "@%p1 and.b32 %r1, %r9, 15; and.b32 %r2, %r1, 15 where %p1 is false and %r1 was 16",
         },
     ],
-    apply: Apply::ToLiteral(mask_of_zeros),
+    apply: Apply::WithLiteral(mask_of_zeros),
 }];
 
 fn mask_of_zeros(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, literal: u64) -> Option<Rewrite> {

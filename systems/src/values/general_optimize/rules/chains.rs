@@ -27,7 +27,7 @@ pub(super) const RULES: &[Rule] = &[
         pattern: "c op y -> y op c",
         reason: "a literal stands last",
         guards: &[],
-        apply: Apply::ToTwo(literal_last),
+        apply: Apply::Binary(literal_last),
     },
     Rule {
         name: "operation-twice",
@@ -57,7 +57,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "and.b32 %r2, %r1, 12; mov.u32 %r1, %r9; and.b32 %r3, %r2, 6 is of the old %r1",
             },
         ],
-        apply: Apply::ToLiteral(operation_twice),
+        apply: Apply::WithLiteral(operation_twice),
     },
 ];
 

@@ -26,7 +26,7 @@ pub(super) const RULES: &[Rule] = &[Rule {
             without: "selp.u32 %r1, 1, 0, %p1; setp.lt.u32 %p1, %r8, %r9; setp.ne.u32 %p2, %r1, 0 is the old %p1",
         },
     ],
-    apply: Apply::ToAny(condition_of_a_number),
+    apply: Apply::Any(condition_of_a_number),
 }];
 
 /// Instructions that one condition is followed through.

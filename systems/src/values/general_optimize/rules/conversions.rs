@@ -25,7 +25,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "cvt.u8.u8 %r2, %r1 clears the upper bits of %r1",
             },
         ],
-        apply: Apply::ToAny(convert_to_the_same),
+        apply: Apply::Any(convert_to_the_same),
     },
     Rule {
         name: "convert-twice",
@@ -46,7 +46,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "cvt.u64.u32 %rd1, %r1; mov.u32 %r1, %r9; cvt.u32.u64 %r2, %rd1 is the old %r1",
             },
         ],
-        apply: Apply::ToAny(convert_twice),
+        apply: Apply::Any(convert_twice),
     },
     Rule {
         name: "cut-and-extend",
@@ -57,7 +57,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "an extension without a sign",
             without: "cvt.u16.u32 %rs1, %r1; cvt.s32.s16 %r2, %rs1 with %r1 = 65535 is -1",
         }],
-        apply: Apply::ToAny(cut_and_extend),
+        apply: Apply::Any(cut_and_extend),
     },
     Rule {
         name: "compare-extensions",
@@ -74,7 +74,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "cvt.u64.u32 %rd1, %r1; setp.lt.u64 %p1, %rd1, 4294967296 is always true",
             },
         ],
-        apply: Apply::ToAny(compare_extensions),
+        apply: Apply::Any(compare_extensions),
     },
 ];
 

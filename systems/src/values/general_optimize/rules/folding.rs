@@ -56,7 +56,7 @@ pub(super) const RULES: &[Rule] = &[Rule {
             without: "sub.f32 %f1, 0f7F800000, 0f7F800000 is some NaN, and st.global.f32 shows which one",
         },
     ],
-    apply: Apply::ToAny(fold),
+    apply: Apply::Any(fold),
 }];
 
 fn fold(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {

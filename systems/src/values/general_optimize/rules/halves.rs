@@ -26,7 +26,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "shl.b64 %rd2, %rd1, 31; or.b64 %rd4, %rd3, %rd2 mixes the two halves",
             },
         ],
-        apply: Apply::ToTwo(pack_of_halves),
+        apply: Apply::Binary(pack_of_halves),
     },
     Rule {
         name: "half-of-a-pack",
@@ -37,7 +37,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "y or z still holds what was packed",
             without: "mov.b64 %rd1, {%r1, %r2}; mov.u32 %r1, %r9; cvt.u32.u64 %r3, %rd1 is the old %r1",
         }],
-        apply: Apply::ToAny(half_of_a_pack),
+        apply: Apply::Any(half_of_a_pack),
     },
 ];
 

@@ -37,7 +37,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "shl.b16 %rs2, %rs1, 65536 is 0, and not %rs1",
             },
         ],
-        apply: Apply::ToLiteral(neutral_operand),
+        apply: Apply::WithLiteral(neutral_operand),
     },
     Rule {
         name: "absorbing-operand",
@@ -62,7 +62,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "shr.s32 %r2, %r1, 32 is -1 where %r1 is negative",
             },
         ],
-        apply: Apply::ToLiteral(absorbing_operand),
+        apply: Apply::WithLiteral(absorbing_operand),
     },
     Rule {
         name: "equal-operands",
@@ -80,7 +80,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "integers",
             without: "sub.f32 %f2, %f1, %f1 is a NaN where %f1 is infinite",
         }],
-        apply: Apply::ToTwo(equal_operands),
+        apply: Apply::Binary(equal_operands),
     },
 ];
 

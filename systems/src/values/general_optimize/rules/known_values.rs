@@ -38,7 +38,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "one result of all values of y",
             without: "shr.u32 %r2, %tid.x, 9 is 1 where %tid.x is 512",
         }],
-        apply: Apply::ToAny(only_one_result),
+        apply: Apply::Any(only_one_result),
     },
     Rule {
         name: "decided-comparison",
@@ -55,7 +55,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "setp.lt.and.u32 %p1, %tid.x, 1024, %p2 is %p2, and not true",
             },
         ],
-        apply: Apply::ToAny(decided_comparison),
+        apply: Apply::Any(decided_comparison),
     },
     Rule {
         name: "remainder-of-less",
@@ -69,7 +69,7 @@ pub(super) const RULES: &[Rule] = &[
             },
             Guard { needs: "no negative divisor", without: "rem.u32 %r2, 5, -3 is 5, but rem.s32 is 2" },
         ],
-        apply: Apply::ToTwo(remainder_of_less),
+        apply: Apply::Binary(remainder_of_less),
     },
     Rule {
         name: "extreme-of-ordered",
@@ -80,7 +80,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "an order that holds for all values of y",
             without: "min.u32 %r2, %tid.x, 1022 is 1022 where %tid.x is 1023",
         }],
-        apply: Apply::ToLiteral(extreme_of_ordered),
+        apply: Apply::WithLiteral(extreme_of_ordered),
     },
     Rule {
         name: "no-sign",
@@ -97,7 +97,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "div.s32 %r2, %r1, 0 has no result, and the machine's own one stays",
             },
         ],
-        apply: Apply::ToTwo(no_sign),
+        apply: Apply::Binary(no_sign),
     },
 ];
 

@@ -62,11 +62,11 @@ pub struct Rule {
 #[derive(Clone, Copy)]
 enum Apply {
     /// As it is.
-    ToAny(fn(&mut Walk<'_, '_>, InstId) -> Option<Rewrite>),
+    Any(fn(&mut Walk<'_, '_>, InstId) -> Option<Rewrite>),
     /// As one with two sources, where it is one.
-    ToTwo(fn(&mut Walk<'_, '_>, InstId, Binary) -> Option<Rewrite>),
+    Binary(fn(&mut Walk<'_, '_>, InstId, Binary) -> Option<Rewrite>),
     /// As one with two sources of which the second is an integer literal, and the bits of that.
-    ToLiteral(fn(&mut Walk<'_, '_>, InstId, Binary, u64) -> Option<Rewrite>),
+    WithLiteral(fn(&mut Walk<'_, '_>, InstId, Binary, u64) -> Option<Rewrite>),
 }
 
 /// A condition of a rule.
@@ -147,9 +147,9 @@ impl Walk<'_, '_> {
             let literal = binary.and_then(|binary| self.literal(binary.other));
             let found = candidates.iter().find_map(|rule| {
                 let rewrite = match rule.apply {
-                    Apply::ToAny(apply) => apply(self, inst),
-                    Apply::ToTwo(apply) => apply(self, inst, binary?),
-                    Apply::ToLiteral(apply) => apply(self, inst, binary?, literal?),
+                    Apply::Any(apply) => apply(self, inst),
+                    Apply::Binary(apply) => apply(self, inst, binary?),
+                    Apply::WithLiteral(apply) => apply(self, inst, binary?, literal?),
                 };
                 Some((rule, rewrite?))
             });

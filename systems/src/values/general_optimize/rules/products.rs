@@ -27,7 +27,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "the lower half of the product",
             without: "mul.hi.u32 %r2, %r1, 2 is the highest bit of %r1",
         }],
-        apply: Apply::ToLiteral(product_with_a_power),
+        apply: Apply::WithLiteral(product_with_a_power),
     },
     Rule {
         name: "negation",
@@ -38,7 +38,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "the lower half of the product",
             without: "mul.hi.s32 %r2, %r1, -1 with %r1 = 1 is -1 as well, and with %r1 = -1 it is 0",
         }],
-        apply: Apply::ToTwo(negation),
+        apply: Apply::Binary(negation),
     },
     Rule {
         name: "quotient-by-a-power",
@@ -49,7 +49,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "no signs, unless the divisor is 1",
             without: "div.s32 %r2, -7, 2 is -3, and shr.s32 %r2, -7, 1 is -4",
         }],
-        apply: Apply::ToLiteral(quotient_by_a_power),
+        apply: Apply::WithLiteral(quotient_by_a_power),
     },
     Rule {
         name: "remainder-by-a-power",
@@ -60,7 +60,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "no signs, unless the divisor is 1",
             without: "rem.s32 %r2, -7, 4 is -3, and and.b32 %r2, -7, 3 is 1",
         }],
-        apply: Apply::ToLiteral(remainder_by_a_power),
+        apply: Apply::WithLiteral(remainder_by_a_power),
     },
     Rule {
         name: "shift-of-an-extension",
@@ -78,7 +78,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "cvt.u64.u32 %rd1, %r1; mov.u32 %r1, %r9; shl.b64 %rd2, %rd1, 2 is 4 times the old %r1",
             },
         ],
-        apply: Apply::ToLiteral(shift_of_an_extension),
+        apply: Apply::WithLiteral(shift_of_an_extension),
     },
     Rule {
         name: "product-of-extensions",
@@ -96,7 +96,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "cvt.s64.s32 %rd1, %r1; mul.lo.s64 %rd2, %rd1, 4294967296 is no product with 32 bits",
             },
         ],
-        apply: Apply::ToTwo(product_of_extensions),
+        apply: Apply::Binary(product_of_extensions),
     },
 ];
 

@@ -41,7 +41,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "div.u32 %r2, %r1, 3; mov.u32 %r1, %r9; div.u32 %r3, %r2, 5 is of the old %r1",
             },
         ],
-        apply: Apply::ToLiteral(quotient_of_a_quotient),
+        apply: Apply::WithLiteral(quotient_of_a_quotient),
     },
     Rule {
         name: "divide-by-a-product",
@@ -52,7 +52,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "a dividend so small that the error of m does not reach the quotient: y * (m * c - 2^N) < 2^N",
             without: "mul.hi.u32 of 0xFFFFFFFF and 0x24924925 is 0x24924925, and 0xFFFFFFFF / 7 is 0x24924924",
         }],
-        apply: Apply::ToLiteral(divide_by_a_product),
+        apply: Apply::WithLiteral(divide_by_a_product),
     },
 ];
 

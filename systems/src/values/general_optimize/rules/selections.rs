@@ -19,7 +19,7 @@ pub(super) const RULES: &[Rule] = &[
         pattern: "selp y, y, p -> y",
         reason: "both choices are the same",
         guards: &[],
-        apply: Apply::ToAny(select_equal),
+        apply: Apply::Any(select_equal),
     },
     Rule {
         name: "select-by-a-negation",
@@ -27,7 +27,7 @@ pub(super) const RULES: &[Rule] = &[
         pattern: "selp y, z, !p -> selp z, y, p",
         reason: "the choices change places",
         guards: &[],
-        apply: Apply::ToAny(select_by_a_negation),
+        apply: Apply::Any(select_by_a_negation),
     },
     Rule {
         name: "predicate-logic",
@@ -38,7 +38,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "the same predicate twice, negated both times or never",
             without: "and.pred %p2, %p1, !%p1 is false",
         }],
-        apply: Apply::ToAny(predicate_logic),
+        apply: Apply::Any(predicate_logic),
     },
     Rule {
         name: "select-by-a-constant",
@@ -49,7 +49,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "the predicate to hold the constant still",
             without: "mov.pred %p1, 1; setp.lt.s32 %p1, %r1, %r2; selp.b32 %r3, %r4, %r5, %p1 is %r4 or %r5",
         }],
-        apply: Apply::ToAny(select_by_a_constant),
+        apply: Apply::Any(select_by_a_constant),
     },
 ];
 

@@ -26,7 +26,7 @@ pub(super) const RULES: &[Rule] = &[Rule {
             without: "add.s32 %r2, %r1, 3; mov.u32 %r1, %r9; add.s32 %r3, %r2, 4 is 7 more than the old %r1",
         },
     ],
-    apply: Apply::ToLiteral(sum_of_a_sum),
+    apply: Apply::WithLiteral(sum_of_a_sum),
 }];
 
 fn sum_of_a_sum(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, literal: u64) -> Option<Rewrite> {
