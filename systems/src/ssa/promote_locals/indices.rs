@@ -144,6 +144,8 @@ pub struct Indices {
     cell_at: AHashMap<Place, usize>,
     /// Cells that were taken out.
     banned: AHashSet<Place>,
+    /// What other accesses touch too, as far as is known now: places that are no cells, each looked at once.
+    refused: AHashSet<Place>,
     /// What happens to cells, in the order of the text.
     pub(super) events: Vec<Event>,
     /// Leaves that were asked for, and whether they read a cell.
@@ -157,8 +159,9 @@ pub struct Indices {
 impl Indices {
     /// Walks once more with what is known of indices, as long as that holds. The tracer has walked with nothing known.
     pub fn bound(&mut self, sources: Sources<'_>, tracer: &mut Tracer) -> Result<(), Refusal> {
-        let escapes =
-            |tracer: &Tracer| tracer.variables.iter().filter(|variable| variable.escape.is_some()).count();
+        let escapes = |tracer: &Tracer| -> Vec<bool> {
+            tracer.variables.iter().map(|variable| variable.escape.is_some()).collect()
+        };
         let mut has_walked = tracer.has_pointers();
         if has_walked {
             tracer.walk(sources, &KnownLeaves::default(), Trust::Computed)?;
@@ -186,7 +189,14 @@ impl Indices {
             }
             tracer.walk(sources, &known, Trust::Nothing)?;
             has_walked = true;
-            if escapes(tracer) > escapes_before {
+            // What escapes may be written anywhere, cells among it.
+            let escapes_now = escapes(tracer);
+            let escapes_anew = escapes_now.iter().zip(&escapes_before).any(|(now, before)| *now && !before);
+            let is_open = |cell: &Cell| match cell.place {
+                Place::Memory { variable, .. } => escapes_now[variable as usize],
+                Place::Register(_) => false,
+            };
+            if escapes_anew || self.cells.iter().any(is_open) {
                 break;
             }
             let banned_before = self.banned.len();
@@ -246,6 +256,7 @@ impl Indices {
         let Self { cells, cell_at, events, leaves, branches, constants, .. } = self;
         cells.clear();
         cell_at.clear();
+        self.refused.clear();
         events.clear();
         leaves.clear();
         branches.clear();
@@ -284,7 +295,7 @@ impl Indices {
             let width = branch.test.ty.bits();
             for side in 0..2 {
                 let at = branch.sides[side];
-                let summand = summand_of(sources, at, width);
+                let summand = summand_of(sources, at, width, &position_of);
                 for (at, addend) in [Some((at, 0)), summand].into_iter().flatten() {
                     let Some(vreg) = sources.whole_register(at) else { continue };
                     let holders =
@@ -298,14 +309,21 @@ impl Indices {
 }
 
 /// What the number at `at` is the sum of, if that is a register and a literal in the same block.
-fn summand_of(sources: Sources<'_>, at: OperandRef, width: u32) -> Option<(OperandRef, u64)> {
+fn summand_of(
+    sources: Sources<'_>,
+    at: OperandRef,
+    width: u32,
+    position_of: &impl Fn(InstId) -> u32,
+) -> Option<(OperandRef, u64)> {
     let Sources { view, forms, def_use } = sources;
     let vreg = sources.whole_register(at)?;
     let def = def_use.only_def(vreg)?;
     let (head, user) = (&view.heads[def.inst.index()], &view.heads[at.inst.index()]);
     let description = forms.describe(head.form);
     let is_sum = description.operation == Operation::Add && description.qualifiers == Qualifiers::default();
-    let is_here = head.block == user.block && !head.opcode.is_guarded();
+    // After it, what is read is the sum of the round before.
+    let is_above = head.block == user.block && position_of(def.inst) < position_of(at.inst);
+    let is_here = is_above && !head.opcode.is_guarded();
     let is_wide = description.types[0].is_some_and(|ty| ty.bits() == width);
     let is_shared = view.vregs[vreg.index()].flags.intersects(SHARED);
     if !is_sum || !is_here || !is_wide || is_shared {
@@ -329,15 +347,19 @@ fn holders(
     let view = sources.view;
     let is_shared = view.vregs[vreg.index()].flags.intersects(SHARED);
     let def = sources.def_use.only_def(vreg).map(|def| def.inst).filter(|_| !is_shared);
-    // What was defined before it was read, and never again.
-    let is_same = def
-        .is_some_and(|def| view.heads[def.index()].block != events[0].block || position_of(def) < position);
+    // What was defined before the read, and by the event or before it, and never again: the same in both.
+    let is_same = |event: &Event| {
+        def.is_some_and(|def| {
+            let at = position_of(def);
+            view.heads[def.index()].block != events[0].block || at < position && at <= event.position
+        })
+    };
     // By cell: what the last event says.
     let mut last: Vec<(usize, bool)> = Vec::new();
     for event in events {
         let holds = match (cells[event.cell].place, event.action) {
             (Place::Register(own), Action::Read(_)) => own == vreg && event.position <= position,
-            _ => is_same && holds_after(sources, event, vreg),
+            _ => is_same(event) && holds_after(sources, event, vreg),
         };
         match last.iter_mut().find(|(cell, _)| *cell == event.cell) {
             // A read leaves what was there.
@@ -405,8 +427,13 @@ impl Discovery<'_> {
         if let Some(&cell) = self.indices.cell_at.get(&place) {
             return Some(cell).filter(|&cell| self.indices.cells[cell].width == leaf.width);
         }
-        let has_room = self.indices.cells.len() < CELLS_MAX && !self.indices.banned.contains(&place);
-        if !has_room || !self.is_simple(place, leaf.width) {
+        let is_out = self.indices.banned.contains(&place) || self.indices.refused.contains(&place);
+        let has_room = self.indices.cells.len() < CELLS_MAX && !is_out;
+        if !has_room {
+            return None;
+        }
+        if !self.is_simple(place, leaf.width) {
+            self.indices.refused.insert(place);
             return None;
         }
         let cell = self.indices.cells.len();

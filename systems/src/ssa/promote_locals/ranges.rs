@@ -31,18 +31,45 @@ impl Range {
     /// The sums.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
-        Self { low: self.low.saturating_add(other.low), high: self.high.saturating_add(other.high) }
+        Self { low: self.low.saturating_add(other.low), high: self.high.saturating_add(other.high) }.told()
     }
 
     /// The numbers with the other sign.
     #[must_use]
     pub fn negated(self) -> Self {
-        Self { low: self.high.saturating_neg(), high: self.low.saturating_neg() }
+        Self { low: self.high.saturating_neg(), high: self.low.saturating_neg() }.told()
+    }
+
+    /// The range; any number where it has large ones. Addresses wrap, so that sums may come back to small numbers: they stay
+    /// unknown.
+    fn told(self) -> Self {
+        self.counted().unwrap_or(Self::ANY)
     }
 
     /// The range, if its numbers are small enough to be added.
     #[must_use]
     pub fn counted(self) -> Option<Self> {
         (self.low > -MAGNITUDE_MAX && self.high < MAGNITUDE_MAX).then_some(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_of_large_numbers_are_any_number_and_stay_so() {
+        let large = Range::exact(MAGNITUDE_MAX - 1);
+        assert_eq!(large.plus(Range::exact(0)), large);
+        let sum = large.plus(large);
+        assert_eq!(sum, Range::ANY);
+        assert_eq!(sum.plus(large.negated()).plus(large.negated()), Range::ANY, "no bounds come back");
+        assert_eq!(Range::ANY.negated(), Range::ANY);
+        for small in [-8, 0, 8] {
+            assert_eq!(Range::ANY.plus(Range::exact(small)), Range::ANY);
+            assert_eq!(Range::ANY.plus(Range::exact(small)).value(), None);
+        }
+        assert_eq!(Range { low: -3, high: 5 }.plus(Range::exact(2)), Range { low: -1, high: 7 });
+        assert_eq!(Range { low: -3, high: 5 }.negated(), Range { low: -5, high: 3 });
     }
 }
