@@ -22,10 +22,10 @@
 //!
 //! # How
 //! For each block a [`Known`] for each cell, from the entry along all edges, until nothing changes; a cell that a branch
-//! compares is bounded on each of its ways. Ranges that still grow after a few [`sweeps`](super::sweeps) grow to the next
+//! compares is bounded on each of its ways. Ranges that still grow after a few `sweeps` grow to the next
 //! constant of the function, and then to the end.
 //!
-//! Paper: Cousot and Cousot 1977 (intervals, widening). Limits: [`CELLS_MAX`], [`STATES_MAX`], [`TRIES_MAX`] and that of the
+//! Paper: Cousot and Cousot 1977 (intervals, widening). Limits: `CELLS_MAX`, `STATES_MAX`, `TRIES_MAX` and that of the
 //! sweeps.
 
 use super::addresses::{Access, NOT_CONSTANT, Refusal, Tracer, Trust};

@@ -10,7 +10,7 @@
 //! # Adding a rule
 //! 1. Write the golden files: one with the line `// RULE: NAME` that the rule changes, and twins with `// NOT-RULE: NAME` that
 //!    it does not, one for each guard.
-//! 2. Add a row to `RULES` of its family, and the function beside it: of [`Apply`], the kind that says most. Ask for literals
+//! 2. Add a row to `RULES` of its family, and the function beside it: of `Apply`, the kind that says most. Ask for literals
 //!    first, for the definitions that reach last: most instructions are no candidates.
 //! 3. Add kernels to `tests/tests/all/rules.rs`, which runs every rule on thousands of operands before and after.
 //! 4. Write the page again: `BLESS=1 cargo test -p ptxopt rules_page`.
