@@ -8,7 +8,7 @@
 //! Leaves        no guard and no index that the tests on all ways to it decide, as far as they compare integers with constants;
 //!               no unreachable block
 //! Breaks        control-flow facts, liveness; leaves `setp`s without a reader behind for dead-code elimination
-//! Cost          a pass that lists definitions, a walk over guarded instructions
+//! Cost          a pass that lists definitions, where they are not known, a walk over guarded instructions
 //! Checked by    check/edges.rs, check/control_flow.rs, check/tables.rs
 //!
 //! # Chains of tests
