@@ -7,7 +7,8 @@
 //! Leaves        no guard that the branches on all ways to it decide; no jump to a block that only asks what the jump's own
 //!               block has decided, but for those under "What is left alone"; no unreachable block
 //! Breaks        control-flow facts, liveness; leaves predicates without a reader behind for dead-code elimination
-//! Cost          a pass that lists definitions, where they are not known, a walk over guarded instructions, for each block that only asks something a
+//! Cost          a pass that lists definitions, where they are not known, a walk over guarded instructions, for each block
+//!               that only asks something a
 //!               walk over [`Settings::region_max`] blocks
 //! Paper         the edges that dominate a block: Click 1995, "Combining Analyses, Combining Optimizations"; threading: Mueller
 //!               and Whalley 1992, "Avoiding Unconditional Jumps by Code Replication", without the replication

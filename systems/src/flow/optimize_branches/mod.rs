@@ -9,7 +9,8 @@
 //! Leaves        no unreachable block; no branch to the next block, or past empty ones; no block that only its predecessor in
 //!               the text falls into; no guard that is a constant
 //! Breaks        control-flow facts, liveness
-//! Cost          a pass that lists definitions, where they are not known, a few passes over blocks a round, a round more than there is to follow; a
+//! Cost          a pass that lists definitions, where they are not known, a few passes over blocks a round, a round more
+//!               than there is to follow; a
 //!               comparison where nothing changed
 //! Checked by    check/edges.rs, check/control_flow.rs, check/terminators.rs, check/tables.rs; settling refuses a branch to a
 //!               merged block

@@ -8,7 +8,8 @@
 //! Leaves        full form: every reachable instruction has an effect or a result that a needed one reads, no block
 //!               is unreachable, and results that nothing reads are sinks where the form takes them
 //! Breaks        liveness; control-flow facts where blocks died
-//! Cost          simple: one backward pass. Full: a pass that lists definitions, where they are not known, a search from uses to definitions, a
+//! Cost          simple: one backward pass. Full: a pass that lists definitions, where they are not known, a search from
+//!               uses to definitions, a
 //!               pass that lists what is left over; a comparison where nothing changed
 //! Paper         Cytron et al. 1991, section 7.1
 //! Checked by    check/dead_code.rs, check/rows.rs, check/forms.rs

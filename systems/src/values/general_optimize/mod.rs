@@ -6,7 +6,8 @@
 //! Needs         control-flow facts; instruction ids in program order; control flow ends its block
 //! Leaves        no use reads a copy where its slot takes what was copied; what has constant operands only is a constant
 //! Breaks        liveness, uniformity; leaves dead instructions behind for dead-code elimination
-//! Cost          a pass that lists definitions, where they are not known, one walk over all instructions in reverse postorder; a comparison where
+//! Cost          a pass that lists definitions, where they are not known, one walk over all instructions in reverse
+//!               postorder; a comparison where
 //!               nothing changed
 //! Papers        Cytron et al. 1991 (values by reaching definitions); Wegman and Zadeck 1991 (conditional constants)
 //! Checked by    check/operand_types.rs, check/forms.rs; the judge
