@@ -9,7 +9,9 @@ use crate::flow::{
 };
 use crate::ssa::{build_ssa, leave_ssa, promote_locals};
 use crate::upkeep::sweep;
-use crate::values::{eliminate_dead, general_optimize, remove_redundant_moves, replace_equivalent_moves};
+use crate::values::{
+    eliminate_dead, general_optimize, gvn_cse, remove_redundant_moves, replace_equivalent_moves,
+};
 use ptxopt_engine::run::phase::Phase;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -120,6 +122,11 @@ const TO_VALUES: &[&Phase] = &[SPLIT, &build_ssa::PHASE, &general_optimize::PHAS
 #[test]
 fn leave_ssa() {
     assert!(check("leave_ssa", TO_VALUES, &leave_ssa::PHASE) > 4);
+}
+
+#[test]
+fn gvn_cse() {
+    assert!(check("gvn_cse", TO_VALUES, &gvn_cse::PHASE) > 60);
 }
 
 #[test]

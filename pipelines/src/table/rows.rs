@@ -18,7 +18,7 @@ use ptxopt_systems::report::code;
 use ptxopt_systems::ssa::{build_ssa, leave_ssa, promote_locals};
 use ptxopt_systems::upkeep::{advance_progress, inspect, sweep};
 use ptxopt_systems::values::{
-    eliminate_dead, general_optimize, remove_redundant_moves, replace_equivalent_moves,
+    eliminate_dead, general_optimize, gvn_cse, remove_redundant_moves, replace_equivalent_moves,
 };
 
 /// The phase has a meaning for PTX, and this release does not have it.
@@ -97,7 +97,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(46, "GeneralOptimizeMid2", Optimization, Any, Runs(&general_optimize::PHASE)),
     row(47, "AdvancedPhaseEarlyEnforceArgs", Gate, Any, Nothing(HOOK)),
     row(48, "EnforceArgumentRestrictions", Lowering, Any, Nothing(MACHINE)),
-    row(49, "GvnCse", Optimization, Above(1), Nothing(NOT_YET)),
+    row(49, "GvnCse", Optimization, Above(1), Runs(&gvn_cse::PHASE)),
     row(50, "OriReassociateAndCommon", Optimization, Above(1), Nothing(NOT_YET)),
     row(51, "ExtractShaderConstsFinal", Optimization, Any, Nothing(GRAPHICS)),
     row(52, "OriReplaceEquivMultiDefMov", Optimization, Any, Runs(&replace_equivalent_moves::PHASE)),

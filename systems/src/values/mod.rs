@@ -3,9 +3,11 @@
 pub mod conditional_constants;
 pub mod eliminate_dead;
 pub mod general_optimize;
+pub mod gvn_cse;
 pub mod known_bits;
 pub mod remove_redundant_moves;
 pub mod replace_equivalent_moves;
+mod value_numbers;
 mod variable_moves;
 
 #[cfg(test)]

@@ -47,7 +47,7 @@
 //! function or are in flight stay as they are. The bundle of phase 13 does not run it: a row runs one
 //! phase, and that one promotes local variables.
 
-pub(super) mod constants;
+pub(in crate::values) mod constants;
 mod copies;
 pub(super) mod evaluate;
 mod known;

@@ -1,0 +1,121 @@
+//! Global value numbering and the removal of common subexpressions: what is computed again becomes a move.
+//!
+//! Source phase  49 GvnCse (copy-prop-and-cse, "Phase 49")
+//! Reads         Blocks, Insts, VRegs, Fact::ControlFlow
+//! Writes        moves in place of what has been computed before
+//! Needs         SSA form; control-flow facts; instruction ids in program order
+//! Leaves        moves of what is known, for copy propagation to take away
+//! Breaks        liveness, uniformity, program order
+//! Cost          a walk over all instructions with a look-up in a hash table each; a bounded look back through memory a load
+//! Papers        Briggs, Cooper and Simpson 1997 (dominator-based value numbering)
+//! Checked by    check/ssa.rs, check/operand_types.rs; values/gvn_cse/tests.rs on the emulator; the judge
+//!
+//! # How it works
+//! [Value numbers](super::value_numbers) say which instructions compute what is known. Each becomes a move of the register that
+//! holds it, if the definition of that one dominates it; where it does not, as in the other arm of an `if`, the instruction
+//! holds the value from then on for what it dominates itself. So a value that no longer dominates anything is forgotten when
+//! its part of the tree has been left, which is what the source calls draining a scope.
+//!
+//! ```text
+//! mul.lo.s32 r3, r1, r2;
+//! mul.lo.s32 r4, r2, r1;           mov.b32 r4, r3;
+//! st.global.u32 [rd1], r3;
+//! ld.global.f32 f1, [rd1];         mov.b32 f1, r3;
+//! @p add.s32 r5, r1, 7;            @p mov.b32 r5, r6;       // where r6 = r1 + 7
+//! ```
+//!
+//! # Modes
+//! The source has seven (knob 402), told apart by how far they look: [`Mode`].
+//!
+//! # Where this differs from the source
+//! There the key of an instruction is an index made by the builder of definition chains, few opcodes take part, and most
+//! targets have the phase switched off. Here every pure operation takes part, equality is that of operations, types and
+//! value numbers, and the phase runs for every target, since one module serves many.
+
+mod replace;
+
+use super::value_numbers::ValueNumbers;
+use bevy_ecs::prelude::*;
+use ptxopt_components::code_object::CodeFlags;
+use ptxopt_engine::edit::{Editor, FunctionEditor};
+use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::phase::Phase;
+use ptxopt_engine::values::reaching::ReachingValues;
+use replace::Leaders;
+
+/// Phase 49.
+pub const PHASE: Phase = Phase {
+    name: "gvn_cse",
+    needs: &[Fact::ProgramOrder, Fact::ControlFlow],
+    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::ProgramOrder],
+    room_percent: 10,
+    install: |slot| {
+        slot.init_resource::<Settings>();
+        slot.add(run);
+    },
+    ..Phase::NOTHING
+};
+
+/// How far the phase looks for what has been computed before (knob 402).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Mode 0: nowhere.
+    Off,
+    /// Mode 1: in the same block.
+    Block,
+    /// Modes 2 to 6: in all blocks that dominate it.
+    Dominators,
+}
+
+/// What of the phase runs.
+#[derive(Resource, Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How far it looks.
+    pub mode: Mode,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { mode: Mode::Dominators }
+    }
+}
+
+/// What a function must have for the phase to work on it.
+const WORKED_ON: CodeFlags = CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST).union(CodeFlags::SSA);
+
+/// Works on every function in SSA form.
+pub fn run(
+    mut editor: Editor,
+    settings: Res<Settings>,
+    mut values: ResMut<ReachingValues>,
+    mut scratch: Local<Scratch>,
+) {
+    if settings.mode == Mode::Off {
+        return;
+    }
+    editor.each(WORKED_ON, |mut f| {
+        // It ends early where the bisect limit is reached.
+        let _ = replace(&mut f, *settings, &mut values, &mut scratch);
+    });
+}
+
+/// Memory of the phase.
+#[derive(Default)]
+pub struct Scratch {
+    numbers: ValueNumbers,
+    leaders: Leaders,
+}
+
+/// Works on one function; gives nothing where the bisect limit is reached.
+pub fn replace(
+    f: &mut FunctionEditor<'_>,
+    settings: Settings,
+    values: &mut ReachingValues,
+    scratch: &mut Scratch,
+) -> Option<()> {
+    let Scratch { numbers, leaders } = scratch;
+    let reaching = values.of(f);
+    let (function, forms) = f.view_and_forms();
+    numbers.find(&function, forms, reaching);
+    leaders.replace(f, numbers, reaching, settings.mode)
+}

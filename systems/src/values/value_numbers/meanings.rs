@@ -1,0 +1,262 @@
+//! What forms have in common: two that compute the same of the same operands are of one *class*.
+//!
+//! ```text
+//! add.s32, add.u32, add.b32            one class: the low half of a sum has no sign
+//! setp.gt.s32 p, a, b                  the class of setp.lt.s32, with its sources the other way round
+//! ld.global.L1::evict_last.f32         the class of ld.global.b32: hints say nothing about the value
+//! ```
+//! Worked out once a form.
+
+use super::memory::Chain;
+use ahash::AHashMap;
+use ptxopt_components::description::Description;
+use ptxopt_components::form::{Form, FormFlags};
+use ptxopt_components::ids::{FormId, Id};
+use ptxopt_components::opcodes::Effects;
+use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::{CacheOperator, Comparison, Modifiers, Ordering, Part};
+use ptxopt_components::types::{PtxType, StateSpace, TypeKind};
+use ptxopt_engine::forms::FormTable;
+
+/// What value numbering has to know of a form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Meaning {
+    /// The same for forms that compute the same.
+    pub class: u32,
+    /// Where its results come from.
+    pub source: Source,
+    /// What it does to memory.
+    pub memory: Memory,
+    /// The position of the first of two operands that may change places.
+    pub commutes: Option<u8>,
+    /// The position of the first of two operands that do change places, to make it one of its class.
+    pub mirrored: Option<u8>,
+}
+
+/// Where the results of an instruction come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// Nobody knows, or from other threads, or they differ at each execution.
+    Elsewhere,
+    /// From the operands alone.
+    Operands,
+    /// From the operands alone: a move of one of them.
+    Move,
+    /// From a parameter of the kernel.
+    Parameter,
+    /// From memory that is read.
+    Load(Chain),
+}
+
+/// What an instruction does to what is in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Memory {
+    /// Nothing.
+    Untouched,
+    /// It writes at the address that is its first operand.
+    Store(StateSpace),
+    /// It may change anything, or let other threads do so.
+    Clobber,
+}
+
+impl Meaning {
+    const NOTHING: Self =
+        Self { class: 0, source: Source::Elsewhere, memory: Memory::Untouched, commutes: None, mirrored: None };
+}
+
+/// The meanings of the forms of a table.
+#[derive(Default)]
+pub(super) struct Meanings {
+    /// By form.
+    of: Vec<Meaning>,
+    classes: AHashMap<(Description, Box<[u8]>), u32>,
+}
+
+impl Meanings {
+    /// Works out the meanings of the forms that came since the last time.
+    pub(super) fn update(&mut self, forms: &FormTable) {
+        for form in (self.of.len()..forms.len()).map(FormId::new) {
+            let meaning = self.meaning(forms, form);
+            self.of.push(meaning);
+        }
+    }
+
+    #[inline]
+    pub(super) fn of(&self, form: FormId) -> &Meaning {
+        &self.of[form.index()]
+    }
+
+    fn meaning(&mut self, forms: &FormTable, id: FormId) -> Meaning {
+        let (form, mut description) = (forms.get(id), *forms.describe(id));
+        let (source, memory) = (source(form, &description), memory(form));
+        if source == Source::Elsewhere {
+            return Meaning { memory, ..Meaning::NOTHING };
+        }
+        let is_mirrored = normalise(&mut description);
+        // Which of two NaNs a double has as its sum depends on their order.
+        let commutes = form.swappable().filter(|_| !description.types.contains(&Some(PtxType::F64)));
+        let next = self.classes.len() as u32;
+        let class = *self.classes.entry((description, forms.shape(id).into())).or_insert(next);
+        Meaning {
+            class,
+            source,
+            memory,
+            commutes: commutes.map(|[first, _]| first as u8),
+            mirrored: is_mirrored.then_some(form.first_source),
+        }
+    }
+}
+
+/// What keeps two executions with the same operands from having the same results.
+const DIFFERS: Effects = Effects::KEEPS.union(Effects::VOLATILE).union(Effects::CARRY_IN).union(Effects::CARRY_OUT);
+
+fn source(form: &Form, description: &Description) -> Source {
+    let is_known = form.flags.contains(FormFlags::MODELLED) && form.operation != Operation::Unknown;
+    if !is_known || form.effects.intersects(DIFFERS) {
+        Source::Elsewhere
+    } else if form.is_pure() {
+        if form.operation == Operation::Mov && form.lanes == 1 { Source::Move } else { Source::Operands }
+    } else if form.effects.contains(Effects::READ) {
+        load(form, description)
+    } else {
+        Source::Elsewhere
+    }
+}
+
+fn load(form: &Form, description: &Description) -> Source {
+    let qualifiers = &description.qualifiers;
+    match form.operation {
+        // What a texture shows is not written while the kernel runs.
+        Operation::Tex | Operation::TexBase | Operation::Tld4 | Operation::Ldu => Source::Load(Chain::ReadOnly),
+        Operation::Ld => {
+            if matches!(qualifiers.cache, Some(CacheOperator::Volatile | CacheOperator::LastUse))
+                || !matches!(qualifiers.ordering, None | Some(Ordering::Weak))
+                || qualifiers.has(Modifiers::MMIO)
+            {
+                return Source::Elsewhere;
+            }
+            match form.space {
+                StateSpace::Const => Source::Operands,
+                StateSpace::Param => Source::Parameter,
+                _ if qualifiers.has(Modifiers::NON_COHERENT) => Source::Load(Chain::ReadOnly),
+                space => Chain::of(space).map_or(Source::Elsewhere, Source::Load),
+            }
+        }
+        _ => Source::Elsewhere,
+    }
+}
+
+/// What bounds the life of what was read: anything that other threads may be waited for with, and writes whose place is not
+/// looked at.
+const CLOBBERS: Effects = Effects::WRITE
+    .union(Effects::ATOMIC)
+    .union(Effects::ORDER)
+    .union(Effects::PINNED)
+    .union(Effects::ASYNC)
+    .union(Effects::CALL)
+    .union(Effects::UNKNOWN);
+
+fn memory(form: &Form) -> Memory {
+    let is_access = form.effects.intersects(Effects::READ.union(Effects::WRITE));
+    if !form.effects.intersects(CLOBBERS) && !(is_access && form.effects.contains(Effects::VOLATILE)) {
+        Memory::Untouched
+    } else if form.operation == Operation::St
+        && form.flags.contains(FormFlags::MODELLED)
+        && form.effects == Effects::WRITE
+    {
+        match form.space {
+            // The arguments of calls, and the results of functions.
+            StateSpace::Param => Memory::Untouched,
+            StateSpace::SharedCluster => Memory::Clobber,
+            space => Memory::Store(space),
+        }
+    } else {
+        Memory::Clobber
+    }
+}
+
+/// Makes descriptions that mean the same equal; says whether the sources have to change places for it.
+fn normalise(description: &mut Description) -> bool {
+    let qualifiers = &mut description.qualifiers;
+    let is_plain = qualifiers.modifiers.is_empty();
+    match description.operation {
+        Operation::Add | Operation::Sub if is_plain => forget_sign(&mut description.types),
+        Operation::Mul | Operation::Mad if is_plain && qualifiers.part == Some(Part::Low) => {
+            forget_sign(&mut description.types);
+        }
+        Operation::Selp => {
+            forget_sign(&mut description.types);
+            forget_float(&mut description.types);
+        }
+        Operation::Mov => {
+            forget_sign(&mut description.types);
+            forget_float(&mut description.types);
+        }
+        Operation::Setp | Operation::Set => {
+            use Comparison as C;
+            if matches!(qualifiers.comparison, Some(C::Equal | C::NotEqual)) && is_plain {
+                forget_sign(if description.operation == Operation::Set {
+                    &mut description.types[1..]
+                } else {
+                    &mut description.types
+                });
+            }
+            if let Some(comparison) = qualifiers.comparison.filter(|comparison| {
+                matches!(
+                    comparison,
+                    C::Greater
+                        | C::GreaterEqual
+                        | C::Higher
+                        | C::HigherSame
+                        | C::GreaterOrNan
+                        | C::GreaterEqualOrNan
+                )
+            }) {
+                qualifiers.comparison = Some(comparison.mirrored());
+                return true;
+            }
+        }
+        Operation::Ld => {
+            qualifiers.cache = None;
+            qualifiers.eviction_l1 = None;
+            qualifiers.eviction_l2 = None;
+            qualifiers.prefetch_size = None;
+            qualifiers.ordering = None;
+            // Narrow values are extended to the register: with a sign, if they have one.
+            let ty = description.types[0];
+            description.types[0] = ty.map(|ty| if is_signed(ty) { ty } else { bits_of(ty) });
+        }
+        _ => {}
+    }
+    false
+}
+
+fn is_signed(ty: PtxType) -> bool {
+    matches!(ty, PtxType::S8 | PtxType::S16 | PtxType::S32 | PtxType::S64)
+}
+
+/// Makes integer types bits.
+fn forget_sign(types: &mut [Option<PtxType>]) {
+    for ty in types.iter_mut().flatten().filter(|ty| ty.kind() == TypeKind::Integer) {
+        *ty = bits_of(*ty);
+    }
+}
+
+/// Makes the types of floats bits.
+fn forget_float(types: &mut [Option<PtxType>]) {
+    for ty in types.iter_mut().flatten().filter(|ty| ty.kind() == TypeKind::Float) {
+        *ty = bits_of(*ty);
+    }
+}
+
+/// The type of as many bits that says nothing else.
+pub(in crate::values) fn bits_of(ty: PtxType) -> PtxType {
+    match (ty.kind(), ty.bits()) {
+        (TypeKind::Predicate | TypeKind::Packed, _) => ty,
+        (_, 8) => PtxType::B8,
+        (_, 16) => PtxType::B16,
+        (_, 32) => PtxType::B32,
+        (_, 64) => PtxType::B64,
+        _ => ty,
+    }
+}

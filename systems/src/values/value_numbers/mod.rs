@@ -1,0 +1,37 @@
+//! Value numbers: registers and expressions with one number hold the same value wherever both are defined.
+//!
+//! No phase: what the phases of redundancy (49, 64) ask. A function in SSA form is walked in a preorder of its dominator tree,
+//! in which what a value is computed from comes first, but for what comes around a loop. Each instruction is looked up in a
+//! table by what it computes ([`meanings`]) and the numbers of what it reads; one that is there has computed the same.
+//!
+//! ```text
+//! r3 = add r1, r2;
+//! r4 = add r2, r1;             // has the number of r3: sums commute
+//! p = setp.lt r3, 5;
+//! q = setp.gt 5, r4;           // has the number of p
+//! r5 = phi {A, r3}, {B, r4};   // has the number of r3
+//! r6 = ld [r3];                // with the version of memory that it sees
+//! ```
+//! The number of a register is that of the first register with its value; constants have numbers of their own, and so have the
+//! values of *variables*, registers that keep several definitions
+//! ([decision 9](../../../../docs/decisions/0009-ssa-form-between-two-phases.md)): a definition of one that reaches, or
+//! those that meet.
+//!
+//! # Guards
+//! What an instruction computes under a guard is what it computes without one, so it may take the number of what is computed
+//! always. The other way round, the results are variables, and are asked for by their reaching definition.
+//!
+//! # What is not numbered
+//! What other threads take part in, volatile and ordered accesses, `atom` and `red`; carries; clocks; results that become
+//! sinks; what reads registers in flight, of the module, or of the function's interface.
+//!
+//! Papers: Alpern, Wegman and Zadeck 1988; Briggs, Cooper and Simpson 1997, "Value numbering" (the hash table over the dominator
+//! tree).
+
+mod meanings;
+mod memory;
+mod places;
+mod walk;
+
+pub(super) use meanings::bits_of;
+pub use walk::{Again, Known, Source, ValueNumbers};
