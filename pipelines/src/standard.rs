@@ -250,8 +250,8 @@ mod tests {
         assert_eq!(
             numbers(&Options::default()),
             [
-                3, 6, 10, 13, 15, 16, 23, 29, 30, 32, 33, 37, 38, 46, 49, 52, 58, 61, 62, 65, 73, 76, 84, 89, 92,
-                94, 125
+                3, 6, 10, 13, 15, 16, 23, 29, 30, 32, 33, 37, 38, 46, 49, 52, 58, 61, 62, 65, 73, 76, 84, 89,
+                92, 94, 125
             ]
         );
         let verified = Options { verify: VerifyLevel::Fast, ..Options::default() };

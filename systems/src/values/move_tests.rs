@@ -14,7 +14,7 @@ use std::fmt::Write;
 const THREADS: usize = 16;
 
 /// Bytes that a thread reads and writes.
-const BYTES: usize = 512;
+pub(super) const BYTES: usize = 512;
 
 /// A type of registers, types at which they are moved, and constants of it.
 struct Class {
@@ -161,7 +161,7 @@ impl Kernel {
 }
 
 /// What a kernel leaves in its buffer.
-fn left_by(text: &str) -> Vec<u8> {
+pub(super) fn left_by(text: &str) -> Vec<u8> {
     let module = Module::load(format!("{HEAD}{text}").as_bytes()).unwrap();
     let mut random = Random(1);
     let bytes = (0..THREADS * BYTES).map(|_| random.below(256) as u8).collect();
@@ -181,7 +181,7 @@ const BEFORE: [&Phase; 4] =
     [&split_at_control_flow::PHASE, &build_ssa::PHASE, &general_optimize::PHASE, &eliminate_dead::FULL];
 
 /// The kernel after `phases`, which see values.
-fn after(text: &str, phases: &[&'static Phase]) -> String {
+pub(super) fn after(text: &str, phases: &[&'static Phase]) -> String {
     let output = run(format!("{HEAD}{text}").as_bytes(), &[&BEFORE, phases, &[&leave_ssa::PHASE]].concat());
     let function = &output.functions[0];
     assert_eq!((&function.left, &function.undone[..]), (&None, &[][..]), "{text}");

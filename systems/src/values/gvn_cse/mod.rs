@@ -1,28 +1,31 @@
-//! Global value numbering and the removal of common subexpressions: what is computed again becomes a move.
+//! Global value numbering and the removal of common subexpressions: what is computed again goes.
 //!
 //! Source phase  49 GvnCse (copy-prop-and-cse, "Phase 49")
 //! Reads         Blocks, Insts, VRegs, Fact::ControlFlow
-//! Writes        moves in place of what has been computed before
+//! Writes        operands, moves
 //! Needs         SSA form; control-flow facts; instruction ids in program order
-//! Leaves        moves of what is known, for copy propagation to take away
+//! Leaves        no instruction whose results another one has computed that dominates it, but for moves to registers of another
+//!               type and to variables; addresses that nothing reads any more
 //! Breaks        liveness, uniformity, program order
 //! Cost          a walk over all instructions with a look-up in a hash table each; a bounded look back through memory a load
 //! Papers        Briggs, Cooper and Simpson 1997 (dominator-based value numbering)
 //! Checked by    check/ssa.rs, check/operand_types.rs; values/gvn_cse/tests.rs on the emulator; the judge
 //!
 //! # How it works
-//! [Value numbers](super::value_numbers) say which instructions compute what is known. Each becomes a move of the register that
-//! holds it, if the definition of that one dominates it; where it does not, as in the other arm of an `if`, the instruction
-//! holds the value from then on for what it dominates itself. So a value that no longer dominates anything is forgotten when
-//! its part of the tree has been left, which is what the source calls draining a scope.
+//! Value numbers (`values/value_numbers`) say which instructions compute what is known. If the definition of the register that
+//! holds it dominates the instruction, its readers read that register; if not, as in the other arm of an `if`, the
+//! instruction holds the value from then on for what it dominates itself. So a value that no longer dominates anything is
+//! forgotten when its part of the tree has been left, which is what the source calls draining a scope.
 //!
 //! ```text
 //! mul.lo.s32 r3, r1, r2;
-//! mul.lo.s32 r4, r2, r1;           mov.b32 r4, r3;
+//! mul.lo.s32 r4, r2, r1;           // gone: r3 is read
 //! st.global.u32 [rd1], r3;
 //! ld.global.f32 f1, [rd1];         mov.b32 f1, r3;
 //! @p add.s32 r5, r1, 7;            @p mov.b32 r5, r6;       // where r6 = r1 + 7
 //! ```
+//! Where all that happened is that readers read another register of the same type, copy propagation has nothing new to do
+//! and is not asked again; a reader that has one register twice is.
 //!
 //! # Modes
 //! The source has seven (knob 402), told apart by how far they look: [`Mode`].
@@ -33,15 +36,17 @@
 //! value numbers, and the phase runs for every target, since one module serves many.
 
 mod replace;
+#[cfg(test)]
+mod tests;
 
 use super::value_numbers::ValueNumbers;
 use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
-use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::values::reaching::ReachingValues;
-use replace::Leaders;
+use replace::Redundancies;
 
 /// Phase 49.
 pub const PHASE: Phase = Phase {
@@ -103,7 +108,7 @@ pub fn run(
 #[derive(Default)]
 pub struct Scratch {
     numbers: ValueNumbers,
-    leaders: Leaders,
+    redundancies: Redundancies,
 }
 
 /// Works on one function; gives nothing where the bisect limit is reached.
@@ -113,9 +118,15 @@ pub fn replace(
     values: &mut ReachingValues,
     scratch: &mut Scratch,
 ) -> Option<()> {
-    let Scratch { numbers, leaders } = scratch;
+    let Scratch { numbers, redundancies } = scratch;
+    let has_no_copies = f.remembers(Memo::NothingToPropagate);
     let reaching = values.of(f);
     let (function, forms) = f.view_and_forms();
     numbers.find(&function, forms, reaching);
-    leaders.replace(f, numbers, reaching, settings.mode)
+    let limit_hits = numbers.limit_hits();
+    f.stats().limits_hit += limit_hits;
+    if redundancies.replace(f, numbers, reaching, settings.mode)? && has_no_copies {
+        f.remember(Memo::NothingToPropagate);
+    }
+    Some(())
 }

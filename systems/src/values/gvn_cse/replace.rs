@@ -1,56 +1,110 @@
-//! Moves in place of what has been computed before.
+//! Takes away what is computed again: its readers read what was computed before, or it becomes a move.
 
 use super::Mode;
 use crate::ssa::moves::{move_form, moved_as, read_of};
 use crate::values::general_optimize::constants::operand as constant_operand;
 use crate::values::value_numbers::{Again, Known, Source, ValueNumbers, bits_of};
-use ptxopt_components::ids::{InstId, VRegId};
+use ptxopt_components::ids::{Id, InstId, Span, VRegId};
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::types::{PtxType, TypeKind};
 use ptxopt_engine::edit::{Change, FunctionEditor};
 use ptxopt_engine::values::definitions::Defined;
+use ptxopt_engine::values::phis::NO_VALUE;
 use ptxopt_engine::values::reaching::Reaching;
 
-/// The registers that values can be had from, during the walk.
+/// A result that can be had elsewhere.
+#[derive(Clone, Copy)]
+struct Copied {
+    vreg: VRegId,
+    source: Source,
+    /// The type of the move that copies it.
+    ty: PtxType,
+}
+
+/// An instruction all of whose results can be had elsewhere.
+struct Redundant {
+    inst: InstId,
+    /// Its results, in the list.
+    results: Span,
+    /// Whether its readers can read the others.
+    is_renamed: bool,
+}
+
+/// What is taken away, and the registers that values can be had from during the walk.
 #[derive(Default)]
-pub(super) struct Leaders {
+pub(super) struct Redundancies {
     /// By number: the register that holds it, or [`NOWHERE`].
-    of: Vec<u32>,
-    /// The results of one instruction, and where they can be had.
-    moves: Vec<(VRegId, Source)>,
+    leaders: Vec<u32>,
+    found: Vec<Redundant>,
+    results: Vec<Copied>,
+    /// By register: one more than its position in `results`, if it is one whose readers read another.
+    renamed: Vec<u32>,
+    /// Reads of those: the position in `results`, the instruction and the position there.
+    reads: Vec<(u32, InstId, usize)>,
 }
 
 const NOWHERE: u32 = u32::MAX;
 
-impl Leaders {
-    /// Makes moves of all instructions whose results can be had; gives nothing where the bisect limit is reached.
+impl Redundancies {
+    /// Takes away all instructions whose results can be had elsewhere, and says whether nothing is left for copy propagation
+    /// to do; gives nothing where the bisect limit is reached.
     pub(super) fn replace(
         &mut self,
         f: &mut FunctionEditor<'_>,
         numbers: &ValueNumbers,
         reaching: &Reaching,
         mode: Mode,
-    ) -> Option<()> {
-        if numbers.again().is_empty() {
-            return Some(());
+    ) -> Option<bool> {
+        self.find(f, numbers, reaching, mode);
+        self.find_reads(f);
+        let mut is_settled = true;
+        let mut reads = &*self.reads;
+        for redundant in &self.found {
+            let results = &self.results[redundant.results.range()];
+            if !redundant.is_renamed {
+                make_moves(f, redundant.inst, results)?;
+                is_settled = false;
+                continue;
+            }
+            let mut change = f.change_in_place(redundant.inst, reason(f, redundant.inst))?;
+            let own = reads.partition_point(|read| (read.0 as usize) < redundant.results.range().end);
+            for &(result, inst, position) in &reads[..own] {
+                is_settled &= rename(&mut change, inst, position, self.results[result as usize].source);
+            }
+            reads = &reads[own..];
+            change.delete(redundant.inst);
         }
-        self.of.clear();
-        self.of.extend((0..numbers.count() as u32).map(|number| match numbers.source(number) {
+        Some(is_settled)
+    }
+
+    fn find(&mut self, f: &FunctionEditor<'_>, numbers: &ValueNumbers, reaching: &Reaching, mode: Mode) {
+        self.found.clear();
+        self.results.clear();
+        if numbers.again().is_empty() {
+            return;
+        }
+        self.leaders.clear();
+        self.leaders.extend((0..numbers.count() as u32).map(|number| match numbers.source(number) {
             Some(Source::Register(vreg)) => vreg.0,
             Some(Source::Constant(_)) | None => NOWHERE,
         }));
         for &again in numbers.again() {
-            if self.find_moves(f, numbers, reaching, mode, again) {
-                self.make_moves(f, again.inst)?;
+            let first = self.results.len();
+            if self.find_results(f, numbers, reaching, mode, again) {
+                let results = &self.results[first..];
+                let is_renamed = results.iter().all(|result| is_renamed(f, result));
+                let results = Span::between(first, self.results.len());
+                self.found.push(Redundant { inst: again.inst, results, is_renamed });
+            } else {
+                self.results.truncate(first);
             }
         }
-        Some(())
     }
 
     /// Finds where the results of an instruction can be had, and says whether all of them can. If not, they can be had
     /// from it.
-    fn find_moves(
+    fn find_results(
         &mut self,
         f: &FunctionEditor<'_>,
         numbers: &ValueNumbers,
@@ -58,78 +112,132 @@ impl Leaders {
         mode: Mode,
         again: Again,
     ) -> bool {
-        let Self { of, moves } = self;
-        moves.clear();
+        let Self { leaders, results, .. } = self;
+        let first = results.len();
         let block = f.head(again.inst).block;
-        let mut is_known = true;
-        let results = f.operands_of(again.inst).iter().take_while(|operand| operand.is_definition());
-        for (position, result) in results.enumerate() {
+        let is_near = |other: InstId| mode != Mode::Block || f.head(other).block == block;
+        let mut are_known = true;
+        let written = f.operands_of(again.inst).iter().take_while(|operand| operand.is_definition());
+        for (position, result) in written.enumerate() {
             let Some(vreg) = result.vreg() else { continue };
             let like = |other: InstId| f.operands_of(other)[position].vreg().expect("a result in the table");
             let number = match again.known {
-                Known::Number(number) => number,
-                Known::LikeResultsOf(other) => numbers.of(like(other)),
-                Known::HeldByResultsOf(other) => {
-                    is_known &= mode != Mode::Block || f.head(other).block == block;
-                    moves.push((vreg, Source::Register(like(other))));
-                    continue;
+                Known::Number(number) => Some(number),
+                Known::LikeResultsOf(other) => Some(numbers.of(like(other))),
+                Known::HeldByResultsOf(_) => None,
+            };
+            let source = match (number, again.known) {
+                (None, Known::HeldByResultsOf(other)) => {
+                    is_near(other).then(|| Source::Register(like(other)))
                 }
+                (Some(number), _) => match numbers.source(number) {
+                    Some(Source::Constant(constant)) => Some(Source::Constant(constant)),
+                    _ => Some(leaders[number as usize]).filter(|&leader| leader != NOWHERE).and_then(
+                        |leader| {
+                            let leader = VRegId(leader);
+                            let Defined::Once(inst, of) = reaching.definitions().defined(leader) else {
+                                return None;
+                            };
+                            let is_before = match of == block {
+                                true => inst < again.inst,
+                                false => reaching.tree().dominates(of, block),
+                            };
+                            (is_before && is_near(inst)).then_some(Source::Register(leader))
+                        },
+                    ),
+                },
+                _ => None,
             };
-            let source = match numbers.source(number) {
-                Some(Source::Constant(constant)) => Some(Source::Constant(constant)),
-                _ => Some(of[number as usize]).filter(|&leader| leader != NOWHERE).and_then(|leader| {
-                    let Defined::Once(inst, defined_in) = reaching.definitions().defined(VRegId(leader)) else {
-                        return None;
-                    };
-                    let is_before = match defined_in == block {
-                        true => inst < again.inst,
-                        false => mode != Mode::Block && reaching.tree().dominates(defined_in, block),
-                    };
-                    is_before.then_some(Source::Register(VRegId(leader)))
-                }),
-            };
-            match source.filter(|&source| mover(f, vreg, source).is_some()) {
-                Some(source) => moves.push((vreg, source)),
+            match source.and_then(|source| Some((source, mover(f, vreg, source)?))) {
+                Some((source, ty)) => results.push(Copied { vreg, source, ty }),
                 None => {
-                    is_known = false;
-                    if reaching.only_definition(vreg) == Some(again.inst) {
-                        of[number as usize] = vreg.0;
+                    are_known = false;
+                    if let Some(number) = number
+                        && reaching.only_definition(vreg) == Some(again.inst)
+                    {
+                        leaders[number as usize] = vreg.0;
                     }
                 }
             }
         }
         // A move may not overwrite what the next one reads.
-        let reads = |vreg: VRegId| moves.iter().any(|&(_, source)| source == Source::Register(vreg));
-        is_known && (moves.len() == 1 || !moves.iter().any(|&(vreg, _)| reads(vreg)))
+        let results = &results[first..];
+        let is_read = |vreg: VRegId| results.iter().any(|result| result.source == Source::Register(vreg));
+        are_known && (results.len() == 1 || !results.iter().any(|result| is_read(result.vreg)))
     }
 
-    /// Puts moves in the place of an instruction.
-    fn make_moves(&self, f: &mut FunctionEditor<'_>, inst: InstId) -> Option<()> {
-        let is_phi = f.head(inst).is_phi();
-        let guard = f.view().guard_of(inst);
-        let (block, reason) = (f.head(inst).block, reason(f, inst));
-        let movers: Vec<PtxType> =
-            self.moves.iter().map(|&(vreg, source)| mover(f, vreg, source).expect("it was asked before")).collect();
-        if let ([(vreg, source)], false) = (&*self.moves, is_phi) {
-            let form = move_form(f.forms(), movers[0]);
-            let mut change = f.change_in_place(inst, reason)?;
-            let operands = operands(&mut change, *vreg, *source, movers[0]);
-            change.set_form(inst, form, &operands);
-            return Some(());
+    /// Lists the reads of results whose readers can read others, by result.
+    fn find_reads(&mut self, f: &FunctionEditor<'_>) {
+        let Self { found, results, renamed, reads, .. } = self;
+        reads.clear();
+        if !found.iter().any(|redundant| redundant.is_renamed) {
+            return;
         }
-        let mut change = f.change(inst, reason)?;
-        for (&(vreg, source), &ty) in self.moves.iter().zip(&movers) {
-            let form = move_form(change.forms(), ty);
-            let operands = operands(&mut change, vreg, source, ty);
-            let before = if is_phi { change.first_after_phis(block) } else { Some(inst) };
-            match before {
-                Some(before) => change.insert_before(before, form, &operands, guard),
-                None => change.insert_at_end(block, form, &operands, guard),
-            };
+        renamed.clear();
+        renamed.resize(f.view().vregs.len(), 0);
+        for redundant in found.iter().filter(|redundant| redundant.is_renamed) {
+            for result in redundant.results.range() {
+                renamed[results[result].vreg.index()] = result as u32 + 1;
+            }
         }
-        change.delete(inst);
-        Some(())
+        for (inst, _, operands) in f.view().rows() {
+            for (position, operand) in operands.iter().enumerate() {
+                if let Some(vreg) = operand.vreg()
+                    && renamed[vreg.index()] != 0
+                    && operand.is_use()
+                {
+                    reads.push((renamed[vreg.index()] - 1, inst, position));
+                }
+            }
+        }
+        reads.sort_unstable();
     }
+}
+
+/// Whether all readers of a result can read its source: two values of one type.
+fn is_renamed(f: &FunctionEditor<'_>, result: &Copied) -> bool {
+    let Source::Register(source) = result.source else { return false };
+    let (one, other) = (f.vreg(result.vreg), f.vreg(source));
+    one.ty == other.ty && !one.flags.union(other.flags).intersects(NO_VALUE)
+}
+
+/// Lets an instruction read `source`. Says whether that changes nothing but the name for the rules of general optimization,
+/// which ask whether two operands are one register.
+fn rename(change: &mut Change<'_, '_>, inst: InstId, position: usize, source: Source) -> bool {
+    let Source::Register(source) = source else { unreachable!("only registers are renamed") };
+    if !change.function().heads[inst.index()].is_live() {
+        return true;
+    }
+    let operands = change.operands_of(inst);
+    let is_alone = operands.iter().all(|operand| operand.vreg() != Some(source));
+    let operand = operands[position].with_vreg(source);
+    change.set_operand(inst, position, operand);
+    is_alone
+}
+
+/// Puts moves in the place of an instruction.
+fn make_moves(f: &mut FunctionEditor<'_>, inst: InstId, results: &[Copied]) -> Option<()> {
+    let is_phi = f.head(inst).is_phi();
+    let (guard, block, reason) = (f.view().guard_of(inst), f.head(inst).block, reason(f, inst));
+    if let (&[result], false) = (results, is_phi) {
+        let mut change = f.change_in_place(inst, reason)?;
+        let form = move_form(change.forms(), result.ty);
+        let operands = operands(&mut change, result);
+        change.set_form(inst, form, &operands);
+        return Some(());
+    }
+    let mut change = f.change(inst, reason)?;
+    for &result in results {
+        let form = move_form(change.forms(), result.ty);
+        let operands = operands(&mut change, result);
+        let before = if is_phi { change.first_after_phis(block) } else { Some(inst) };
+        match before {
+            Some(before) => change.insert_before(before, form, &operands, guard),
+            None => change.insert_at_end(block, form, &operands, guard),
+        };
+    }
+    change.delete(inst);
+    Some(())
 }
 
 /// The type of the move that gives a register what can be had from `source`, if there is one.
@@ -148,22 +256,23 @@ fn mover(f: &FunctionEditor<'_>, vreg: VRegId, source: Source) -> Option<PtxType
                 return Some(moved);
             }
             // A float in a register of bits, or the reverse.
-            let has_kinds = ![ty, other].iter().any(|ty| ty.kind() == TypeKind::Predicate);
-            (has_kinds && ty.bits() == other.bits()).then(|| bits_of(ty)).filter(|&bits| moved_as(bits).is_some())
+            let is_predicate = [ty, other].iter().any(|ty| ty.kind() == TypeKind::Predicate);
+            let bits = bits_of(ty);
+            (!is_predicate && ty.bits() == other.bits() && moved_as(bits).is_some()).then_some(bits)
         }
     }
 }
 
-/// The operands of a move of type `ty`.
-fn operands(change: &mut Change<'_, '_>, vreg: VRegId, source: Source, ty: PtxType) -> [Operand; 2] {
-    let moved = match source {
-        Source::Register(other) => read_of(ty, other),
-        Source::Constant(constant) => constant_operand(change, constant.bits(), ty),
+/// The operands of the move of a result.
+fn operands(change: &mut Change<'_, '_>, result: Copied) -> [Operand; 2] {
+    let moved = match result.source {
+        Source::Register(other) => read_of(result.ty, other),
+        Source::Constant(constant) => constant_operand(change, constant.bits(), result.ty),
     };
-    [read_of(ty, vreg), moved]
+    [read_of(result.ty, result.vreg), moved]
 }
 
-/// Why an instruction becomes a move.
+/// Why an instruction goes.
 fn reason(f: &FunctionEditor<'_>, inst: InstId) -> &'static str {
     if f.head(inst).is_phi() {
         "the values of a phi are what is known"

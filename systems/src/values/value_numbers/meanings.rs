@@ -60,8 +60,13 @@ pub(super) enum Memory {
 }
 
 impl Meaning {
-    const NOTHING: Self =
-        Self { class: 0, source: Source::Elsewhere, memory: Memory::Untouched, commutes: None, mirrored: None };
+    const NOTHING: Self = Self {
+        class: 0,
+        source: Source::Elsewhere,
+        memory: Memory::Untouched,
+        commutes: None,
+        mirrored: None,
+    };
 }
 
 /// The meanings of the forms of a table.
@@ -108,7 +113,8 @@ impl Meanings {
 }
 
 /// What keeps two executions with the same operands from having the same results.
-const DIFFERS: Effects = Effects::KEEPS.union(Effects::VOLATILE).union(Effects::CARRY_IN).union(Effects::CARRY_OUT);
+const DIFFERS: Effects =
+    Effects::KEEPS.union(Effects::VOLATILE).union(Effects::CARRY_IN).union(Effects::CARRY_OUT);
 
 fn source(form: &Form, description: &Description) -> Source {
     let is_known = form.flags.contains(FormFlags::MODELLED) && form.operation != Operation::Unknown;
@@ -127,7 +133,9 @@ fn load(form: &Form, description: &Description) -> Source {
     let qualifiers = &description.qualifiers;
     match form.operation {
         // What a texture shows is not written while the kernel runs.
-        Operation::Tex | Operation::TexBase | Operation::Tld4 | Operation::Ldu => Source::Load(Chain::ReadOnly),
+        Operation::Tex | Operation::TexBase | Operation::Tld4 | Operation::Ldu => {
+            Source::Load(Chain::ReadOnly)
+        }
         Operation::Ld => {
             if matches!(qualifiers.cache, Some(CacheOperator::Volatile | CacheOperator::LastUse))
                 || !matches!(qualifiers.ordering, None | Some(Ordering::Weak))

@@ -119,6 +119,7 @@ impl Chains {
         used: &[Chain],
         changes: &[Change],
     ) {
+        self.limit_hits = 0;
         self.versions.clear();
         self.versions.push((Version(0), Began::Anyhow));
         self.current = [0; Chain::COUNT];
@@ -207,7 +208,9 @@ impl Chains {
         for _ in 0..STEPS_MAX {
             match self.versions[version.0 as usize] {
                 (before, Began::Store(_, stored)) if are_apart(stored, bytes) => version = before,
-                (_, Began::Store(Some(inst), stored)) if are_same(stored, bytes) => return Seen::Stored(inst),
+                (_, Began::Store(Some(inst), stored)) if are_same(stored, bytes) => {
+                    return Seen::Stored(inst);
+                }
                 _ => return Seen::Version(version),
             }
         }

@@ -8,7 +8,7 @@ use ahash::{AHashMap, RandomState};
 use hashbrown::HashTable;
 use ptxopt_components::anchor::Decl;
 use ptxopt_components::code_object::CodeFlags;
-use ptxopt_components::form::{Form, FormFlags, Role, Slot};
+use ptxopt_components::form::{Form, FormFlags, Slot};
 use ptxopt_components::ids::{BlockId, Id, InstId, NameId, Span, VRegId};
 use ptxopt_components::operand::{OPERAND_ID_MAX, Operand, OperandKind};
 use ptxopt_components::operation::Operation;
@@ -116,6 +116,10 @@ impl Hasher {
     }
 }
 
+/// The table has at most so many times the room that a function needs that has at least so many instructions.
+const ROOM_MAX: usize = 4;
+const ROOM_LEAST: usize = 64;
+
 /// Additions that an address is followed back through.
 const ADDRESS_STEPS_MAX: u32 = 8;
 
@@ -181,6 +185,13 @@ impl ValueNumbers {
         self.numbers.extend(0..function.vregs.len() as u32);
         self.others.clear();
         self.other_numbers.clear();
+        // A table that was made for a large function takes as long to clear as that one had instructions.
+        let count = function.live_inst_count();
+        if self.table.capacity() > ROOM_MAX * count.max(ROOM_LEAST) {
+            self.table = HashTable::with_capacity(count);
+            self.other_numbers = AHashMap::new();
+            self.variables = AHashMap::new();
+        }
         self.table.clear();
         self.keys.clear();
         self.again.clear();
@@ -339,40 +350,39 @@ impl<'w> Walk<'w, '_> {
     fn is_kernel_parameter(&self, operands: &[Operand]) -> bool {
         let is_own = |name: NameId| !self.numbers.variables.contains_key(&name);
         self.function.state.flags.contains(CodeFlags::ENTRY)
-            && operands.iter().filter(|operand| !operand.is_definition()).all(|operand| match operand.kind() {
-                OperandKind::Symbol(name) => is_own(name),
-                _ => false,
+            && operands.iter().filter(|operand| !operand.is_definition()).all(|operand| {
+                match operand.kind() {
+                    OperandKind::Symbol(name) => is_own(name),
+                    _ => false,
+                }
             })
     }
 
     /// Appends the key of an instruction, but for its guard.
     fn push_key(&mut self, inst: InstId, meaning: &Meaning, operands: &[Operand]) -> Option<()> {
         let mut widths = 0u64;
-        let result_count = operands.iter().take_while(|operand| operand.is_definition()).count();
-        for operand in &operands[..result_count] {
+        let mut result_count = 0;
+        for operand in operands.iter().take_while(|operand| operand.is_definition()) {
             let ty = self.function.vregs[operand.vreg()?.index()].ty;
             widths = widths << 8 | u64::from(ty.element().bits() & 0xFF);
+            result_count += 1;
         }
-        if result_count > 8 {
+        if result_count > 4 {
             return None;
         }
-        self.numbers.keys.push(u64::from(meaning.class) << 1);
-        self.numbers.keys.push(widths);
+        self.numbers.keys.push(widths << 32 | u64::from(meaning.class) << 1);
         let sources = self.numbers.keys.len();
-        let slots = self.slots(inst);
-        let is_load = matches!(meaning.source, From::Load(_));
-        for (position, &operand) in operands.iter().enumerate().skip(result_count) {
+        let mut rest = result_count;
+        if let From::Load(chain) = meaning.source {
+            let words = self.load_words(inst, chain, operands[result_count])?;
+            self.numbers.keys.extend(words);
+            rest += 1;
+        }
+        for (position, &operand) in operands.iter().enumerate().skip(rest) {
             if operand.is_definition() {
                 return None;
             }
-            let word = match is_load && slots.get(position).is_some_and(is_address) {
-                true => {
-                    let (base, offset) = self.address_words(inst, operand)?;
-                    self.numbers.keys.push(base);
-                    offset
-                }
-                false => self.word(inst, operand, slots.get(position).and_then(|slot| slot.ty))?,
-            };
+            let word = self.word(inst, operand, position)?;
             self.numbers.keys.push(word);
         }
         let at = |position: u8| sources + usize::from(position) - result_count;
@@ -381,29 +391,31 @@ impl<'w> Walk<'w, '_> {
         } else if let Some(first) = meaning.commutes {
             self.numbers.keys[at(first)..=at(first) + 1].sort_unstable();
         }
-        if let From::Load(chain) = meaning.source {
-            let word = self.version_word(inst, chain, operands);
-            self.numbers.keys.push(word);
-        }
         Some(())
     }
 
-    /// What stands in a key for the memory that a load reads.
-    fn version_word(&mut self, inst: InstId, chain: Chain, operands: &[Operand]) -> u64 {
-        let (operation, space) = (self.form(inst).operation, self.form(inst).space);
-        // What the address of a texture names are no bytes.
-        let address = operands.iter().find(|operand| !operand.is_definition());
-        let bytes = address
-            .filter(|_| matches!(operation, Operation::Ld | Operation::Ldu))
-            .and_then(|&address| self.bytes(inst, space, address));
-        let seen = match bytes {
-            Some(bytes) => self.numbers.chains.seen(chain, bytes),
-            None => Seen::Version(self.numbers.chains.current(chain)),
-        };
-        match seen {
+    /// What stands in a key for the address of a load and the memory that it sees.
+    fn load_words(&mut self, inst: InstId, chain: Chain, operand: Operand) -> Option<[u64; 3]> {
+        let form = self.form(inst);
+        if !matches!(form.operation, Operation::Ld | Operation::Ldu) {
+            // What names a texture is no address.
+            let word = self.word(inst, operand, form.first_source.into())?;
+            return Some([u64::from(self.numbers.chains.current(chain).0), TEXTURE, word]);
+        }
+        let bytes = self.bytes(inst, form.space, operand)?;
+        let seen = match self.numbers.chains.seen(chain, bytes) {
             Seen::Version(version) => u64::from(version.0),
             Seen::Stored(store) => STORED | u64::from(store.0),
-        }
+        };
+        let address = bytes.address;
+        let (base, offset) = match address.base {
+            // Sums of 32 bits wrap where those of the access may not: only what is written alike is one address.
+            _ if address.width < 64 => (ALIKE, self.word(inst, operand, form.first_source.into())?),
+            Base::Number(number) => (u64::from(number), address.offset as u64),
+            Base::Symbol(name, _) => (SYMBOL | u64::from(name.0), address.offset as u64),
+            Base::Zero => (CONSTANT, address.offset as u64),
+        };
+        Some([seen, base, offset])
     }
 
     /// Looks up the key from `first` on, and says whether it was put into the table.
@@ -417,38 +429,40 @@ impl<'w> Walk<'w, '_> {
         first: usize,
     ) -> bool {
         if matches!(meaning.source, From::Load(_))
-            && let Some(&last) = self.numbers.keys.last()
-            && last & STORED != 0
-            && let Some(number) = self.stored(inst, InstId(last as u32), operands)
+            && let seen = self.numbers.keys[first + 1]
+            && seen & STORED != 0
+            && let Some(number) = self.stored(inst, InstId(seen as u32), operands)
         {
             self.take(inst, Known::Number(number), operands, results);
             return false;
         }
-        if let Some(known) = self.known(first) {
+        let hash = self.hash(first);
+        if let Some(known) = self.known(hash, first) {
             self.take(inst, Known::LikeResultsOf(known), operands, results);
             return false;
         }
         let Some(guard) = guard else {
             if results == Results::Values {
-                self.insert(inst, first);
+                self.insert(inst, hash, first);
             }
             return results == Results::Values;
         };
         // Not known always; perhaps under this guard.
-        let Some(word) = self.word(inst, guard, None) else { return false };
+        let Some(word) = self.word(inst, guard, operands.len()) else { return false };
         self.numbers.keys[first] |= 1;
         self.numbers.keys.push(word);
-        match self.known(first) {
+        let hash = self.hash(first);
+        match self.known(hash, first) {
             Some(known) if self.holds_still(known, inst) => {
                 self.numbers.again.push(Again { inst, known: Known::HeldByResultsOf(known) });
                 false
             }
             Some(_) => {
-                self.replace_known(inst, first);
+                self.replace_known(inst, hash, first);
                 false
             }
             None => {
-                self.insert(inst, first);
+                self.insert(inst, hash, first);
                 true
             }
         }
@@ -460,7 +474,9 @@ impl<'w> Walk<'w, '_> {
         if results == Results::Variables {
             return;
         }
-        for (position, operand) in operands.iter().enumerate().take_while(|(_, operand)| operand.is_definition()) {
+        for (position, operand) in
+            operands.iter().enumerate().take_while(|(_, operand)| operand.is_definition())
+        {
             let number = match known {
                 Known::Number(number) => number,
                 Known::LikeResultsOf(other) | Known::HeldByResultsOf(other) => {
@@ -530,16 +546,17 @@ impl<'w> Walk<'w, '_> {
                 is_one &= only.replace(number).is_none_or(|other| other == number);
             }
         }
+        let hash = self.hash(first);
         let known = match only.filter(|_| is_one) {
             Some(number) => Some(Known::Number(number)),
-            None => self.known(first).map(Known::LikeResultsOf),
+            None => self.known(hash, first).map(Known::LikeResultsOf),
         };
         match known {
             Some(known) => {
                 self.take(phi, known, operands, Results::Values);
                 self.numbers.keys.truncate(first);
             }
-            None => self.insert(phi, first),
+            None => self.insert(phi, hash, first),
         }
     }
 
@@ -566,31 +583,30 @@ impl<'w> Walk<'w, '_> {
         (width <= 64).then_some(Constant { bits, is_float, width })
     }
 
-    /// What stands for an operand in a key.
-    fn word(&mut self, inst: InstId, operand: Operand, ty: Option<PtxType>) -> Option<u64> {
-        if operand.has_long_payload() && operand.wide_offset().is_some() {
-            return None;
-        }
+    /// What stands for an operand in a key: that at `position`, or the guard.
+    fn word(&mut self, inst: InstId, operand: Operand, position: usize) -> Option<u64> {
         let word = |operand: Operand| u64::from(operand.modifiers()) << 32 | u64::from(operand.word());
-        match operand.kind() {
-            OperandKind::Register { vreg, .. } | OperandKind::Predicate { vreg, .. } => {
-                let number = self.register(vreg, inst)?;
-                if operand == Operand::register(vreg)
-                    && let Some(Source::Constant(constant)) = self.numbers.source(number)
-                {
+        if let Some(vreg) = operand.vreg() {
+            let number = self.register(vreg, inst)?;
+            if number as usize >= self.numbers.numbers.len() {
+                let is_plain = operand == Operand::register(vreg);
+                if let Some(Source::Constant(constant)) = self.numbers.source(number).filter(|_| is_plain) {
                     return Some(self.constant_word(constant));
                 }
-                ((number as usize) <= OPERAND_ID_MAX).then(|| word(operand.with_vreg(VRegId(number))))
             }
+            let is_whole = number as usize <= OPERAND_ID_MAX && operand.wide_offset().is_none();
+            return is_whole.then(|| word(operand.with_vreg(VRegId(number))));
+        }
+        match operand.kind() {
             OperandKind::Int(_) | OperandKind::F32(_) | OperandKind::Literal(_) => {
-                let constant = self.constant(operand, ty?)?;
+                let constant = self.constant(operand, self.slots(inst).get(position)?.ty?)?;
                 Some(self.constant_word(constant))
             }
             OperandKind::Special(row) => {
                 (SPECIAL_REGISTERS[row as usize].reading == Reading::Fixed).then(|| word(operand))
             }
-            OperandKind::Symbol(_) => Some(word(operand)),
-            OperandKind::Block(_) | OperandKind::Sink | OperandKind::Table(_) | OperandKind::Text(_) => None,
+            OperandKind::Symbol(_) => operand.wide_offset().is_none().then(|| word(operand)),
+            _ => None,
         }
     }
 
@@ -600,21 +616,6 @@ impl<'w> Walk<'w, '_> {
             Ok(value) if !constant.is_float => CONSTANT | u64::from(value as u32),
             _ => CONSTANT | LONG | u64::from(self.numbers.number_of(Other::Constant(constant))),
         }
-    }
-
-    /// What stands for an address in a key.
-    fn address_words(&mut self, inst: InstId, operand: Operand) -> Option<(u64, u64)> {
-        let address = self.address(inst, operand)?;
-        // Sums of 32 bits wrap where those of the access may not: only what was written alike is one address.
-        if address.width < 64 {
-            return Some((u64::MAX, self.word(inst, operand, None)?));
-        }
-        let base = match address.base {
-            Base::Number(number) => u64::from(number),
-            Base::Symbol(name, _) => SYMBOL | u64::from(name.0),
-            Base::Zero => CONSTANT,
-        };
-        Some((base, address.offset as u64))
     }
 
     /// The bytes of a load or store at `address`.
@@ -705,27 +706,29 @@ impl<'w> Walk<'w, '_> {
         Some(Address { base: Base::Number(base), offset: address.offset.wrapping_add(added), ..address })
     }
 
-    /// The instruction that has the key from `first` on.
-    fn known(&mut self, first: usize) -> Option<InstId> {
-        let ValueNumbers { table, keys, hasher, .. } = &*self.numbers;
+    /// The instruction that has the key from `first` on, with its hash.
+    fn known(&self, hash: u64, first: usize) -> Option<InstId> {
+        let ValueNumbers { table, keys, .. } = &*self.numbers;
         let (kept, key) = keys.split_at(first);
-        table.find(hasher.hash_one(key), |entry| &kept[entry.key.range()] == key).map(|entry| entry.inst)
+        table.find(hash, |entry| &kept[entry.key.range()] == key).map(|entry| entry.inst)
+    }
+
+    fn hash(&self, first: usize) -> u64 {
+        self.numbers.hasher.hash_one(&self.numbers.keys[first..])
     }
 
     /// Lets another instruction stand for the key from `first` on.
-    fn replace_known(&mut self, inst: InstId, first: usize) {
-        let ValueNumbers { table, keys, hasher, .. } = &mut *self.numbers;
+    fn replace_known(&mut self, inst: InstId, hash: u64, first: usize) {
+        let ValueNumbers { table, keys, .. } = &mut *self.numbers;
         let (kept, key) = keys.split_at(first);
-        let hash = hasher.hash_one(key);
         if let Some(entry) = table.find_mut(hash, |entry| &kept[entry.key.range()] == key) {
             entry.inst = inst;
         }
     }
 
-    fn insert(&mut self, inst: InstId, first: usize) {
+    fn insert(&mut self, inst: InstId, hash: u64, first: usize) {
         let ValueNumbers { table, keys, hasher, .. } = &mut *self.numbers;
         let key = Span::between(first, keys.len());
-        let hash = hasher.hash_one(&keys[key.range()]);
         table.insert_unique(hash, Entry { key, inst }, |entry| hasher.hash_one(&keys[entry.key.range()]));
     }
 
@@ -751,6 +754,6 @@ const CONSTANT: u64 = 1 << 62;
 const LONG: u64 = 1 << 61;
 const SYMBOL: u64 = 1 << 60;
 
-fn is_address(slot: &Slot) -> bool {
-    slot.role == Role::Address
-}
+/// In the place of a base: the word of the address follows, or what names a texture.
+const ALIKE: u64 = 1 << 59;
+const TEXTURE: u64 = 1 << 58;
