@@ -87,7 +87,7 @@ struct Entry {
 pub struct ValueNumbers {
     meanings: Meanings,
     chains: Chains,
-    /// By register.
+    /// By register; [`NO_NUMBER`] where it is no value.
     numbers: Vec<u32>,
     others: Vec<Other>,
     other_numbers: AHashMap<Other, u32>,
@@ -116,9 +116,11 @@ impl Hasher {
     }
 }
 
+const NO_NUMBER: u32 = u32::MAX;
+
 /// The table has at most so many times the room that a function needs that has at least so many instructions.
-const ROOM_MAX: usize = 4;
-const ROOM_LEAST: usize = 64;
+const ROOM_MAX: usize = 8;
+const ROOM_LEAST: usize = 256;
 
 /// Additions that an address is followed back through.
 const ADDRESS_STEPS_MAX: u32 = 8;
@@ -155,7 +157,7 @@ impl ValueNumbers {
         self.numbers.len() + self.others.len()
     }
 
-    /// The number of what a register holds that is a value.
+    /// The number of what a register holds that is a value; of others it says nothing.
     #[must_use]
     pub fn of(&self, vreg: VRegId) -> u32 {
         self.numbers[vreg.index()]
@@ -182,12 +184,15 @@ impl ValueNumbers {
     fn start(&mut self, function: &FunctionView<'_>, forms: &FormTable, reaching: &Reaching) {
         self.meanings.update(forms);
         self.numbers.clear();
-        self.numbers.extend(0..function.vregs.len() as u32);
+        self.numbers.extend(function.vregs.iter().zip(0..).map(|(vreg, number)| {
+            if vreg.flags.intersects(NO_VALUE) { NO_NUMBER } else { number }
+        }));
         self.others.clear();
         self.other_numbers.clear();
-        // A table that was made for a large function takes as long to clear as that one had instructions.
-        let count = function.live_inst_count();
-        if self.table.capacity() > ROOM_MAX * count.max(ROOM_LEAST) {
+        // A table that was made for a large function takes as long to clear as that one had instructions, and one that
+        // grows hashes all again.
+        let count = function.live_inst_count().max(ROOM_LEAST);
+        if self.table.capacity() < count || self.table.capacity() > ROOM_MAX * count {
             self.table = HashTable::with_capacity(count);
             self.other_numbers = AHashMap::new();
             self.variables = AHashMap::new();
@@ -309,11 +314,12 @@ impl<'w> Walk<'w, '_> {
     fn results(&self, operands: &[Operand]) -> Option<Results> {
         let mut results = Results::Values;
         for operand in operands.iter().take_while(|operand| operand.is_definition()) {
-            let flags = self.function.vregs[operand.vreg()?.index()].flags;
-            if operand.is_partial() || flags.intersects(NO_VALUE.difference(VRegFlags::VARIABLE)) {
+            let vreg = operand.vreg()?;
+            if operand.is_partial() {
                 return None;
             }
-            if flags.contains(VRegFlags::VARIABLE) {
+            if self.numbers.of(vreg) == NO_NUMBER {
+                self.is_variable(vreg).then_some(())?;
                 results = Results::Variables;
             }
         }
@@ -562,16 +568,20 @@ impl<'w> Walk<'w, '_> {
 
     /// The number of what a register holds before `inst`; none where something else may write it.
     fn register(&mut self, vreg: VRegId, inst: InstId) -> Option<u32> {
-        let flags = self.function.vregs[vreg.index()].flags;
-        if !flags.intersects(NO_VALUE) {
-            return Some(self.numbers.of(vreg));
+        let number = self.numbers.of(vreg);
+        if number != NO_NUMBER {
+            return Some(number);
         }
-        if flags.intersects(NO_VALUE.difference(VRegFlags::VARIABLE)) {
-            return None;
-        }
+        self.is_variable(vreg).then_some(())?;
         let block = self.function.heads[inst.index()].block;
         let value = self.reaching.value(vreg, Place { block, before: inst }, || *self.function);
         Some(self.numbers.number_of(Other::Variable(vreg, value)))
+    }
+
+    /// Whether the register keeps several definitions, and only the function's own instructions write it.
+    fn is_variable(&self, vreg: VRegId) -> bool {
+        let flags = self.function.vregs[vreg.index()].flags;
+        !flags.intersects(NO_VALUE.difference(VRegFlags::VARIABLE))
     }
 
     /// A constant in a slot of type `ty`.
@@ -678,8 +688,8 @@ impl<'w> Walk<'w, '_> {
         let plain = |operand: Operand| {
             let vreg = operand.vreg().filter(|&vreg| operand == Operand::register(vreg))?;
             let head = self.function.vregs[vreg.index()];
-            let is_value = !head.flags.intersects(NO_VALUE) && head.ty.element().bits() == address.width;
-            is_value.then(|| self.numbers.of(vreg))
+            let number = self.numbers.of(vreg);
+            (number != NO_NUMBER && head.ty.element().bits() == address.width).then_some(number)
         };
         let is_plain = form.flags.contains(FormFlags::PLAIN)
             && matches!(form.types[0]?.kind(), TypeKind::Integer | TypeKind::Bits);
