@@ -27,6 +27,8 @@
 //! Where all that happened is that readers read another register of the same type, copy propagation has nothing new to do
 //! and is not asked again; a reader that has one register twice is.
 //!
+//! Stores that are overwritten in their block go with them.
+//!
 //! # Modes
 //! The source has seven (knob 402), told apart by how far they look: [`Mode`].
 //!
@@ -125,8 +127,11 @@ pub fn replace(
     numbers.find(&function, forms, reaching);
     let limit_hits = numbers.limit_hits();
     f.stats().limits_hit += limit_hits;
-    if redundancies.replace(f, numbers, reaching, settings.mode)? && has_no_copies {
+    let is_settled = redundancies.replace(f, numbers, reaching, settings.mode)?;
+    let overwritten = numbers.overwritten();
+    let deleted = f.delete_each(overwritten, "a store that is overwritten before anything can look");
+    if is_settled && has_no_copies {
         f.remember(Memo::NothingToPropagate);
     }
-    Some(())
+    (deleted == overwritten.len()).then_some(())
 }

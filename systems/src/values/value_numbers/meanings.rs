@@ -53,6 +53,8 @@ pub(super) enum Source {
 pub(super) enum Memory {
     /// Nothing.
     Untouched,
+    /// It reads, at addresses that are not looked at.
+    Look,
     /// It writes at the address that is its first operand.
     Store(StateSpace),
     /// It may change anything, or let other threads do so.
@@ -93,7 +95,8 @@ impl Meanings {
 
     fn meaning(&mut self, forms: &FormTable, id: FormId) -> Meaning {
         let (form, mut description) = (forms.get(id), *forms.describe(id));
-        let (source, memory) = (source(form, &description), memory(form));
+        let source = source(form, &description);
+        let memory = memory(form, source);
         if source == Source::Elsewhere {
             return Meaning { memory, ..Meaning::NOTHING };
         }
@@ -164,10 +167,14 @@ const CLOBBERS: Effects = Effects::WRITE
     .union(Effects::CALL)
     .union(Effects::UNKNOWN);
 
-fn memory(form: &Form) -> Memory {
+fn memory(form: &Form, source: Source) -> Memory {
     let is_access = form.effects.intersects(Effects::READ.union(Effects::WRITE));
     if !form.effects.intersects(CLOBBERS) && !(is_access && form.effects.contains(Effects::VOLATILE)) {
-        Memory::Untouched
+        let is_load =
+            matches!(source, Source::Load(_)) && matches!(form.operation, Operation::Ld | Operation::Ldu);
+        let is_elsewhere = matches!(form.space, StateSpace::Const | StateSpace::Param);
+        let looks = form.effects.contains(Effects::READ) && !is_load && !is_elsewhere;
+        if looks { Memory::Look } else { Memory::Untouched }
     } else if form.operation == Operation::St
         && form.flags.contains(FormFlags::MODELLED)
         && form.effects == Effects::WRITE

@@ -178,11 +178,6 @@ impl Chains {
         }
     }
 
-    /// Whether a store to `space` has to be noted.
-    pub(super) fn notes(&self, space: StateSpace) -> bool {
-        Chain::ALL.into_iter().any(|chain| self.used[chain as usize] && chain.is_written_at(space))
-    }
-
     /// Goes past a store, the instruction that makes it given where it has no guard.
     pub(super) fn store(&mut self, inst: Option<InstId>, bytes: Bytes) {
         for chain in Chain::ALL {

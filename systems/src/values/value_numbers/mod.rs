@@ -30,6 +30,7 @@
 
 mod meanings;
 mod memory;
+mod overwritten;
 mod places;
 mod walk;
 

@@ -65,6 +65,14 @@ pub(super) fn are_same(one: Bytes, other: Bytes) -> bool {
     one.space == other.space && one.size == other.size && distance(one, other) == Some((0, 0))
 }
 
+/// Whether an access touches all bytes of the second one.
+pub(super) fn covers(outer: Bytes, inner: Bytes) -> bool {
+    let ahead = distance(outer, inner).map(|(forward, _)| forward);
+    let is_inside =
+        |ahead: u64| ahead <= u64::from(outer.size) && ahead + u64::from(inner.size) <= u64::from(outer.size);
+    outer.space == inner.space && ahead.is_some_and(is_inside)
+}
+
 /// How far the second access is ahead of the first, and the first of the second, on the circle of their addresses; none where
 /// they have other bases, or other circles.
 fn distance(one: Bytes, other: Bytes) -> Option<(u64, u64)> {
@@ -105,6 +113,8 @@ mod tests {
             assert_eq!(are_apart(other, one), !touch, "{offset} {size}");
             let is_same = bytes(one) == bytes(other);
             assert_eq!(are_same(one, other), is_same, "{offset} {size}");
+            let is_covered = bytes(other).iter().all(|byte| bytes(one).contains(byte));
+            assert_eq!(covers(one, other), is_covered, "{offset} {size}");
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::meanings::{Meaning, Meanings, Memory, Source as From};
 use super::memory::{Chain, Chains, Change, Seen};
+use super::overwritten::Overwritten;
 use super::places::{Address, Base, Bytes};
 use crate::values::general_optimize::constants::{bits_in, extend, truncate};
 use ahash::{AHashMap, RandomState};
@@ -87,6 +88,7 @@ struct Entry {
 pub struct ValueNumbers {
     meanings: Meanings,
     chains: Chains,
+    overwritten: Overwritten,
     /// By register; [`NO_NUMBER`] where it is no value.
     numbers: Vec<u32>,
     others: Vec<Other>,
@@ -142,6 +144,7 @@ impl ValueNumbers {
                 }
             }
             self.chains.leave(block);
+            self.overwritten.look_at_all();
         }
     }
 
@@ -149,6 +152,12 @@ impl ValueNumbers {
     #[must_use]
     pub fn again(&self) -> &[Again] {
         &self.again
+    }
+
+    /// Stores whose bytes are stored again before anything can look at them.
+    #[must_use]
+    pub fn overwritten(&self) -> &[InstId] {
+        &self.overwritten.found
     }
 
     /// How many numbers there are.
@@ -184,9 +193,13 @@ impl ValueNumbers {
     fn start(&mut self, function: &FunctionView<'_>, forms: &FormTable, reaching: &Reaching) {
         self.meanings.update(forms);
         self.numbers.clear();
-        self.numbers.extend(function.vregs.iter().zip(0..).map(|(vreg, number)| {
-            if vreg.flags.intersects(NO_VALUE) { NO_NUMBER } else { number }
-        }));
+        self.numbers.extend(
+            function
+                .vregs
+                .iter()
+                .zip(0..)
+                .map(|(vreg, number)| if vreg.flags.intersects(NO_VALUE) { NO_NUMBER } else { number }),
+        );
         self.others.clear();
         self.other_numbers.clear();
         // A table that was made for a large function takes as long to clear as that one had instructions, and one that
@@ -203,6 +216,7 @@ impl ValueNumbers {
         self.variables.clear();
         let size = |decl: &Decl| (decl.size != 0 && !decl.is_family).then_some(decl.size);
         self.variables.extend(function.decls.iter().map(|decl| (decl.name, size(decl))));
+        self.overwritten.start();
         self.list_changes(function);
         self.chains.start(function, reaching.tree(), &self.used, &self.changes);
     }
@@ -222,7 +236,7 @@ impl ValueNumbers {
                 }
             }
             match meaning.memory {
-                Memory::Untouched => {}
+                Memory::Untouched | Memory::Look => {}
                 Memory::Store(space) => changes.push(Change { block: head.block, space: Some(space) }),
                 Memory::Clobber => changes.push(Change { block: head.block, space: None }),
             }
@@ -262,6 +276,9 @@ struct Walk<'w, 'v> {
 
 impl<'w> Walk<'w, '_> {
     fn visit(&mut self, inst: InstId, meaning: &Meaning, is_guarded: bool, operands: &[Operand]) {
+        if let From::Load(_) = meaning.source {
+            self.look(inst, operands);
+        }
         if meaning.source != From::Elsewhere {
             let (guard, operands) = match operands.split_last() {
                 Some((&guard, rest)) if is_guarded => (Some(guard), rest),
@@ -271,15 +288,39 @@ impl<'w> Walk<'w, '_> {
         }
         match meaning.memory {
             Memory::Untouched => {}
-            Memory::Clobber => self.numbers.chains.clobber(),
-            Memory::Store(space) if self.numbers.chains.notes(space) => {
-                match self.bytes(inst, space, operands[0]) {
-                    Some(bytes) => self.numbers.chains.store((!is_guarded).then_some(inst), bytes),
-                    None => self.numbers.chains.clobber(),
-                }
+            Memory::Look => self.numbers.overwritten.look_at_all(),
+            Memory::Clobber => {
+                self.numbers.chains.clobber();
+                self.numbers.overwritten.look_at_all();
             }
-            Memory::Store(_) => {}
+            Memory::Store(space) => self.store(inst, space, is_guarded, operands),
         }
+    }
+
+    /// Notes what a load looks at.
+    fn look(&mut self, inst: InstId, operands: &[Operand]) {
+        if self.numbers.overwritten.is_empty() {
+            return;
+        }
+        let form = self.form(inst);
+        let address = operands.iter().copied().find(|operand| !operand.is_definition());
+        let is_plain = matches!(form.operation, Operation::Ld | Operation::Ldu);
+        match address.filter(|_| is_plain).and_then(|address| self.bytes(inst, form.space, address)) {
+            Some(bytes) => self.numbers.overwritten.look_at(bytes),
+            None => self.numbers.overwritten.look_at_all(),
+        }
+    }
+
+    fn store(&mut self, inst: InstId, space: StateSpace, is_guarded: bool, operands: &[Operand]) {
+        let Some(bytes) = self.bytes(inst, space, operands[0]) else {
+            self.numbers.chains.clobber();
+            self.numbers.overwritten.look_at_all();
+            return;
+        };
+        self.numbers.chains.store((!is_guarded).then_some(inst), bytes);
+        // A sink among the elements leaves its bytes as they are.
+        let has_sinks = operands.iter().any(|operand| operand.kind() == OperandKind::Sink);
+        self.numbers.overwritten.store(inst, bytes, is_guarded || has_sinks);
     }
 
     /// Looks an instruction up; gives nothing where it has no number.
@@ -380,7 +421,7 @@ impl<'w> Walk<'w, '_> {
         let sources = self.numbers.keys.len();
         let mut rest = result_count;
         if let From::Load(chain) = meaning.source {
-            let words = self.load_words(inst, chain, operands[result_count])?;
+            let words = self.load_words(inst, chain, operands[result_count], result_count)?;
             self.numbers.keys.extend(words);
             rest += 1;
         }
@@ -401,11 +442,17 @@ impl<'w> Walk<'w, '_> {
     }
 
     /// What stands in a key for the address of a load and the memory that it sees.
-    fn load_words(&mut self, inst: InstId, chain: Chain, operand: Operand) -> Option<[u64; 3]> {
+    fn load_words(
+        &mut self,
+        inst: InstId,
+        chain: Chain,
+        operand: Operand,
+        position: usize,
+    ) -> Option<[u64; 3]> {
         let form = self.form(inst);
         if !matches!(form.operation, Operation::Ld | Operation::Ldu) {
             // What names a texture is no address.
-            let word = self.word(inst, operand, form.first_source.into())?;
+            let word = self.word(inst, operand, position)?;
             return Some([u64::from(self.numbers.chains.current(chain).0), TEXTURE, word]);
         }
         let bytes = self.bytes(inst, form.space, operand)?;
@@ -416,7 +463,7 @@ impl<'w> Walk<'w, '_> {
         let address = bytes.address;
         let (base, offset) = match address.base {
             // Sums of 32 bits wrap where those of the access may not: only what is written alike is one address.
-            _ if address.width < 64 => (ALIKE, self.word(inst, operand, form.first_source.into())?),
+            _ if address.width < 64 => (ALIKE, self.word(inst, operand, position)?),
             Base::Number(number) => (u64::from(number), address.offset as u64),
             Base::Symbol(name, _) => (SYMBOL | u64::from(name.0), address.offset as u64),
             Base::Zero => (CONSTANT, address.offset as u64),

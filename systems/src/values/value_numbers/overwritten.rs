@@ -1,0 +1,62 @@
+//! Stores whose bytes are stored again in the same block, before anything can look at them.
+//!
+//! ```text
+//! st.shared.u32 [%r1], %r2;        // goes
+//! ld.shared.u32 %r4, [%r1+4];      // other bytes
+//! st.shared.u32 [%r1], %r3;
+//! ```
+//! Who may look: a load that is not apart from the bytes, whatever reads memory in another way, and other threads, once
+//! something orders memory. A weak load of another thread in between would be a race, of which PTX says nothing.
+
+use super::places::{Bytes, are_apart, covers};
+use ptxopt_components::ids::InstId;
+use ptxopt_components::types::StateSpace;
+
+/// Stores that are remembered: those before are taken for looked at.
+const PENDING_MAX: usize = 16;
+
+/// The stores of a block that nothing has looked at, and those that were overwritten.
+#[derive(Default)]
+pub(super) struct Overwritten {
+    pending: Vec<(InstId, Bytes)>,
+    pub(super) found: Vec<InstId>,
+}
+
+impl Overwritten {
+    /// Forgets the function before.
+    pub(super) fn start(&mut self) {
+        self.pending.clear();
+        self.found.clear();
+    }
+
+    /// Whether no store of the block is waiting.
+    pub(super) fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// Goes past what may look at anything, or to another block.
+    pub(super) fn look_at_all(&mut self) {
+        self.pending.clear();
+    }
+
+    /// Goes past a load.
+    pub(super) fn look_at(&mut self, bytes: Bytes) {
+        let may_meet =
+            |space: StateSpace| space == bytes.space || [space, bytes.space].contains(&StateSpace::Generic);
+        self.pending.retain(|&(_, stored)| !may_meet(stored.space) || are_apart(stored, bytes));
+    }
+
+    /// Goes past a store. One with a guard overwrites nothing for sure.
+    pub(super) fn store(&mut self, inst: InstId, bytes: Bytes, is_guarded: bool) {
+        let Self { pending, found } = self;
+        if !is_guarded {
+            found.extend(
+                pending.extract_if(.., |&mut (_, stored)| covers(bytes, stored)).map(|(inst, _)| inst),
+            );
+        }
+        if pending.len() == PENDING_MAX {
+            pending.remove(0);
+        }
+        pending.push((inst, bytes));
+    }
+}
