@@ -5,7 +5,7 @@
 
 use crate::check::tests::run;
 use crate::flow::{
-    nested_branches, optimize_branches, optimize_switches, simplify_loops, split_at_control_flow,
+    nested_branches, optimize_branches, optimize_switches, predicate, simplify_loops, split_at_control_flow,
 };
 use crate::ssa::{build_ssa, leave_ssa, promote_locals};
 use crate::upkeep::sweep;
@@ -137,6 +137,11 @@ fn replace_equivalent_moves() {
 #[test]
 fn remove_redundant_moves() {
     assert!(check("remove_redundant_moves", TO_VALUES, &remove_redundant_moves::PHASE) > 10);
+}
+
+#[test]
+fn predicate() {
+    assert!(check("predicate", TO_VALUES, &predicate::PHASE) > 20);
 }
 
 #[test]

@@ -111,7 +111,14 @@ impl FunctionEditor<'_> {
                     break Next::Block(dead);
                 }
                 if let Some(row) = joined[dead.index()].get() {
-                    break Next::Row(row);
+                    // The block that it joined may have died after that.
+                    let home = self.rows.heads[row.index()].block;
+                    if !new_of[home.index()].is_none() {
+                        break Next::Row(row);
+                    }
+                    path.push(dead);
+                    at = Maybe::some(home);
+                    continue;
                 }
                 if !matches!(next_of[dead.index()], Next::Unknown) {
                     break next_of[dead.index()];

@@ -12,7 +12,7 @@ use Category::{
 };
 use ptxopt_systems::analyze::{control_flow, uniformity};
 use ptxopt_systems::flow::{
-    nested_branches, optimize_branches, optimize_switches, simplify_loops, split_at_control_flow,
+    nested_branches, optimize_branches, optimize_switches, predicate, simplify_loops, split_at_control_flow,
 };
 use ptxopt_systems::report::code;
 use ptxopt_systems::ssa::{build_ssa, leave_ssa, promote_locals};
@@ -111,7 +111,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(60, "DoVTGMultiViewExpansion", Lowering, Any, Nothing(GRAPHICS)),
     row(61, "OriPerformLiveDeadThird", Analysis, Any, Runs(&eliminate_dead::FULL)),
     row(62, "OriRemoveRedundantMultiDefMov", Optimization, Any, Runs(&remove_redundant_moves::PHASE)),
-    row(63, "OriDoPredication", Optimization, Above(1), Nothing(NOT_YET)),
+    row(63, "OriDoPredication", Optimization, Above(1), Runs(&predicate::PHASE)),
     row(64, "LateOriCommoning", Optimization, Above(1), Nothing(NOT_YET)),
     row(65, "GeneralOptimizeLate2", Optimization, Any, Runs(&general_optimize::PHASE)),
     row(66, "OriHoistInvariantsLate", Optimization, Any, Nothing(NOT_YET)),

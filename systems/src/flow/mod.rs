@@ -5,6 +5,7 @@ pub mod guards;
 pub mod nested_branches;
 pub mod optimize_branches;
 pub mod optimize_switches;
+pub mod predicate;
 pub mod simplify_loops;
 pub mod split_at_control_flow;
 

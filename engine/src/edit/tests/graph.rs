@@ -156,6 +156,25 @@ fn lines_of_a_dead_block_move_to_where_the_next_one_has_joined() {
     );
 }
 
+/// L joins M, whose rows die then, that of the joint too.
+#[test]
+fn lines_of_a_dead_block_move_on_where_the_block_that_it_joined_has_died() {
+    let mut bench = Bench::of(
+        "@%p1 bra N; M: .loc 1 1 0\nmov.u32 %r1, 1; bra L; K: .loc 1 2 0\nbra K; L: .loc 1 3 0\nmov.u32 %r2, 1; N: .loc 1 4 0\nret;",
+    );
+    let mut f = bench.edit();
+    let jump = nth(&f.view(), 2);
+    let mut change = f.change(jump, "test").unwrap();
+    change.delete_blocks(&[BlockId(2)]);
+    change.delete_branch(jump);
+    change.merge(BlockId(3));
+    change.delete_blocks(&[BlockId(1)]);
+    drop(f);
+    bench.assert_is_whole();
+    let lines: Vec<String> = bench.code().into_iter().filter(|line| line.starts_with(".loc")).collect();
+    assert_eq!(lines, [".loc 1 1 0", ".loc 1 2 0", ".loc 1 3 0", ".loc 1 4 0"]);
+}
+
 #[test]
 fn lines_of_a_dead_block_stay_between_those_of_its_neighbours() {
     // An end, a dead block and an empty one, each with a line; then another block joins.

@@ -1,0 +1,426 @@
+//! Predication: short arms of a branch are computed always, and what they differ in is selected.
+//!
+//! Source phase  63 OriDoPredication (the sources give its name and place only)
+//! Reads         Blocks, Insts, VRegs, Fact::ControlFlow
+//! Writes        branches, blocks, phis, selections, guards of stores
+//! Needs         SSA form; control-flow facts; control flow ends its block
+//! Leaves        no branch around an arm that its limits allow to be computed always
+//! Breaks        control-flow facts, liveness, uniformity, program order
+//! Cost          a look at the ends of blocks; a few rows an arm
+//! Papers        Allen, Kennedy, Porterfield and Warren 1983 (if-conversion)
+//! Checked by    check/ssa.rs, check/edges.rs, check/operand_types.rs; the judge
+//!
+//! # What it does
+//! ```text
+//!     @p bra L;                          add.s32 r3, r1, 1;
+//!     add.s32 r3, r1, 1;                 mul.lo.s32 r4, r1, 3;
+//!     bra M;                             selp.b32 r5, r4, r3, p;
+//! L:  mul.lo.s32 r4, r1, 3;          M:  ...
+//! M:  r5 = phi {A, r3}, {L, r4};
+//!
+//!     @p bra L;                          @!p st.global.u32 [rd1], r1;
+//!     st.global.u32 [rd1], r1;
+//! L:  ...
+//! ```
+//! An arm is a block that only the branch leads to, and that leads to one block, the *join*. One of the two arms may be
+//! missing. Inner branches come first, so that what is left of them may be an arm of an outer one.
+//!
+//! # What may stand in an arm
+//! Computations that may run where they did not run before, and that are cheap: no division, root or transcendental function,
+//! nothing on doubles. Plain stores, which get the guard of their arm: they are done by the threads that did them.
+//!
+//! Nothing that other threads take part in, no load, no call, no volatile access, nothing under a guard of its own; and no
+//! result that is a variable. A branch that promises by `.uni` that all threads go one way stays.
+//!
+//! # The cost rule, measured
+//! On kernels with chains of `mad` in one arm and in two, `ptxas` 13.0 at -O3 makes machine code of the same size with
+//! and without this phase for arms of up to eight instructions, and six where there are two arms: it predicates such arms
+//! itself. From five instructions an arm on, it needs one or two registers more if the phase has done it. So the limit is
+//! four, of which more would only cost: the gain is for those who run the PTX otherwise, and in what the phases after this one
+//! find in one block. What it adds is never more than what goes: not more selections than branches and jumps, and two of them at
+//! most.
+
+use crate::ssa::moves::{move_form, moved_as, read_of};
+use bevy_ecs::prelude::*;
+use ptxopt_components::anchor::AnchorKind;
+use ptxopt_components::code_object::{CodeFlags, Room};
+use ptxopt_components::description::Description;
+use ptxopt_components::form::{Form, FormFlags, shape};
+use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
+use ptxopt_components::opcodes::Effects;
+use ptxopt_components::operand::{Operand, OperandKind, writes};
+use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::Qualifiers;
+use ptxopt_components::special_registers::{Reading, SPECIAL_REGISTERS};
+use ptxopt_components::types::{PtxType, TypeKind};
+use ptxopt_engine::edit::{Change, Editor, FunctionEditor};
+use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::phase::Phase;
+use ptxopt_engine::store::view::FunctionView;
+use ptxopt_engine::values::phis::{NO_VALUE, incoming, phis_of};
+
+/// Phase 63.
+pub const PHASE: Phase = Phase {
+    name: "predicate",
+    needs: &[Fact::ControlFlow],
+    breaks: &[Fact::ControlFlow, Fact::Liveness, Fact::Uniformity, Fact::ProgramOrder],
+    room_percent: 10,
+    install: |slot| {
+        slot.init_resource::<Settings>();
+        slot.add(run);
+    },
+    ..Phase::NOTHING
+};
+
+/// How much is predicated.
+#[derive(Resource, Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Most instructions of an arm, its branch not counted.
+    pub arm_insts_max: usize,
+    /// Most values that a join takes from the arms.
+    pub selections_max: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { arm_insts_max: 4, selections_max: 2 }
+    }
+}
+
+/// Rounds over a function: what is left of inner branches may be an arm of an outer one.
+const ROUNDS_MAX: usize = 8;
+
+/// What a function must have for the phase to work on it.
+const WORKED_ON: CodeFlags = CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST).union(CodeFlags::SSA);
+
+/// Works on every function in SSA form.
+pub fn run(mut editor: Editor, settings: Res<Settings>, mut scratch: Local<Scratch>) {
+    editor.each(WORKED_ON, |mut f| {
+        // It ends early where the bisect limit is reached.
+        let _ = predicate(&mut f, *settings, &mut scratch);
+    });
+}
+
+/// Memory of the phase.
+#[derive(Default)]
+pub struct Scratch {
+    /// By block: whether the round has changed it.
+    is_changed: Vec<bool>,
+    /// By block: whether an anchor keeps it.
+    is_pinned: Vec<bool>,
+}
+
+/// Works on one function; gives nothing where the bisect limit is reached.
+pub fn predicate(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut Scratch) -> Option<()> {
+    for _ in 0..ROUNDS_MAX {
+        if !round(f, settings, scratch)? {
+            break;
+        }
+        f.refresh_edges();
+    }
+    Some(())
+}
+
+/// Looks at each block once, with the edges of before, and says whether something has changed.
+fn round(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut Scratch) -> Option<bool> {
+    let Scratch { is_changed, is_pinned } = scratch;
+    let function = f.view();
+    is_changed.clear();
+    is_changed.resize(function.blocks.len(), false);
+    is_pinned.clear();
+    is_pinned.resize(function.blocks.len(), false);
+    for anchor in function.anchors {
+        if matches!(anchor.kind, AnchorKind::BlockPragma | AnchorKind::Directive) {
+            is_pinned[anchor.block.index()] = true;
+        }
+    }
+    let mut has_changed = false;
+    // In the text, inner branches stand after those around them.
+    for head in f.view().block_ids().rev() {
+        let Some(region) = Region::of(f, head, settings) else { continue };
+        let mut arms = [region.taken, region.fallen].into_iter().flatten();
+        if region.blocks().any(|block| is_changed[block.index()]) || arms.any(|arm| is_pinned[arm.index()]) {
+            continue;
+        }
+        region.convert(f, is_pinned[region.join.index()])?;
+        region.blocks().for_each(|block| is_changed[block.index()] = true);
+        has_changed = true;
+    }
+    Some(has_changed)
+}
+
+/// A branch with its arms.
+struct Region {
+    head: BlockId,
+    branch: InstId,
+    predicate: VRegId,
+    is_negated: bool,
+    /// The arm that the branch leads to; none where it leads to the join.
+    taken: Option<BlockId>,
+    /// The arm that it falls through to; none where that is the join.
+    fallen: Option<BlockId>,
+    join: BlockId,
+    /// What the phis of the join take from the two arms.
+    values: Vec<Taken>,
+    /// Rows of the arms.
+    inst_count: usize,
+    /// Whether nothing else leads to the join.
+    is_sole: bool,
+    /// Whether the head falls through to the join once the arms are gone.
+    falls_through: bool,
+}
+
+/// What a phi of the join takes from the arms.
+struct Taken {
+    phi: InstId,
+    taken: Operand,
+    fallen: Operand,
+}
+
+impl Region {
+    /// The region of the branch at the end of a block, if it may be predicated.
+    fn of(f: &FunctionEditor<'_>, head: BlockId, settings: Settings) -> Option<Self> {
+        let function = f.view();
+        let branch = function.insts_of(head).next_back()?;
+        let form = f.form_of(branch);
+        if form.operation != Operation::Bra || form.flags.contains(FormFlags::UNIFORM) {
+            return None;
+        }
+        let OperandKind::Predicate { vreg: predicate, negated } = function.guard_of(branch)?.kind() else {
+            return None;
+        };
+        let target = function.operands_of(branch)[0].as_block()?;
+        let next = f.next_in_text(head)?;
+        let is_reachable = |block: BlockId| function.orders[block.index()].is_reachable();
+        if target == next || !is_reachable(head) || f.vreg(predicate).flags.intersects(NO_VALUE) {
+            return None;
+        }
+        let [taken, fallen] = [target, next].map(|arm| arm_of(f, head, arm, settings.arm_insts_max));
+        let (taken, fallen, join) = match (taken, fallen) {
+            (Some(one), Some(other)) if one.join == other.join => (Some(one), Some(other), one.join),
+            (Some(arm), _) if arm.join == next => (Some(arm), None, next),
+            (_, Some(arm)) if arm.join == target => (None, Some(arm), target),
+            _ => return None,
+        };
+        let [taken_from, fallen_from] =
+            [&taken, &fallen].map(|arm| arm.as_ref().map_or(head, |arm| arm.block));
+        if join == head {
+            return None;
+        }
+        let mut values = Vec::new();
+        for (phi, operands) in phis_of(&function, join) {
+            let from = |block: BlockId| incoming(operands).find(|&(pred, _)| pred == block);
+            values.push(Taken { phi, taken: from(taken_from)?.1, fallen: from(fallen_from)?.1 });
+        }
+        let selected = || values.iter().filter(|value| value.taken != value.fallen);
+        let can_be_selected =
+            |value: &Taken| value.taken.vreg().is_some_and(|vreg| selected_as(f, vreg).is_some());
+        let arms = [&taken, &fallen].map(|arm| arm.as_ref().map(|arm| arm.block));
+        let mut after = f.next_in_text(head);
+        while after.is_some() && arms.contains(&after) {
+            after = after.and_then(|arm| f.next_in_text(arm));
+        }
+        let falls_through = after == Some(join);
+        let jump_count = [&taken, &fallen].into_iter().flatten().filter(|arm| arm.jumps).count();
+        let branch_count = jump_count + usize::from(falls_through);
+        if selected().count() > settings.selections_max.min(branch_count) || !selected().all(can_be_selected)
+        {
+            return None;
+        }
+        let is_own = |pred: &BlockId| [taken_from, fallen_from].contains(pred);
+        let is_sole = function.preds(join).iter().all(is_own);
+        let inst_count = [&taken, &fallen].into_iter().flatten().map(|arm| arm.inst_count).sum();
+        let [taken, fallen] = [taken, fallen].map(|arm| arm.map(|arm| arm.block));
+        Some(Self {
+            head,
+            branch,
+            predicate,
+            is_negated: negated,
+            taken,
+            fallen,
+            join,
+            values,
+            inst_count,
+            is_sole,
+            falls_through,
+        })
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = BlockId> {
+        [Some(self.head), self.taken, self.fallen, Some(self.join)].into_iter().flatten()
+    }
+
+    /// Computes the arms before the branch, and selects. Where nothing else leads to the join, that is part of the block then.
+    fn convert(&self, f: &mut FunctionEditor<'_>, join_is_pinned: bool) -> Option<()> {
+        let count = (self.inst_count + self.values.len()) as u32;
+        let room = Room { insts: count, blocks: 0, vregs: self.values.len() as u32 };
+        let offset = f.view().places[self.branch.index()].offset;
+        let mut change = f.change_with_room(offset, "short arms of a branch are computed always", room)?;
+        for (arm, is_taken) in [(self.taken, true), (self.fallen, false)] {
+            let Some(arm) = arm else { continue };
+            let guard = Operand::predicate(self.predicate, self.is_negated == is_taken);
+            self.empty(&mut change, arm, guard);
+        }
+        let is_joined = self.is_sole && self.falls_through && !join_is_pinned;
+        for value in &self.values {
+            if is_joined {
+                self.select_for_good(&mut change, value);
+            } else {
+                self.select_for_phi(&mut change, value);
+            }
+        }
+        if self.falls_through {
+            change.delete_branch(self.branch);
+        } else {
+            change.redirect(self.branch, self.join);
+            change.drop_guard(self.branch);
+        }
+        let arms: Vec<BlockId> = [self.taken, self.fallen].into_iter().flatten().collect();
+        change.delete_blocks(&arms);
+        if is_joined {
+            change.merge(self.join);
+        }
+        Some(())
+    }
+
+    /// Moves what an arm computes before the branch; its stores get the guard of the arm.
+    fn empty(&self, change: &mut Change<'_, '_>, arm: BlockId, guard: Operand) {
+        let insts: Vec<InstId> = change.function().insts_of(arm).collect();
+        for inst in insts {
+            let head = change.function().heads[inst.index()];
+            let form = *change.forms().get(head.form);
+            if form.effects.contains(Effects::WRITE) {
+                let operands = change.operands_of(inst).to_vec();
+                change.insert_before(self.branch, head.form, &operands, Some(guard));
+            } else if !form.effects.intersects(Effects::CONTROL) {
+                change.move_before(inst, self.branch);
+            }
+        }
+    }
+
+    /// Lets a phi take the selection from the head, in the place of what it took from the arms.
+    fn select_for_phi(&self, change: &mut Change<'_, '_>, value: &Taken) {
+        let selected = match value.taken.vreg() {
+            Some(taken) if value.taken != value.fallen => {
+                let result = change.new_vreg_like(taken);
+                self.select(change, result, value);
+                Operand::register(result)
+            }
+            _ => value.taken,
+        };
+        let is_other = |&(pred, _): &(BlockId, Operand)| !self.blocks().any(|block| block == pred);
+        let mut pairs: Vec<_> = incoming(change.operands_of(value.phi)).filter(is_other).collect();
+        pairs.push((self.head, selected));
+        change.set_incoming(value.phi, &pairs);
+    }
+
+    /// Puts the selection in the place of a phi that takes nothing else.
+    fn select_for_good(&self, change: &mut Change<'_, '_>, value: &Taken) {
+        let result = change.operands_of(value.phi)[0].vreg().expect("a phi has a result");
+        change.delete(value.phi);
+        if value.taken != value.fallen {
+            return self.select(change, result, value);
+        }
+        let ty = change.function().vregs[result.index()].ty.element();
+        let form = move_form(change.forms(), ty);
+        change.insert_before(self.branch, form, &[read_of(ty, result), value.taken], None);
+    }
+
+    /// Selects one of two values before the branch.
+    fn select(&self, change: &mut Change<'_, '_>, result: VRegId, value: &Taken) {
+        let [taken, fallen] =
+            [value.taken, value.fallen].map(|value| value.vreg().expect("a phi takes registers"));
+        let ty = change.function().vregs[result.index()].ty.element();
+        let ty = moved_as(ty).expect("it was asked before");
+        let description = Description::new(Operation::Selp, Qualifiers::default(), &[ty]);
+        let form = change.forms().build(&description, shape::plain(4)).expect("`selp` takes the type");
+        let (one, other) = if self.is_negated { (fallen, taken) } else { (taken, fallen) };
+        let [result, one, other] = [result, one, other].map(Operand::register);
+        let predicate = Operand::predicate(self.predicate, false);
+        change.insert_before(self.branch, form, &[result, one, other, predicate], None);
+    }
+}
+
+/// An arm of a branch.
+#[derive(Clone, Copy)]
+struct Arm {
+    block: BlockId,
+    join: BlockId,
+    inst_count: usize,
+    /// Whether a jump leads to the join.
+    jumps: bool,
+}
+
+/// A block as an arm of the branch at the end of `head`, if it is one and may be computed always.
+fn arm_of(f: &FunctionEditor<'_>, head: BlockId, block: BlockId, insts_max: usize) -> Option<Arm> {
+    let function = f.view();
+    let (&[pred], &[join]) = (function.preds(block), function.succs(block)) else { return None };
+    if pred != head || block == head || join == block {
+        return None;
+    }
+    let (mut inst_count, mut jumps) = (0, false);
+    let mut insts = function.insts_of(block).peekable();
+    while let Some(inst) = insts.next() {
+        let form = f.form_of(inst);
+        if form.effects.intersects(Effects::CONTROL) {
+            // The last one leads to the join.
+            let is_jump = form.operation == Operation::Bra && insts.peek().is_none();
+            if !is_jump || function.guard_of(inst).is_some() {
+                return None;
+            }
+            jumps = true;
+            break;
+        }
+        inst_count += 1;
+        if inst_count > insts_max
+            || function.heads[inst.index()].is_phi()
+            || !may_run_always(&function, form, inst)
+        {
+            return None;
+        }
+    }
+    Some(Arm { block, join, inst_count, jumps })
+}
+
+/// Whether an instruction may be computed always, or may get a guard.
+fn may_run_always(function: &FunctionView<'_>, form: &Form, inst: InstId) -> bool {
+    let operands = function.operands_of(inst);
+    let is_plain = function.guard_of(inst).is_none() && form.flags.contains(FormFlags::MODELLED);
+    let is_steady = operands.iter().all(|operand| match operand.kind() {
+        OperandKind::Special(row) => SPECIAL_REGISTERS[row as usize].reading == Reading::Fixed,
+        _ => true,
+    });
+    if !is_plain || !is_steady {
+        return false;
+    }
+    if form.operation == Operation::St {
+        return form.effects == Effects::WRITE;
+    }
+    let is_value = |vreg: VRegId| !function.vregs[vreg.index()].flags.intersects(NO_VALUE);
+    form.is_pure() && form.is_speculatable() && is_cheap(form) && writes(operands).all(is_value)
+}
+
+/// Whether the machine computes it in a few cycles.
+fn is_cheap(form: &Form) -> bool {
+    let is_slow = matches!(
+        form.operation,
+        Operation::Div
+            | Operation::Rem
+            | Operation::Rcp
+            | Operation::Sqrt
+            | Operation::Rsqrt
+            | Operation::Sin
+            | Operation::Cos
+            | Operation::Lg2
+            | Operation::Ex2
+            | Operation::Tanh
+            | Operation::Fns
+    );
+    !is_slow && !form.types.contains(&Some(PtxType::F64))
+}
+
+/// The type of the selection between two registers like `vreg`, if there is one.
+fn selected_as(f: &FunctionEditor<'_>, vreg: VRegId) -> Option<PtxType> {
+    let ty = f.vreg(vreg).ty;
+    moved_as(ty.element()).filter(|ty| ty.kind() != TypeKind::Predicate && f.vreg(vreg).ty.lanes == 1)
+}
