@@ -89,6 +89,27 @@ bitflags! {
     }
 }
 
+bitflags! {
+    /// Kinds of operands, as far as a slot takes them or not. Each operand [is of one](crate::operand::Operand::kinds).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Kinds: u8 {
+        /// A register that is no predicate.
+        const REGISTER = 1 << 0;
+        /// A predicate register.
+        const PREDICATE = 1 << 1;
+        /// A negated predicate register.
+        const NEGATED = 1 << 2;
+        /// A number.
+        const NUMBER = 1 << 3;
+        /// The sink `_`.
+        const SINK = 1 << 4;
+        /// A branch target.
+        const BLOCK = 1 << 5;
+        /// Whatever has a name without being a register, and text.
+        const OTHER = 1 << 6;
+    }
+}
+
 /// What a form says about one operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
@@ -100,6 +121,35 @@ pub struct Slot {
     pub ty: Option<PtxType>,
     /// Whether the operand is an element of a brace vector.
     pub in_vector: bool,
+}
+
+impl Slot {
+    /// The kinds of operands that may stand here in a form that is modelled. An address takes all of them.
+    ///
+    /// The element of a vector without a type takes numbers, whatever its letters say: those say what was tried with the
+    /// whole slot, and compilers write numbers where only an element may be one.
+    /// ```text
+    /// mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {f1, f2, f3, f4}, {..}, {..}, {0f00000000, f5, f6, f7};
+    /// mma.sync...block_scale... {..}, {..}, {..}, {..}, r1, {0, 1}, r2, {0, 0};     // byte and thread of the scales
+    /// ```
+    #[must_use]
+    pub fn takes(&self) -> Kinds {
+        match self.role {
+            Role::Address => return Kinds::all(),
+            Role::Target => return Kinds::BLOCK,
+            _ => {}
+        }
+        let mut kinds = Kinds::OTHER;
+        kinds.set(Kinds::REGISTER, self.ty != Some(PtxType::Pred));
+        kinds.set(Kinds::PREDICATE, matches!(self.ty, None | Some(PtxType::Pred)));
+        let is_negatable = kinds.contains(Kinds::PREDICATE) && self.accepts.contains(Accepts::NEGATION);
+        kinds.set(Kinds::NEGATED, is_negatable);
+        let is_untyped_element = self.in_vector && self.ty.is_none();
+        kinds.set(Kinds::NUMBER, is_untyped_element || self.accepts.contains(Accepts::IMMEDIATE));
+        let sink = if self.in_vector { Accepts::SINK_ELEMENT } else { Accepts::SINK };
+        kinds.set(Kinds::SINK, self.accepts.contains(sink));
+        kinds
+    }
 }
 
 bitflags! {

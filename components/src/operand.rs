@@ -14,6 +14,7 @@
 //! Brackets, braces and commas are no operands: they are the *shape* of the instruction's form, so `[%rd1+16]` is
 //! one register operand with an offset, and `{%f1, %f2}` is two operands.
 
+use crate::form::Kinds;
 use crate::ids::{BlockId, Id, LiteralId, NameId, TableId, VRegId};
 pub use crate::literal::{Literal, LiteralKind};
 use crate::special_registers::SPECIAL_REGISTERS;
@@ -298,6 +299,29 @@ impl Operand {
             _ => false,
         };
         if has_meaning { Some(operand) } else { None }
+    }
+
+    /// The kind that a slot takes or not.
+    #[inline]
+    #[must_use]
+    pub fn kinds(self) -> Kinds {
+        /// By tag and sub-kind.
+        const OF_TAG: [Kinds; 64] = {
+            let mut kinds = [Kinds::OTHER; 64];
+            let mut sub = 0;
+            while sub < 8 {
+                kinds[(TAG_REG << 3 | sub) as usize] = Kinds::REGISTER;
+                kinds[(TAG_IMM << 3 | sub) as usize] = Kinds::NUMBER;
+                kinds[(TAG_LITERAL << 3 | sub) as usize] = Kinds::NUMBER;
+                kinds[(TAG_BLOCK << 3 | sub) as usize] = Kinds::BLOCK;
+                sub += 1;
+            }
+            kinds[(TAG_REF << 3 | SUB_PRED) as usize] = Kinds::PREDICATE;
+            kinds[(TAG_REF << 3 | SUB_NOT_PRED) as usize] = Kinds::NEGATED;
+            kinds[(TAG_REF << 3 | SUB_SINK) as usize] = Kinds::SINK;
+            kinds
+        };
+        OF_TAG[(self.tag() << 3 | self.sub()) as usize]
     }
 
     /// The id in the word, whatever it counts.

@@ -8,7 +8,7 @@ use ahash::RandomState;
 use bevy_ecs::resource::Resource;
 use hashbrown::HashTable;
 use ptxopt_components::description::{Description, Dialect};
-use ptxopt_components::form::{Accepts, Form, FormFlags, Role, Slot, shape};
+use ptxopt_components::form::{Accepts, Form, FormFlags, Kinds, Role, Slot, shape};
 use ptxopt_components::ids::{FormId, Id, Maybe, Span};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::opcodes::Effects;
@@ -31,6 +31,8 @@ pub struct FormTable {
     descriptions: Vec<Description>,
     shapes: Vec<u8>,
     slots: Vec<Slot>,
+    /// By slot: what it takes.
+    takes: Vec<Kinds>,
     /// The forms that were made from descriptions.
     pub(super) built: Built,
     pub(super) phis: Phis,
@@ -48,6 +50,7 @@ impl Default for FormTable {
             descriptions: Vec::new(),
             shapes: Vec::new(),
             slots: Vec::new(),
+            takes: Vec::new(),
             built: Built::default(),
             phis: Phis::default(),
         }
@@ -174,6 +177,8 @@ impl FormTable {
         form.slots = Span::between(self.slots.len(), self.slots.len() + slots.len());
         self.shapes.extend_from_slice(shape);
         self.slots.extend_from_slice(slots);
+        let is_modelled = form.flags.contains(FormFlags::MODELLED);
+        self.takes.extend(slots.iter().map(|slot| if is_modelled { slot.takes() } else { Kinds::all() }));
         let id = FormId::new(self.forms.len());
         self.forms.push(form);
         self.descriptions.push(Description::default());
@@ -215,6 +220,13 @@ impl FormTable {
     #[must_use]
     pub fn slots(&self, form: FormId) -> &[Slot] {
         &self.slots[self.forms[form.index()].slots.range()]
+    }
+
+    /// The kinds of operands that each slot takes; all of them where the form is not modelled.
+    #[inline]
+    #[must_use]
+    pub fn takes(&self, form: FormId) -> &[Kinds] {
+        &self.takes[self.forms[form.index()].slots.range()]
     }
 
     /// The punctuation of the form, as [`shape`] codes.

@@ -1,8 +1,8 @@
-//! Why a function keeps its text: it is valid, and something in it cannot be said by rows.
+//! Why a function keeps its text: something in it cannot be said by rows, or no assembler takes it.
 
 use std::fmt;
 
-/// What rows cannot say of a function that the reader leaves as it came in.
+/// What makes the reader leave a function as it came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeftReason {
     /// Text that is copied (an unknown instruction, an index, an initialiser) names a variable or table that flattening
@@ -21,6 +21,9 @@ pub enum LeftReason {
     FreshNameTaken,
     /// A branch, return or exit whose operands are none that the table knows: nobody can say where control goes.
     UnknownControlFlow,
+    /// An operand is of a kind that its place does not take: a data register where a predicate must stand, a number as a
+    /// result. Phases trust the kinds of operands.
+    OperandNotTaken,
     /// More edges than tables hold: many branches through one long table.
     TooManyEdges,
 }
@@ -35,6 +38,7 @@ impl fmt::Display for LeftReason {
             Self::NumbersExhausted => "no register numbers are left",
             Self::FreshNameTaken => "the name of a renamed register is taken",
             Self::UnknownControlFlow => "a branch, return or exit has operands that the table does not know",
+            Self::OperandNotTaken => "an operand is of a kind that its instruction does not take",
             Self::TooManyEdges => "too many edges through branch tables",
         })
     }

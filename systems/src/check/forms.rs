@@ -14,17 +14,12 @@
 //! Operands of an address, whose slots say nothing of what else they take; types beside `pred`, as real code reads
 //! `.b32` registers in `.u32`, `.f32` and half slots alike; the class of what stands in a slot without a type.
 //!
-//! Nor literals in a vector whose slot has no type. The table's letters say what was tried with the whole slot, and
-//! compilers write literals where only an element may be one:
-//! ```text
-//! mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {f1, f2, f3, f4}, {..}, {..}, {0f00000000, f5, f6, f7};
-//! mma.sync...block_scale... {..}, {..}, {..}, {..}, r1, {0, 1}, r2, {0, 0};     // byte and thread of the scales
-//! ```
+//! Nor literals in a vector whose slot has no type: [`Slot::takes`] says why.
 
 use super::first_look::Passed;
 use super::{Verdict, each_function, wrong_at};
 use bevy_ecs::prelude::*;
-use ptxopt_components::form::{Accepts, Form, FormFlags, Role, Slot};
+use ptxopt_components::form::{Form, FormFlags, Kinds, Role, Slot};
 use ptxopt_components::ids::{Id, InstId};
 use ptxopt_components::instruction::{InstHead, Marks, OpcodeWord};
 use ptxopt_components::opcodes::Effects;
@@ -162,41 +157,24 @@ fn verify_role(operand: Operand, role: Role) -> Verdict {
 
 /// Verifies that a slot of a modelled form takes the operand.
 fn verify_slot(operand: Operand, slot: &Slot) -> Verdict {
-    if slot.role == Role::Address {
+    let kinds = operand.kinds();
+    if slot.takes().contains(kinds) {
         return Ok(());
     }
-    let kind = operand.kind();
-    if (slot.role == Role::Target) != matches!(kind, OperandKind::Block(_)) {
+    if kinds == Kinds::BLOCK || slot.role == Role::Target {
         return Err("is a block, or stands where one is wanted".to_owned());
     }
-    let wanted = match kind {
-        OperandKind::Sink if slot.in_vector => Accepts::SINK_ELEMENT,
-        OperandKind::Sink => Accepts::SINK,
-        // What the header says of literals in vectors.
-        OperandKind::Int(_) | OperandKind::F32(_) | OperandKind::Literal(_)
-            if slot.in_vector && slot.ty.is_none() =>
-        {
-            Accepts::empty()
+    let is_predicate = kinds.intersects(Kinds::PREDICATE | Kinds::NEGATED);
+    let what = match slot.ty {
+        _ if kinds == Kinds::SINK && slot.in_vector => "the sink `_` as an element",
+        _ if kinds == Kinds::SINK => "the sink `_`",
+        _ if kinds == Kinds::NUMBER => "a number",
+        Some(ty) if (ty == PtxType::Pred) != is_predicate => {
+            return Err(format!("stands where the type is {}", ty.name()));
         }
-        OperandKind::Int(_) | OperandKind::F32(_) | OperandKind::Literal(_) => Accepts::IMMEDIATE,
-        OperandKind::Predicate { negated: true, .. } => Accepts::NEGATION,
-        _ => Accepts::empty(),
+        _ => "a negated predicate",
     };
-    if !slot.accepts.contains(wanted) {
-        let kind = match wanted {
-            Accepts::SINK => "the sink `_`",
-            Accepts::SINK_ELEMENT => "the sink `_` as an element",
-            Accepts::IMMEDIATE => "a number",
-            _ => "a negated predicate",
-        };
-        return Err(format!("stands where {kind} is not accepted"));
-    }
-    match (operand.vreg(), slot.ty) {
-        (Some(_), Some(ty)) if (ty == PtxType::Pred) != matches!(kind, OperandKind::Predicate { .. }) => {
-            Err(format!("stands where the type is {}", ty.name()))
-        }
-        _ => Ok(()),
-    }
+    Err(format!("stands where {what} is not accepted"))
 }
 
 fn verify_carry(function: &FunctionView<'_>, operand: Operand, effects: Effects) -> Verdict {

@@ -184,7 +184,7 @@ fn fault(input: &Input) -> Result<Treated, String> {
 /// The run above may find nothing because it looks at nothing: what came in wrong is refused, not changed.
 #[test]
 fn what_came_in_wrong_is_no_fault() {
-    let text = b".version 8.0\n.target sm_90\n.entry k() { .reg .pred %p; add.u32 %p, %p, 1; ret; }\n";
+    let text = b".version 8.0\n.target sm_90\n.entry k() { .reg .b64 %d; add.u32 %d, %d, 1; ret; }\n";
     let options = Options { verify: VerifyLevel::Full, ..Options::default() };
     let report = ptxopt::optimize(text, &options).expect("the reader takes it").report;
     assert!(matches!(refusal(&report), Ok(Some(_))), "{report:?}");

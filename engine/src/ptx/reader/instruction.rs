@@ -5,7 +5,7 @@ use crate::diagnostics::Diagnostic;
 use crate::forms::{MnemonicId, Operands};
 use crate::ptx::cursor::Cursor;
 use crate::store::left::LeftReason;
-use ptxopt_components::form::{FormFlags, Role};
+use ptxopt_components::form::{FormFlags, Kinds, Role};
 use ptxopt_components::ids::{BlockId, CodeId, FormId, Id};
 use ptxopt_components::instruction::{InstHead, InstOperands, InstPlace, Marks, OpcodeWord};
 use ptxopt_components::opcodes::Effects;
@@ -104,6 +104,11 @@ impl Reader<'_, '_> {
         }
         if form.effects.intersects(Effects::CONTROL) && !form.flags.contains(FormFlags::MODELLED) {
             self.leave(LeftReason::UnknownControlFlow);
+        }
+        let takes = self.forms.takes(form_id);
+        let is_taken = |(operand, takes): (&Operand, &Kinds)| takes.contains(operand.kinds());
+        if !self.operands.iter().zip(takes).all(is_taken) {
+            self.leave(LeftReason::OperandNotTaken);
         }
         if form.flags.contains(FormFlags::DEFINES) {
             for (operand, slot) in self.operands.iter_mut().zip(self.forms.slots(form_id)) {

@@ -1,4 +1,4 @@
-//! Giving up on a function: it is valid, and something in it cannot be said by rows, so it keeps its text.
+//! Giving up on a function: something in it cannot be said by rows, or no assembler takes it, so it keeps its text.
 
 use super::Reader;
 use crate::store::left::LeftReason;

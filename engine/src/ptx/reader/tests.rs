@@ -361,6 +361,35 @@ mod left {
         assert_eq!(reason("L: bra.uni L;"), None);
     }
 
+    /// `setp.lo.u32 %h2, ..` with a 16-bit register went through, until a phase wrote the instruction anew.
+    #[test]
+    fn operand_not_taken() {
+        let registers = ".reg .pred p; .reg .b16 h; .reg .b32 r<3>; .reg .b64 a;";
+        for wrong in [
+            "setp.lo.u32 h, r1, r2;",
+            "setp.lo.u32 p, p, r2;",
+            "add.u32 p, r1, r2;",
+            "selp.b32 r1, r1, r2, r2;",
+            "add.u32 _, r1, r2;",
+            "add.u32 7, r1, r2;",
+            "and.pred !p, p, p;",
+            "st.global.u32 [a], p;",
+        ] {
+            assert_eq!(reason(&format!("{registers} {wrong}")), Some(LeftReason::OperandNotTaken), "{wrong}");
+        }
+        for right in [
+            "setp.lo.u32 p, r1, 2;",
+            "setp.lo.and.u32 p|_, r1, 2, !p;",
+            "selp.b32 r1, r1, r2, p;",
+            "mov.b64 {r1, _}, a;",
+            "mov.u32 r1, %tid.x;",
+            "@!p ld.global.u32 r1, [a];",
+            "frobnicate p, _, 7;",
+        ] {
+            assert_eq!(reason(&format!("{registers} {right}")), None, "{right}");
+        }
+    }
+
     #[test]
     fn too_many_edges() {
         let branches = |count: usize| {
@@ -385,6 +414,7 @@ mod left {
             LeftReason::NumbersExhausted => numbers_exhausted(),
             LeftReason::FreshNameTaken => fresh_name_taken(),
             LeftReason::UnknownControlFlow => unknown_control_flow(),
+            LeftReason::OperandNotTaken => operand_not_taken(),
             LeftReason::TooManyEdges => too_many_edges(),
         };
     }
