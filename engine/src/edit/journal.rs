@@ -11,9 +11,10 @@ use bevy_ecs::resource::Resource;
 use ptxopt_components::anchor::Anchor;
 use ptxopt_components::block::{BlockEdges, BlockHead, BlockLabel, BlockOrder};
 use ptxopt_components::code_object::{CodeSpans, CodeState};
-use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, Span};
+use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, Span, VRegId};
 use ptxopt_components::instruction::{InstHead, InstLinks, InstOperands};
 use ptxopt_components::operand::Operand;
+use ptxopt_components::vreg::VRegFlags;
 
 /// A row or a run of rows as they were. Rows are relative to their function, and pool entries to the pool. 24 bytes: a phase
 /// that inserts writes some for each instruction, so what is larger lies elsewhere.
@@ -25,6 +26,7 @@ enum Saved {
     Links(InstId, InstLinks),
     Block(BlockId, BlockHead),
     Label(BlockId, BlockLabel),
+    VRegFlags(VRegId, VRegFlags),
     /// In the operand pool.
     PoolOperand(u32, Operand),
     /// All blocks: a run of [`Journal::blocks`].
@@ -137,6 +139,11 @@ impl Journal {
         self.entries.push(Saved::Block(block, rows.blocks[block.index()]));
     }
 
+    #[inline]
+    pub(super) fn save_vreg_flags(&mut self, rows: &FunctionRows<'_>, vreg: VRegId) {
+        self.entries.push(Saved::VRegFlags(vreg, rows.vregs[vreg.index()].flags));
+    }
+
     pub(super) fn save_label(&mut self, rows: &FunctionRows<'_>, block: BlockId) {
         self.entries.push(Saved::Label(block, rows.labels[block.index()]));
     }
@@ -201,6 +208,7 @@ impl Journal {
             Saved::Links(inst, links) => rows.links[inst.index()] = links,
             Saved::Block(block, head) => rows.blocks[block.index()] = head,
             Saved::Label(block, label) => rows.labels[block.index()] = label,
+            Saved::VRegFlags(vreg, flags) => rows.vregs[vreg.index()].flags = flags,
             Saved::PoolOperand(at, operand) => rows.pools.operands[at as usize] = operand,
             Saved::Blocks(span) => {
                 for (at, &(head, edges, order, label)) in self.blocks[span.range()].iter().enumerate() {

@@ -19,8 +19,9 @@ impl Change<'_, '_> {
 
     /// Notes that SSA form is built: what names registers from now on is new.
     pub fn ssa_is_built(&mut self) {
-        let count = self.f.rows.spans.vregs.len();
-        self.f.rows.vregs[..count].iter_mut().for_each(|vreg| vreg.flags -= VRegFlags::REUSED);
+        for vreg in (0..self.f.rows.spans.vregs.len()).map(VRegId::new) {
+            self.f.set_vreg_flags(vreg, VRegFlags::REUSED, false);
+        }
     }
 
     /// Inserts a phi after those that `block` has. `incoming` names each predecessor once, with the value that comes from
@@ -67,18 +68,35 @@ impl Change<'_, '_> {
         }
     }
 
-    /// Gives a phi other pairs.
+    /// Gives a phi other pairs. Where they are more than those that it keeps, in their order, its registers are reused.
     pub fn set_incoming(&mut self, phi: InstId, incoming: &[(BlockId, Operand)]) {
+        let keeps_all = {
+            let mut before = self::incoming(self.f.rows.operands_of(phi));
+            incoming.iter().all(|pair| before.any(|kept| kept == *pair))
+        };
         self.f.set_pairs(phi, incoming);
+        if !keeps_all {
+            self.f.note_all_reused(phi);
+        }
     }
 }
 
 impl FunctionEditor<'_> {
     /// Notes that a register keeps several definitions in SSA form, or partial or guarded ones, or that it does not.
     pub fn set_variable(&mut self, vreg: VRegId, is_variable: bool) {
-        self.rows.vregs[vreg.index()].flags.set(VRegFlags::VARIABLE, is_variable);
+        self.save();
+        self.set_vreg_flags(vreg, VRegFlags::VARIABLE, is_variable);
         if is_variable {
             self.rows.state.flags |= CodeFlags::HAS_VARIABLES;
+        }
+    }
+
+    /// Sets or clears flags of a register; the function is saved.
+    pub(super) fn set_vreg_flags(&mut self, vreg: VRegId, flags: VRegFlags, on: bool) {
+        let is_other = |now: VRegFlags| if on { !now.contains(flags) } else { now.intersects(flags) };
+        if is_other(self.rows.vregs[vreg.index()].flags) {
+            self.tools.journal.save_vreg_flags(&self.rows, vreg);
+            self.rows.vregs[vreg.index()].flags.set(flags, on);
         }
     }
 

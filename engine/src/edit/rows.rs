@@ -324,7 +324,7 @@ impl FunctionEditor<'_> {
     /// Notes that the register of an operand, if it has one, is named at another place.
     fn note_reused(&mut self, operand: Operand) {
         if let Some(vreg) = operand.vreg().filter(|_| self.is_in_ssa()) {
-            self.rows.vregs[vreg.index()].flags |= VRegFlags::REUSED;
+            self.set_vreg_flags(vreg, VRegFlags::REUSED, true);
         }
     }
 

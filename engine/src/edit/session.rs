@@ -270,7 +270,8 @@ impl<'a> FunctionEditor<'a> {
         Change { f: self }
     }
 
-    fn save(&mut self) {
+    /// Begins the part of the journal in which the edit is saved, unless it has begun.
+    pub(super) fn save(&mut self) {
         if !std::mem::replace(&mut self.is_saved, true) {
             self.tools.journal.save_function(&self.rows);
             self.rows_before = self.rows.spans.insts.count;
@@ -349,6 +350,7 @@ impl<'a> FunctionEditor<'a> {
 
     /// Sets and clears state bits.
     pub fn set_flags(&mut self, flags: CodeFlags, on: bool) {
+        self.save();
         self.rows.state.flags.set(flags, on);
     }
 

@@ -479,4 +479,47 @@ fn phis_that_take_other_values_are_marked() {
     f.required_change().ssa_is_built();
     f.required_change().set_operand(phi, 2, Operand::register(r2));
     assert_eq!(marks(&f), [true, false, true]);
+    // As many pairs with other values, and values that have changed places.
+    let [one, other] = [r1, r2].map(Operand::register);
+    f.required_change().set_incoming(phi, &[(BlockId(0), one), (BlockId(1), Operand::int(7))]);
+    f.required_change().ssa_is_built();
+    f.required_change().set_incoming(phi, &[(BlockId(0), one), (BlockId(1), other)]);
+    assert_eq!(marks(&f), [true; 3]);
+    f.required_change().ssa_is_built();
+    f.required_change().set_incoming(phi, &[(BlockId(0), one), (BlockId(1), other)]);
+    assert_eq!(marks(&f), [false; 3], "they are the same");
+    f.required_change().set_incoming(phi, &[(BlockId(0), other), (BlockId(1), one)]);
+    assert_eq!(marks(&f), [true; 3]);
+}
+
+/// Undoing left registers marked that nothing names anew, and variables that had become values again.
+#[test]
+fn undoing_brings_the_flags_of_registers_back() {
+    let mut bench = Bench::of("mov.u32 %r1, 1; mov.u32 %r2, 2; st.global.u32 [%rd1], %r1; ret;");
+    let [r1, r2] = [1, 2].map(|number| bench.vreg("%r", number));
+    let flags =
+        |bench: &Bench| -> Vec<VRegFlags> { bench.view().vregs.iter().map(|vreg| vreg.flags).collect() };
+    let state = |bench: &Bench| bench.view().state.flags;
+    let mut f = bench.edit();
+    f.set_flags(CodeFlags::SSA, true);
+    f.set_variable(r1, true);
+    f.required_change().set_operand(InstId(2), 1, Operand::register(r2));
+    drop(f);
+    bench.editor.journal.clear();
+    let (before, state_before) = (flags(&bench), state(&bench));
+    assert!(
+        before[r1.index()].contains(VRegFlags::VARIABLE) && before[r2.index()].contains(VRegFlags::REUSED)
+    );
+    let mut f = bench.edit();
+    f.set_flags(CodeFlags::SSA, false);
+    f.set_flags(CodeFlags::SSA, true);
+    f.set_variable(r1, false);
+    f.set_variable(r2, true);
+    f.required_change().ssa_is_built();
+    f.required_change().set_operand(InstId(2), 1, Operand::register(r1));
+    f.set_flags(CodeFlags::SSA, false);
+    drop(f);
+    assert_ne!(flags(&bench), before);
+    assert!(bench.undo());
+    assert_eq!((flags(&bench), state(&bench)), (before, state_before));
 }
