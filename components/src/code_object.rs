@@ -111,7 +111,20 @@ impl CodeState {
     }
 }
 
-/// Where a function stands in its module.
+/// What the header of a kernel promises of its launches; all zeros where it promises nothing, as for device functions, which
+/// any kernel may call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct LaunchLimits {
+    /// The most threads of a CTA, over all dimensions (`.maxntid`).
+    pub threads_max: u32,
+    /// Threads of a CTA along `x`, `y` and `z` (`.reqntid`), as far as they are named.
+    pub threads: [u32; 3],
+    /// CTAs of a cluster along `x`, `y` and `z` (`.reqnctapercluster`), as far as they are named.
+    pub cluster: [u32; 3],
+}
+
+/// Where a function stands in its module, and what its header says.
 #[derive(Component, Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct CodeText {
@@ -129,4 +142,6 @@ pub struct CodeText {
     pub vregs_in: u32,
     /// Number of its module in the batch.
     pub module: u32,
+    /// What is known of its launches.
+    pub launch: LaunchLimits,
 }

@@ -126,6 +126,10 @@ impl<'m> Machine<'m> {
         if header.required_block != [0; 3] && header.required_block != launch.block {
             return Err(bad(format!("the kernel requires blocks of {:?}", header.required_block)));
         }
+        let most = header.maximal_block.iter().fold(1, |all: u64, &dim| all.saturating_mul(dim.into()));
+        if header.maximal_block != [0; 3] && threads > most {
+            return Err(bad(format!("the kernel takes blocks of at most {most} threads")));
+        }
         if header.cluster > 1 && !self.world.options.uninterpreted {
             let program = &self.world.module.program;
             let first = program.functions[self.function as usize].first as usize;

@@ -62,6 +62,9 @@ impl Width {
             Self::Warp => ([1; 3], [32, 1, 1]),
             Self::Thread => ([1; 3], [1; 3]),
         };
+        let all = |block: [u32; 3]| block.iter().fold(1, |all: u32, &dim| all.saturating_mul(dim));
+        let most = entry.maximal_block.map_or(u32::MAX, all);
+        let block = if block[0] > most { [most, 1, 1] } else { block };
         (grid, entry.required_block.unwrap_or(block))
     }
 }

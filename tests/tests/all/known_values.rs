@@ -172,6 +172,10 @@ impl Code {
     }
 }
 
+/// What the header of a kernel with CTAs of 72 threads may say of its launches.
+const LIMITS: [&str; 5] =
+    ["", ".maxntid 72", ".maxntid 40, 2, 1 .minnctapersm 2", ".reqntid 72, 1, 1", ".reqntid 72"];
+
 /// A kernel of `count` random instructions that stores everything it computes.
 fn kernel(count: usize, random: &mut Random) -> String {
     let mut code = Code { text: String::new(), words: 0, longs: 2, predicates: 0 };
@@ -185,10 +189,10 @@ fn kernel(count: usize, random: &mut Random) -> String {
             _ => code.on_words(random),
         }
     }
-    let per_thread = code.words + code.longs;
+    let (per_thread, limits) = (code.words + code.longs, random.choose(&LIMITS));
     let mut text = format!(
         "// launch k grid 2 block 72 args u64[{}]=zero u64[64]=bits\n.version 8.0\n.target sm_80\n.address_size 64\n\
-         .visible .entry k(.param .u64 out, .param .u64 in)\n{{\n.reg .b32 %r<{}>;\n.reg .b64 %rd<{}>;\n.reg .b32 %t<4>;\n\
+         .visible .entry k(.param .u64 out, .param .u64 in) {limits}\n{{\n.reg .b32 %r<{}>;\n.reg .b64 %rd<{}>;\n.reg .b32 %t<4>;\n\
          .reg .b64 %at;\n.reg .b64 %o;\n.reg .pred %p<{}>;\nld.param.u64 %o, [out];\nld.param.u64 %rd1, [in];\n\
          mov.u32 %t0, %ctaid.x;\nmov.u32 %t1, %ntid.x;\nmov.u32 %t2, %tid.x;\nmad.lo.s32 %t3, %t0, %t1, %t2;\n\
          mad.wide.u32 %at, %t3, {}, %o;\n",

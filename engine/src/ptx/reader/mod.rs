@@ -11,6 +11,7 @@ mod directive;
 mod fresh;
 mod instruction;
 mod labels;
+mod launch;
 mod left;
 mod literal;
 mod operand;
@@ -31,7 +32,7 @@ use crate::store::tables::CodeTables;
 use labels::{Labels, Place};
 use ptxopt_components::anchor::{AnchorKind, TableKind};
 use ptxopt_components::block::{BlockEdges, BlockHead, BlockLabel, BlockOrder};
-use ptxopt_components::code_object::{CodeFlags, CodeSpans, CodeState, CodeText, Room};
+use ptxopt_components::code_object::{CodeFlags, CodeSpans, CodeState, CodeText, LaunchLimits, Room};
 use ptxopt_components::ids::{BlockId, CodeId, Id, Maybe, Span, VRegId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::operand::Operand;
@@ -76,6 +77,8 @@ pub struct Reader<'t, 'a> {
     cursor: Cursor<'t>,
     first: First,
     carry: Option<VRegId>,
+    /// What its header promises of launches.
+    launch: LaunchLimits,
     /// The statement at hand holds something that only copying its text keeps.
     wants_verbatim: bool,
     /// The statement at hand has a branch table among its operands.
@@ -148,6 +151,7 @@ fn read_part(
         cursor,
         first,
         carry: None,
+        launch: LaunchLimits::default(),
         wants_verbatim: false,
         names_branch_table: false,
         left: None,
@@ -177,6 +181,7 @@ impl Reader<'_, '_> {
             target: self.out.pools.targets.len(),
         };
         self.carry = None;
+        self.launch = LaunchLimits::default();
         self.left = None;
         self.labels.clear();
         self.is_table_named.clear();
@@ -219,7 +224,10 @@ impl Reader<'_, '_> {
                 b'.' => {
                     self.cursor.pos += 1;
                     let word = self.cursor.name();
-                    if depth > 0 && &self.cursor.text[word..self.cursor.pos] == b"reg" {
+                    let directive = &self.cursor.text[word..self.cursor.pos];
+                    if depth == 0 && function.is_entry {
+                        self.note_launch(directive)?;
+                    } else if depth > 0 && directive == b"reg" {
                         let role = if name_seen {
                             VRegFlags::INPUT | VRegFlags::INITIALISED
                         } else {
@@ -316,6 +324,7 @@ impl Reader<'_, '_> {
             blocks_in,
             vregs_in: spans.vregs.count,
             module: self.module_number,
+            launch: self.launch,
         });
     }
 

@@ -121,7 +121,7 @@ impl<L: Leaves> Walk<'_, L> {
             OperandKind::Special(row) => {
                 let component =
                     view.operands_of(at.inst)[at.position].selector().map(|selector| selector.text());
-                of_special_register(row as usize, component.as_deref().unwrap_or(""))
+                of_special_register(row as usize, component.as_deref().unwrap_or(""), &view.text.launch)
             }
             OperandKind::Register { .. } => match self.sources.whole_register(at) {
                 Some(vreg) => Some(self.register(at, vreg)?),

@@ -50,7 +50,8 @@ impl Walk<'_, '_> {
         let known = match operand.kind() {
             OperandKind::Special(row) => {
                 let component = operand.selector().map(|selector| selector.text());
-                of_special_register(row as usize, component.as_deref().unwrap_or(""))
+                let launch = &self.f.view().text.launch;
+                of_special_register(row as usize, component.as_deref().unwrap_or(""), launch)
             }
             _ => self.known_register(operand, inst, chain_left),
         };

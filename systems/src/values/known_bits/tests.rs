@@ -1,6 +1,7 @@
 //! Every function against all values of all sets of a few bits.
 
 use super::*;
+use ptxopt_components::code_object::LaunchLimits;
 use ptxopt_components::description::{Description, Dialect};
 
 const WIDTH: u32 = 4;
@@ -215,7 +216,7 @@ fn comparisons_are_decided_where_all_values_agree() {
 
 #[test]
 fn wide_values_do_not_wrap() {
-    let tid = of_special_register(0, "x").unwrap();
+    let tid = of_special_register(0, "x", &LaunchLimits::default()).unwrap();
     assert_eq!((tid.high(), tid.is_positive()), (1023, true));
     let all = Known::unknown(64);
     assert_eq!(all.add(all), all);
@@ -261,7 +262,7 @@ fn instructions_are_understood() {
 fn special_registers_are_within_their_limits() {
     use ptxopt_components::special_registers::find;
     let of = |name: &str, component: &str| {
-        of_special_register(find(name.as_bytes()).unwrap(), component)
+        of_special_register(find(name.as_bytes()).unwrap(), component, &LaunchLimits::default())
             .map(|known| (known.low(), known.high()))
     };
     assert_eq!(of("tid", "y"), Some((0, 1023)));
