@@ -4,7 +4,10 @@
 //!
 //! The machine has no division. What `ptxas` 13.0 makes of `div.u32 r, a, c` are 14 instructions, three of them slow
 //! conversions and a reciprocal, and of 64 bits a call of some 70; so it does for every constant `c`, powers of two
-//! included. `mul.hi` in the place of it is one instruction, of 64 bits four.
+//! included. Measured for 3, 5, 7, 10, 100, 1000 and 1000003 on `sm_90`, in machine instructions: `div.u32` 14, `rem.u32` 13,
+//! `div.s32` 18, `rem.s32` 16, `div.u64` 67, `rem.u64` 63, `div.s64` 76, `rem.s64` 72. `mul.hi` in the place of it is one
+//! instruction, of 64 bits four; with the shift and the sums that other divisors need, `div.u64` is 9 or 15 and `rem.u64` 12
+//! or 18.
 //!
 //! A rule here makes one instruction of one. Most divisors need a product, a shift, and for some a sum (Granlund and
 //! Montgomery 1994; Warren, Hacker's Delight, chapter 10): that is one or two instructions more in the PTX than there were,
