@@ -2,6 +2,7 @@
 
 use super::Walk;
 use super::constants::{bits_in, truncate};
+use super::missed::COPY_STAYS;
 use super::rewrite::{New, Rewrite};
 use ptxopt_components::form::{Accepts, Form, FormFlags, Role, Slot};
 use ptxopt_components::ids::{Id, InstId, VRegId};
@@ -240,7 +241,12 @@ impl Walk<'_, '_> {
             operand.is_definition() || operand.selector().is_some() || operand.wide_offset().is_some();
         let Some(vreg) = operand.vreg().filter(|_| !is_other) else { return Some(false) };
         let Some(source) = self.source_of(vreg, inst) else { return Some(false) };
-        let Some(new) = self.operand_for(inst, position, operand, source) else { return Some(false) };
+        let Some(new) = self.operand_for(inst, position, operand, source) else {
+            if self.f.remarks_are_wanted() && matches!(source, Source::Register(..)) {
+                self.miss(inst, COPY_STAYS);
+            }
+            return Some(false);
+        };
         let reason = match new {
             New::Operand(_) => "what was copied in place of the copy",
             New::Constant(..) => "a constant in place of a register",

@@ -35,6 +35,10 @@
 //! What an instruction computes of its operands is rewritten by [rules], a table. An instruction that a rule has changed is
 //! tried again. So each rule sees what those before it have made of the operands, and none has to look for two patterns.
 //!
+//! # What it says of what stays
+//! Where remarks are wanted, it says why a float identity, a sum in an address, a division by a constant or a copy stays as
+//! it is.
+//!
 //! # What unpacking leaves
 //! ```text
 //! mov.b64 x, {r1, r2};
@@ -51,6 +55,7 @@ pub(in crate::values) mod constants;
 mod copies;
 pub(super) mod evaluate;
 mod known;
+mod missed;
 mod pattern;
 mod phis;
 mod rewrite;

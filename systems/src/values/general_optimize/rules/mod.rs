@@ -39,6 +39,8 @@ use ptxopt_components::ids::{InstId, Span};
 use ptxopt_components::operation::Operation;
 use std::sync::LazyLock;
 
+pub(super) use sums::sum_of;
+
 /// Rewrites of one instruction. Each rule leaves less to do, so chains are short: a sum becomes a shift, and that a copy.
 const REWRITES_MAX: usize = 8;
 
@@ -153,7 +155,12 @@ impl Walk<'_, '_> {
                 };
                 Some((rule, rewrite?))
             });
-            let Some((rule, rewrite)) = found else { return Some(()) };
+            let Some((rule, rewrite)) = found else {
+                if self.f.remarks_are_wanted() {
+                    self.note_missed(inst);
+                }
+                return Some(());
+            };
             self.rewrite(inst, rule.reason, &rewrite)?;
         }
         self.f.stats().limits_hit += 1;

@@ -43,7 +43,11 @@ fn sum_of_a_sum(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, literal: 
 }
 
 /// The register and the constant whose sum `vreg` is before `inst`, where the register still holds what was added.
-pub(super) fn sum_of(walk: &mut Walk<'_, '_>, vreg: VRegId, inst: InstId) -> Option<(VRegId, u64)> {
+pub(in crate::values::general_optimize) fn sum_of(
+    walk: &mut Walk<'_, '_>,
+    vreg: VRegId,
+    inst: InstId,
+) -> Option<(VRegId, u64)> {
     let definition = walk.computed_by(Operand::register(vreg), inst)?;
     if !matches!(walk.f.form_of(definition).operation, Operation::Add | Operation::Sub) {
         return None;
