@@ -24,6 +24,9 @@ pub enum Value {
     OfEntry,
 }
 
+/// What a remark says of a function in which definitions meet too often.
+pub const CUT_SHORT: &str = "definitions of registers meet in too many places to look for them all";
+
 /// A place: before an instruction of a reachable block.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
@@ -48,6 +51,10 @@ impl ReachingValues {
             self.all.resize_with(code + 1, Reaching::default);
         }
         let reaching = &mut self.all[code];
+        if reaching.sites.take_cut_short() {
+            f.stats().limits_hit += 1;
+            f.missed(f.view().text.body.first, CUT_SHORT);
+        }
         if !f.fact_holds(Fact::Definitions) {
             reaching.start(&f.view());
             f.fact_computed(Fact::Definitions);
@@ -155,7 +162,10 @@ impl Reaching {
     }
 
     fn at_start(&mut self, function: &FunctionView<'_>, vreg: VRegId, block: BlockId) -> Value {
-        self.sites.make(function, &self.tree, vreg, self.definitions.of(vreg));
+        if !self.sites.make(function, &self.tree, vreg, self.definitions.of(vreg)) {
+            // As if every block had a phi of it.
+            return Value::MeetAt(block);
+        }
         let is_join_here = |site: usize| {
             let site = self.sites.get(site);
             site.block == block && site.is_join

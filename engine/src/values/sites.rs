@@ -32,12 +32,22 @@ pub struct Site {
 
 const NO_SITE: u32 = u32::MAX;
 
+/// Sites that a function may have, and those for each of its rows. Each loop of a nest has a site of each register that the
+/// loops inside it change: where they change one each, there are half as many as the square of the depth. Real code has less
+/// than one site a row.
+const SITES_LEAST: usize = 1 << 12;
+const SITES_PER_ROW_MAX: usize = 16;
+
 /// The sites of the registers that were asked about.
 #[derive(Default)]
 pub struct Sites {
     /// By register: its sites, by place in the dominator tree; no entry before it is asked about.
     of_vreg: Vec<Span>,
     all: Vec<Site>,
+    /// Where there are as many, no other register gets sites.
+    most: usize,
+    /// Some register has none because of that, and nobody has asked yet.
+    is_cut_short: bool,
     frontier: IteratedFrontier,
     incoming: Incoming,
     /// By site of one register: the predecessors of a join around which it is the innermost site.
@@ -60,21 +70,34 @@ impl Sites {
         self.of_vreg.clear();
         self.of_vreg.resize(function.vregs.len(), Span::default());
         self.all.clear();
+        self.most = SITES_LEAST + SITES_PER_ROW_MAX * function.heads.len();
+        self.is_cut_short = false;
         self.frontier.start();
         self.noted.clear();
         self.incoming.start();
     }
 
-    /// Makes the sites of `vreg`, unless it has been asked about before.
+    /// Whether a register has been left without sites since this was asked last, because there were too many.
+    pub fn take_cut_short(&mut self) -> bool {
+        std::mem::take(&mut self.is_cut_short)
+    }
+
+    /// Makes the sites of `vreg`, unless it has been asked about before. Says whether it has them: it has none where the
+    /// registers before it have too many, and its values may meet at the start of any block then.
+    #[must_use]
     pub fn make(
         &mut self,
         function: &FunctionView<'_>,
         tree: &DominatorTree,
         vreg: VRegId,
         definitions: &[Definition],
-    ) {
+    ) -> bool {
         if !self.of_vreg[vreg.index()].is_empty() || definitions.is_empty() {
-            return;
+            return true;
+        }
+        if self.all.len() >= self.most {
+            self.is_cut_short = true;
+            return false;
         }
         if self.noted.is_empty() {
             self.noted.resize(function.blocks.len(), (0, 0));
@@ -95,6 +118,7 @@ impl Sites {
         });
         self.nest(first);
         self.of_vreg[vreg.index()] = Span::between(first, self.all.len());
+        true
     }
 
     /// Sorts the sites from `first` on and links each to the innermost around it.

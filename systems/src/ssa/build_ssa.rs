@@ -74,6 +74,10 @@ pub const ROOM_LEFT: u32 = 8;
 /// Pairs that the phis of every function may have.
 pub const PAIRS_LEAST: usize = 1 << 12;
 
+/// Pairs that are looked at for each pair that phis may have: those of registers that have too many and stay variables are
+/// among them.
+const LOOKS_PER_PAIR_MAX: usize = 4;
+
 /// The most predecessors of a block with phis.
 pub const PREDS_MAX: usize = 1 << 12;
 
@@ -323,6 +327,7 @@ impl Scratch {
     fn place_phis(&mut self, function: &FunctionView<'_>) -> u64 {
         let most_pairs = PAIRS_LEAST + 4 * function.heads.len();
         let (mut pair_count, mut left_out) = (0, 0);
+        let mut looks_left = LOOKS_PER_PAIR_MAX * most_pairs;
         self.frontier.start();
         self.pred_counts.clear();
         self.pred_counts.resize(function.blocks.len(), 0);
@@ -348,6 +353,7 @@ impl Scratch {
                     let preds = count_preds(function, tree, block, pred_counts, seen);
                     pairs += preds;
                     most_preds = preds.max(most_preds);
+                    looks_left = looks_left.saturating_sub(preds);
                     phis.push(Planned {
                         block,
                         candidate: number as u32,
@@ -356,10 +362,11 @@ impl Scratch {
                         filled: 0,
                         is_needed: false,
                     });
-                    true
+                    // What is left out need not be found whole.
+                    pair_count + pairs <= most_pairs && looks_left > 0
                 });
             }
-            if pair_count + pairs > most_pairs || most_preds > PREDS_MAX {
+            if pair_count + pairs > most_pairs || most_preds > PREDS_MAX || looks_left == 0 {
                 phis.truncate(first);
                 left_out += 1;
                 self.candidate_of[vreg.index()] = NO_CANDIDATE;

@@ -202,6 +202,23 @@ fn loops_inside_loops() {
     });
 }
 
+/// Each loop changes a variable of its own, so that each variable has a site in each loop around it.
+#[test]
+fn loops_inside_loops_with_a_variable_each() {
+    let work = |text: &str| optimize_as(text, &Options { threads: 1, ..Options::default() });
+    work_grows_like_its_text(work, 100, |size| {
+        let registers = format!(".reg .b32 %v<{size}>;");
+        let heads =
+            each(size, |text, n| writeln!(text, "mov.u32 %v{n}, {n}; L{n}: add.u32 %v{n}, %v{n}, 1;"));
+        let latches = each(size, |text, n| {
+            let outer = size - 1 - n;
+            writeln!(text, "setp.lt.u32 %p1, %v{outer}, %r1; @%p1 bra L{outer};")
+        });
+        let uses = each(size, |text, n| writeln!(text, "add.u32 %r2, %r2, %v{n};"));
+        tangle(&format!("{registers} {heads}{latches}{uses}"))
+    });
+}
+
 #[test]
 fn exits_of_one_loop() {
     work_grows_like_its_text(optimize_all, 500, |size| {

@@ -131,7 +131,7 @@ fn check_sites(function: &FunctionView<'_>, sites: &mut Sites) {
     let reachable: Vec<BlockId> = function.block_ids().filter(|&block| tree.is_reachable(block)).collect();
     for vreg in function.vreg_ids() {
         let own: &[Definition] = collected.of(vreg);
-        sites.make(function, &tree, vreg, own);
+        assert!(sites.make(function, &tree, vreg, own));
         if own.is_empty() {
             continue;
         }

@@ -63,7 +63,7 @@ use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::store::view::FunctionView;
-use ptxopt_engine::values::reaching::ReachingValues;
+use ptxopt_engine::values::reaching::{CUT_SHORT, ReachingValues};
 
 /// Phase 10.
 pub const SIMPLE: Phase = Phase {
@@ -129,8 +129,13 @@ pub fn eliminate(f: &mut FunctionEditor<'_>, values: &mut ReachingValues, scratc
     let reaching = values.of(f);
     let (function, forms) = f.view_and_forms();
     needs.find(&function, reaching);
+    let is_cut_short = needs.take_cut_short();
     find_unneeded(&function, needs, dead);
     find_unread_results(&function, forms, needs, reaching, unread);
+    if is_cut_short {
+        f.stats().limits_hit += 1;
+        f.missed(f.view().text.body.first, CUT_SHORT);
+    }
     if f.delete_each(dead, "feeds nothing that has an effect") < dead.len() {
         return;
     }

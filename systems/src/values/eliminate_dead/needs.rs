@@ -96,6 +96,11 @@ impl Needs {
         }
     }
 
+    /// Whether definitions count as read without a look, because too many of them meet.
+    pub fn take_cut_short(&mut self) -> bool {
+        self.sites.take_cut_short()
+    }
+
     /// Whether the instruction has an effect, or a result that is needed.
     #[must_use]
     pub fn needs(&self, inst: InstId) -> bool {
@@ -203,7 +208,9 @@ impl Search<'_> {
             return;
         }
         let sites = &mut self.needs.sites;
-        sites.make(self.function, self.tree, vreg, self.definitions.of(vreg));
+        if !sites.make(self.function, self.tree, vreg, self.definitions.of(vreg)) {
+            return self.demand_all(vreg);
+        }
         let site = sites.innermost(self.tree, vreg, block);
         match site.filter(|&site| sites.get(site).block == block && sites.get(site).is_join) {
             Some(site) => self.demand_join(vreg, site),
@@ -212,6 +219,15 @@ impl Search<'_> {
                     self.needs.ends.push((vreg, idom));
                 }
             }
+        }
+    }
+
+    /// Any definition of `vreg` may be read: nobody looks for those that are.
+    #[cold]
+    fn demand_all(&mut self, vreg: VRegId) {
+        self.needs.is_demanded[vreg.index()] = true;
+        for definition in self.definitions.of(vreg) {
+            self.needs.need(definition.inst());
         }
     }
 
