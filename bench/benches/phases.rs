@@ -1,4 +1,5 @@
-//! Every phase of -O2, in CPU nanoseconds an instruction, the least of some rounds over each set of modules.
+//! Every phase of -O2, in nanoseconds an instruction on the one thread that runs them, the least of some rounds over each
+//! set of modules. It is wall time, as [`PhaseTime`] says: what else runs on the machine is in it.
 //!
 //! ```text
 //! cargo bench -p ptxopt-bench --bench phases

@@ -87,7 +87,8 @@ pub struct PhaseTime {
     pub changes: u64,
 }
 
-/// What became of one module, and what it took. Times are CPU time but for those of phases, in nanoseconds.
+/// What became of one module, and what it took. Times are CPU time in nanoseconds; those of single phases are wall
+/// time ([`PhaseTime`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModuleReport {
     /// The input file. Whoever knows the file fills this in.
