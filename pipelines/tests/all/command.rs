@@ -649,10 +649,20 @@ fn of_flags_that_are_given_twice_the_last_stands() {
 /// A message for the user, not for whoever wrote the verifier.
 #[test]
 fn what_a_verifier_finds_is_said_in_words() {
-    let text = KERNEL.replace("mul.lo.s32 %r3, %r1, 12345;", "add.s32 %r3, %r1, _;");
+    let text = KERNEL.replace("mul.lo.s32 %r3, %r1, 12345;", "add.s32 %r3, %r1, 0f3F800000;");
     let place = Place::new(&[("in.ptx", text.as_str())]);
     let outcome = place.run("opt in.ptx -o out.ptx -O0 --verify=fast").expect(0);
-    outcome.says("operand 2, sink `_`, stands where the sink `_` is not accepted");
+    outcome.says("is a float of 32 bits where the type is s32");
+}
+
+/// Without a verifier too.
+#[test]
+fn an_operand_that_is_not_taken_leaves_its_function() {
+    let text = KERNEL.replace("mul.lo.s32 %r3, %r1, 12345;", "add.s32 %r3, %r1, _;");
+    let place = Place::new(&[("in.ptx", text.as_str())]);
+    let outcome = place.run("opt in.ptx -o out.ptx").expect(0);
+    outcome.says("is left as it was: an operand is of a kind that its instruction does not take");
+    assert!(place.text("out.ptx").contains("add.s32 %r3, %r1, _;"));
 }
 
 /// Two phases have one name, and find out the same.
