@@ -424,3 +424,20 @@ fn selected_as(f: &FunctionEditor<'_>, vreg: VRegId) -> Option<PtxType> {
     let ty = f.vreg(vreg).ty;
     moved_as(ty.element()).filter(|ty| ty.kind() != TypeKind::Predicate && f.vreg(vreg).ty.lanes == 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::values::gvn_cse;
+    use crate::values::gvn_cse::tests::check;
+
+    /// Kernels with branches around short and long arms, with stores among them, on the emulator; alone and with the phase that
+    /// runs after it.
+    #[test]
+    fn what_is_computed_always_is_selected() {
+        let (without, with) = check(&[&PHASE], 1000..1150);
+        assert!(without > with + 20, "{without} without, {with} with");
+        let (without, with) = check(&[&PHASE, &gvn_cse::PHASE], 2000..2150);
+        assert!(without > with + 500, "{without} without, {with} with");
+    }
+}

@@ -39,7 +39,7 @@
 
 mod replace;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use super::value_numbers::ValueNumbers;
 use bevy_ecs::prelude::*;

@@ -162,10 +162,10 @@ impl Kernel {
             (0..16).for_each(|_| self.statement());
             let guard = self.random.below(4);
             writeln!(self.text, "@%p{guard} bra B{block};").unwrap();
-            (0..8).for_each(|_| self.statement());
+            (0..1 + self.random.below(7)).for_each(|_| self.statement());
             if self.once_in(2) {
                 writeln!(self.text, "bra C{block};\nB{block}:").unwrap();
-                (0..8).for_each(|_| self.statement());
+                (0..1 + self.random.below(7)).for_each(|_| self.statement());
                 writeln!(self.text, "C{block}:").unwrap();
             } else {
                 writeln!(self.text, "B{block}:").unwrap();
@@ -183,7 +183,7 @@ impl Kernel {
 }
 
 /// Runs kernels before and after the phase, and counts instructions without and with it.
-fn check(phases: &[&'static Phase], seeds: std::ops::Range<u64>) -> (usize, usize) {
+pub(crate) fn check(phases: &[&'static Phase], seeds: std::ops::Range<u64>) -> (usize, usize) {
     let (mut without, mut with) = (0, 0);
     for seed in seeds {
         let text = Kernel::new(seed * 7919 + 3).finish();
