@@ -674,8 +674,8 @@ fn no_remark_is_printed_twice() {
     let once: std::collections::BTreeSet<&str> = found.iter().copied().collect();
     assert!(found.len() > 4 && found.len() == once.len(), "{stderr}");
     let notes =
-        place.run("opt in.ptx -o out.ptx --knob DUMPIR=GvnCse --named-phases GvnCse+3+GvnCse").expect(0);
-    assert_eq!(notes.stderr.matches("`GvnCse` does nothing").count(), 1, "{notes:?}");
+        place.run("opt in.ptx -o out.ptx --knob DUMPIR=OriLoopUnrolling --named-phases OriLoopUnrolling+3+OriLoopUnrolling").expect(0);
+    assert_eq!(notes.stderr.matches("`OriLoopUnrolling` does nothing").count(), 1, "{notes:?}");
 }
 
 /// The product is deleted, one slot becomes a register, and the address of the other variable is stored.

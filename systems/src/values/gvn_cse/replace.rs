@@ -152,17 +152,21 @@ impl Redundancies {
                 Some((source, ty)) => results.push(Copied { vreg, source, ty }),
                 None => {
                     are_known = false;
+                    // A register with guarded writes is no value, however many there are.
                     if let Some(number) = number
-                        && reaching.only_definition(vreg) == Some(again.inst)
+                        && !f.vreg(vreg).flags.intersects(NO_VALUE)
                     {
                         leaders[number as usize] = vreg.0;
                     }
                 }
             }
         }
-        // A move may not overwrite what the next one reads.
+        // A move may not overwrite what the next one reads, and all have the guard.
         let results = &results[first..];
-        let is_read = |vreg: VRegId| results.iter().any(|result| result.source == Source::Register(vreg));
+        let guard = f.view().guard_of(again.inst).and_then(|guard| guard.vreg());
+        let is_read = |vreg: VRegId| {
+            guard == Some(vreg) || results.iter().any(|result| result.source == Source::Register(vreg))
+        };
         are_known && (results.len() == 1 || !results.iter().any(|result| is_read(result.vreg)))
     }
 

@@ -7,7 +7,7 @@ use super::places::{Address, Base, Bytes};
 use crate::values::general_optimize::constants::{bits_in, extend, truncate};
 use ahash::{AHashMap, RandomState};
 use hashbrown::HashTable;
-use ptxopt_components::anchor::Decl;
+use ptxopt_components::anchor::{AnchorKind, Decl};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::form::{Form, FormFlags, Slot};
 use ptxopt_components::ids::{BlockId, Id, InstId, NameId, Span, VRegId};
@@ -101,6 +101,10 @@ pub struct ValueNumbers {
     /// Variables of the body, and their bytes where these are known; parameters of calls among them.
     variables: AHashMap<NameId, Option<u32>>,
     again: Vec<Again>,
+    /// Instructions with a pragma of their own, in order: of the bytes that a `used_bytes_mask` leaves out nothing is known.
+    masked: Vec<InstId>,
+    /// Whether some declaration of the body is a family, whose members are not listed.
+    has_families: bool,
 }
 
 /// Hashes keys the same way in every run.
@@ -216,6 +220,11 @@ impl ValueNumbers {
         self.variables.clear();
         let size = |decl: &Decl| (decl.size != 0 && !decl.is_family).then_some(decl.size);
         self.variables.extend(function.decls.iter().map(|decl| (decl.name, size(decl))));
+        self.has_families = function.decls.iter().any(|decl| decl.is_family);
+        let pragmas = function.anchors.iter().filter(|anchor| anchor.kind == AnchorKind::InstPragma);
+        self.masked.clear();
+        self.masked.extend(pragmas.map(|anchor| anchor.before));
+        self.masked.sort_unstable();
         self.overwritten.start();
         self.list_changes(function);
         self.chains.start(function, reaching.tree(), &self.used, &self.changes);
@@ -332,11 +341,20 @@ impl<'w> Walk<'w, '_> {
         operands: &[Operand],
     ) -> Option<()> {
         let results = self.results(operands)?;
-        if meaning.source == From::Move && guard.is_none() && results == Results::Values {
+        if meaning.source == From::Move {
+            if guard.is_some() || results == Results::Variables {
+                // Nothing is cheaper than a move.
+                return None;
+            }
             if let Some(number) = self.moved(inst, operands) {
                 self.numbers.numbers[operands[0].vreg()?.index()] = number;
                 return Some(());
             }
+        }
+        if let From::Load(_) = meaning.source
+            && self.numbers.masked.binary_search(&inst).is_ok()
+        {
+            return None;
         }
         if meaning.source == From::Parameter && !self.is_kernel_parameter(operands) {
             return None;
@@ -397,6 +415,7 @@ impl<'w> Walk<'w, '_> {
     fn is_kernel_parameter(&self, operands: &[Operand]) -> bool {
         let is_own = |name: NameId| !self.numbers.variables.contains_key(&name);
         self.function.state.flags.contains(CodeFlags::ENTRY)
+            && !self.numbers.has_families
             && operands.iter().filter(|operand| !operand.is_definition()).all(|operand| {
                 match operand.kind() {
                     OperandKind::Symbol(name) => is_own(name),
@@ -693,7 +712,7 @@ impl<'w> Walk<'w, '_> {
                 let base = Base::Symbol(name, self.numbers.variables.get(&name).copied().flatten());
                 Some(Address { base, offset, width: 64 })
             }
-            OperandKind::Register { vreg, minus: false } => {
+            OperandKind::Register { vreg, minus: false } if operand.selector().is_none() => {
                 let width = self.function.vregs[vreg.index()].ty.element().bits();
                 let number = self.register(vreg, inst)?;
                 Some(self.base(Address { base: Base::Number(number), offset, width }))
