@@ -126,7 +126,31 @@ impl<'a> CodeColumns<'a> {
         }
     }
 
+    /// The same columns, for a while.
+    #[inline]
+    #[must_use]
+    pub fn reborrow(&mut self) -> CodeColumns<'_> {
+        CodeColumns {
+            code_spans: self.code_spans,
+            code_states: self.code_states,
+            code_facts: self.code_facts,
+            code_texts: self.code_texts,
+            block_heads: self.block_heads,
+            block_edges: self.block_edges,
+            block_orders: self.block_orders,
+            block_labels: self.block_labels,
+            inst_heads: self.inst_heads,
+            inst_operands: self.inst_operands,
+            inst_places: self.inst_places,
+            inst_links: self.inst_links,
+            vreg_heads: self.vreg_heads,
+            vreg_names: self.vreg_names,
+            pools: self.pools,
+        }
+    }
+
     /// The rows of one function, its room included.
+    #[inline]
     #[must_use]
     pub fn function(self, code: CodeId) -> FunctionRows<'a> {
         let spans = &mut self.code_spans[code.index()];
