@@ -81,16 +81,20 @@ impl Editor<'_, '_> {
         let Self { code: columns, forms, fuel, remarks, log, journal, def_uses, scratch } = self;
         let rows = columns.columns().function(code);
         let tools = session::Tools { forms, fuel, remarks, log, journal };
-        let def_use = rows.facts.holds(Fact::DefUse, rows.state).then(|| def_uses.get_mut(code));
-        FunctionEditor::new(rows, tools, def_use, scratch)
+        open(rows, tools, def_uses, scratch)
     }
 
     /// Opens, one after the other, the functions that a phase works on: those that are not passed through and have `flags`.
     pub fn each(&mut self, flags: CodeFlags, mut work: impl FnMut(FunctionEditor<'_>)) {
-        for code in (0..self.code.states().len()).map(CodeId::new) {
-            let state = self.code.states()[code.index()];
-            if state.flags.contains(flags) && !state.flags.contains(CodeFlags::LEFT) {
-                work(self.edit(code));
+        let Self { code: columns, forms, fuel, remarks, log, journal, def_uses, scratch } = self;
+        // Once for all functions: fetching the columns costs as much as a walk over some twenty instructions.
+        let mut columns = columns.columns();
+        for code in (0..columns.code_states.len()).map(CodeId::new) {
+            let has = columns.code_states[code.index()].flags;
+            if has.contains(flags) && !has.contains(CodeFlags::LEFT) {
+                let rows = columns.reborrow().function(code);
+                let tools = session::Tools { forms, fuel, remarks, log, journal };
+                work(open(rows, tools, def_uses, scratch));
             }
         }
     }
@@ -108,8 +112,9 @@ impl Editor<'_, '_> {
 
     /// Builds def-use of every function for which it does not hold.
     pub fn build_def_use(&mut self) {
-        for code in 0..self.code.states().len() {
-            let rows = self.code.columns().function(CodeId::new(code));
+        let mut columns = self.code.columns();
+        for code in (0..columns.code_states.len()).map(CodeId::new) {
+            let rows = columns.reborrow().function(code);
             if !rows.facts.holds(Fact::DefUse, rows.state) && !rows.state.flags.contains(CodeFlags::LEFT) {
                 self.def_uses.get_mut(rows.code).build(&rows.view());
                 rows.facts.computed(Fact::DefUse, rows.state);
@@ -124,8 +129,20 @@ impl Editor<'_, '_> {
     /// When the step has changed something already: undoing it would take the old ids for the new ones.
     pub fn compact(&mut self, wants: impl Fn(&Wear) -> bool, scratch: &mut CompactScratch) {
         assert!(self.journal.is_empty(), "the step has changed something already");
-        for code in 0..self.code.states().len() {
-            compact_rows(self.code.columns().function(CodeId::new(code)), &wants, scratch);
+        let mut columns = self.code.columns();
+        for code in (0..columns.code_states.len()).map(CodeId::new) {
+            compact_rows(columns.reborrow().function(code), &wants, scratch);
         }
     }
+}
+
+/// Opens the function with these rows.
+fn open<'a>(
+    rows: FunctionRows<'a>,
+    tools: session::Tools<'a>,
+    def_uses: &'a mut DefUses,
+    scratch: &'a mut SessionScratch,
+) -> FunctionEditor<'a> {
+    let def_use = rows.facts.holds(Fact::DefUse, rows.state).then(|| def_uses.get_mut(rows.code));
+    FunctionEditor::new(rows, tools, def_use, scratch)
 }

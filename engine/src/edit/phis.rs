@@ -121,9 +121,12 @@ impl FunctionEditor<'_> {
     fn phi_of(&mut self, to: VRegId, incoming: &[(BlockId, Operand)]) -> (FormId, Vec<Operand>) {
         let ty = self.rows.vregs[to.index()].ty.element();
         let form = self.tools.forms.phi(ty, incoming.len());
-        let pairs = incoming.iter().flat_map(|&(block, value)| [Operand::block(block), value]);
-        let result = self.register(to);
-        (form, std::iter::once(result).chain(pairs).collect())
+        let mut operands = Vec::with_capacity(1 + 2 * incoming.len());
+        operands.push(self.register(to));
+        for &(block, value) in incoming {
+            operands.extend_from_slice(&[Operand::block(block), value]);
+        }
+        (form, operands)
     }
 
     fn set_pairs(&mut self, phi: InstId, incoming: &[(BlockId, Operand)]) {

@@ -10,6 +10,7 @@ use crate::run::log::{Remark, RemarkKind, Remarks, StepLog, StepStats};
 use crate::store::view::FunctionView;
 use crate::values::def_use::DefUse;
 use ahash::AHashMap;
+use ptxopt_components::block::BlockOrder;
 use ptxopt_components::code_object::{CodeFlags, CodeState, Room};
 use ptxopt_components::description::Description;
 use ptxopt_components::form::{Form, Slot};
@@ -189,6 +190,20 @@ impl<'a> FunctionEditor<'a> {
         self.rows.vregs[vreg.index()]
     }
 
+    /// Where a block stands in the graph.
+    #[inline]
+    #[must_use]
+    pub fn order_of(&self, block: BlockId) -> &BlockOrder {
+        &self.rows.orders[block.index()]
+    }
+
+    /// The predecessors of a block, as [`FunctionEditor::view`] has them.
+    #[inline]
+    #[must_use]
+    pub fn preds(&self, block: BlockId) -> &[BlockId] {
+        &self.rows.pools.edges[self.rows.edges[block.index()].preds.range()]
+    }
+
     /// The literals of the batch.
     #[must_use]
     pub fn literals(&self) -> &[Literal] {
@@ -360,8 +375,7 @@ impl<'a> FunctionEditor<'a> {
         if self.has_order {
             return self.scratch.order[block.index()].next.get();
         }
-        let view = self.rows.view();
-        crate::graph::build::next_living(view.blocks, block)
+        crate::graph::build::next_living(&self.rows.blocks[..self.rows.spans.blocks.len()], block)
     }
 }
 

@@ -88,11 +88,14 @@ fn optimize(
     choices: &mut Vec<Choice>,
 ) -> Option<()> {
     let mut conditions = Conditions::start(memory, reaching, &f.view(), Learns::Numbers);
+    let has_tables = !f.view().tables.is_empty();
     for at in 0..conditions.preorder().len() {
         let block = conditions.preorder()[at];
         conditions.enter(f, block);
         guards::settle_block(f, &mut conditions, block)?;
-        choices.extend(choice_at(f, &mut conditions, block));
+        if has_tables {
+            choices.extend(choice_at(f, &mut conditions, block));
+        }
     }
     // New instructions end the program order that the conditions rely on.
     for choice in choices.iter() {

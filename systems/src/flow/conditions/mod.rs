@@ -157,17 +157,17 @@ impl<'c> Conditions<'c> {
         if self.learns == Learns::Nothing {
             return;
         }
-        let Some(from) = self.only_way(&f.view(), block) else { return };
+        let Some(from) = self.only_way(f, block) else { return };
         self.learn_edge(f, from, block);
     }
 
     /// The block from which all edges come that lead to `block` from outside of what it dominates.
-    fn only_way(&self, function: &FunctionView<'_>, block: BlockId) -> Option<BlockId> {
-        let from = function.orders[block.index()].idom.get()?;
+    fn only_way(&self, f: &FunctionEditor<'_>, block: BlockId) -> Option<BlockId> {
+        let from = f.order_of(block).idom.get()?;
         let tree = self.reaching.tree();
         let is_around =
             |&&pred: &&BlockId| pred != from && !tree.dominates(block, pred) && tree.is_reachable(pred);
-        function.preds(block).iter().find(is_around).is_none().then_some(from)
+        f.preds(block).iter().find(is_around).is_none().then_some(from)
     }
 
     /// Learns what it says that control comes from `from` to `block` over an edge, until the facts are forgotten.
