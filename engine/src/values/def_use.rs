@@ -31,66 +31,74 @@ struct Link {
     next: u32,
 }
 
+impl Link {
+    /// Of a slot that is in no list.
+    const NONE: Self = Self { prev: NONE, next: NONE };
+}
+
+/// The ends of the list of a register.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    first: u32,
+    last: u32,
+    /// Slots in it.
+    count: u32,
+}
+
+impl Ends {
+    /// Of a list of nothing.
+    const EMPTY: Self = Self { first: NONE, last: NONE, count: 0 };
+}
+
 /// One kind of list for every register.
 #[derive(Debug, Default)]
 struct Lists {
     /// By register.
-    first: Vec<u32>,
-    /// By register.
-    last: Vec<u32>,
-    /// By register: slots in its list.
-    count: Vec<u32>,
+    ends: Vec<Ends>,
     /// By slot; without meaning where the slot is in no list.
     links: Vec<Link>,
 }
 
 impl Lists {
     fn clear(&mut self, vreg_count: usize) {
-        for heads in [&mut self.first, &mut self.last] {
-            heads.clear();
-            heads.resize(vreg_count, NONE);
-        }
-        self.count.clear();
-        self.count.resize(vreg_count, 0);
+        self.ends.clear();
+        self.ends.resize(vreg_count, Ends::EMPTY);
         self.links.clear();
     }
 
     fn add_vreg(&mut self) {
-        self.first.push(NONE);
-        self.last.push(NONE);
-        self.count.push(0);
+        self.ends.push(Ends::EMPTY);
     }
 
     #[inline]
     fn push(&mut self, vreg: VRegId, slot: u32) {
-        let vreg = vreg.index();
-        let last = self.last[vreg];
+        let ends = &mut self.ends[vreg.index()];
+        let last = std::mem::replace(&mut ends.last, slot);
+        ends.count += 1;
         self.links[slot as usize] = Link { prev: last, next: NONE };
         if last == NONE {
-            self.first[vreg] = slot;
+            ends.first = slot;
         } else {
             self.links[last as usize].next = slot;
         }
-        self.last[vreg] = slot;
-        self.count[vreg] += 1;
     }
 
     fn remove(&mut self, vreg: VRegId, slot: u32) {
-        let vreg = vreg.index();
+        let ends = &mut self.ends[vreg.index()];
         let Link { prev, next } = self.links[slot as usize];
         if prev == NONE {
-            debug_assert_eq!(self.first[vreg], slot, "the slot is in another register's list");
-            self.first[vreg] = next;
+            debug_assert_eq!(ends.first, slot, "the slot is in another register's list");
+            ends.first = next;
         } else {
             self.links[prev as usize].next = next;
         }
         if next == NONE {
-            debug_assert_eq!(self.last[vreg], slot, "the slot is in another register's list");
-            self.last[vreg] = prev;
+            debug_assert_eq!(ends.last, slot, "the slot is in another register's list");
+            ends.last = prev;
         } else {
             self.links[next as usize].prev = prev;
         }
-        self.count[vreg] -= 1;
+        ends.count -= 1;
     }
 }
 
@@ -118,8 +126,18 @@ impl DefUse {
         self.inst_of.clear();
         self.uses.clear(vreg_count);
         self.defs.clear(vreg_count);
+        let slot_count = function.rows().map(|(.., operands)| operands.len()).sum();
+        self.inst_of.reserve(slot_count);
+        self.uses.links.resize(slot_count, Link::NONE);
+        self.defs.links.resize(slot_count, Link::NONE);
         for (inst, _, operands) in function.rows() {
-            self.add(inst, operands);
+            self.base[inst.index()] = self.inst_of.len() as u32;
+            self.slot_count[inst.index()] = operands.len() as u16;
+            for operand in operands {
+                let slot = self.inst_of.len() as u32;
+                self.inst_of.push(inst);
+                self.enter(slot, *operand);
+            }
         }
     }
 
@@ -136,13 +154,13 @@ impl DefUse {
     /// Number of operands that read `vreg`.
     #[must_use]
     pub fn use_count(&self, vreg: VRegId) -> usize {
-        self.uses.count[vreg.index()] as usize
+        self.uses.ends[vreg.index()].count as usize
     }
 
     /// Number of operands that define `vreg`.
     #[must_use]
     pub fn def_count(&self, vreg: VRegId) -> usize {
-        self.defs.count[vreg.index()] as usize
+        self.defs.ends[vreg.index()].count as usize
     }
 
     /// The only operand that defines `vreg`; none where there are several or none.
@@ -152,7 +170,7 @@ impl DefUse {
     }
 
     fn list<'a>(&'a self, lists: &'a Lists, vreg: VRegId) -> impl Iterator<Item = OperandRef> + use<'a> {
-        let mut slot = lists.first[vreg.index()];
+        let mut slot = lists.ends[vreg.index()].first;
         std::iter::from_fn(move || {
             let at = slot;
             (at != NONE).then(|| {
@@ -180,8 +198,8 @@ impl DefUse {
         self.slot_count[inst.index()] = operands.len() as u16;
         let end = first + operands.len();
         self.inst_of.resize(end, inst);
-        self.uses.links.resize(end, Link { prev: NONE, next: NONE });
-        self.defs.links.resize(end, Link { prev: NONE, next: NONE });
+        self.uses.links.resize(end, Link::NONE);
+        self.defs.links.resize(end, Link::NONE);
         for (position, operand) in operands.iter().enumerate() {
             self.enter((first + position) as u32, *operand);
         }
