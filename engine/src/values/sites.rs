@@ -41,8 +41,10 @@ const SITES_PER_ROW_MAX: usize = 16;
 /// The sites of the registers that were asked about.
 #[derive(Default)]
 pub struct Sites {
-    /// By register: its sites, by place in the dominator tree; no entry before it is asked about.
+    /// By register: its sites, by place in the dominator tree; no entry before it is asked about. Empty before any is, which
+    /// is so for whole functions where each register has one definition.
     of_vreg: Vec<Span>,
+    vreg_count: usize,
     all: Vec<Site>,
     /// Where there are as many, no other register gets sites.
     most: usize,
@@ -68,7 +70,7 @@ impl Sites {
     /// Forgets the sites of the function before.
     pub fn start(&mut self, function: &FunctionView<'_>) {
         self.of_vreg.clear();
-        self.of_vreg.resize(function.vregs.len(), Span::default());
+        self.vreg_count = function.vregs.len();
         self.all.clear();
         self.most = SITES_LEAST + SITES_PER_ROW_MAX * function.heads.len();
         self.is_cut_short = false;
@@ -92,6 +94,9 @@ impl Sites {
         vreg: VRegId,
         definitions: &[Definition],
     ) -> bool {
+        if self.of_vreg.is_empty() {
+            self.of_vreg.resize(self.vreg_count, Span::default());
+        }
         if !self.of_vreg[vreg.index()].is_empty() || definitions.is_empty() {
             return true;
         }

@@ -27,6 +27,7 @@ use super::ALWAYS_LIVE;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::instruction::{InstHead, Marks};
 use ptxopt_components::operand::{Operand, reads};
+use ptxopt_components::vreg::VRegHead;
 use ptxopt_engine::graph::dominator_tree::DominatorTree;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::definitions::{Defined, Definitions};
@@ -88,8 +89,10 @@ impl Needs {
         self.is_needed.clear();
         self.is_needed.resize(function.heads.len(), false);
         self.is_demanded.clear();
-        self.is_demanded.extend(function.vregs.iter().map(|vreg| vreg.flags.intersects(ALWAYS_LIVE)));
-        for (vreg, _) in self.is_demanded.iter().enumerate().filter(|(_, is_demanded)| **is_demanded) {
+        self.is_demanded.resize(function.vregs.len(), false);
+        let is_always_live = |(_, vreg): &(usize, &VRegHead)| vreg.flags.intersects(ALWAYS_LIVE);
+        for (vreg, _) in function.vregs.iter().enumerate().filter(is_always_live) {
+            self.is_demanded[vreg] = true;
             for definition in definitions.of(VRegId::new(vreg)) {
                 self.is_needed[definition.inst().index()] = true;
             }
