@@ -147,6 +147,14 @@ impl InstOperands {
         if count <= OPERANDS_INLINE { &self.words[..count] } else { &pool[self.span(count)] }
     }
 
+    /// The first of `count` operands. Where there is none, one that names nothing.
+    #[inline]
+    #[must_use]
+    pub fn first(&self, count: u16, pool: &[Operand]) -> Operand {
+        let count = count as usize;
+        if count <= OPERANDS_INLINE { self.words[0] } else { pool[self.span(count).start] }
+    }
+
     /// The first `count` operands, to change in place.
     #[inline]
     #[must_use]

@@ -87,10 +87,18 @@ impl Definitions {
         self.rows.clear();
         self.rows.resize(function.vregs.len(), Row { at: Definition(0), rest: 0 });
         self.later.clear();
-        for (inst, head, operands) in function.rows() {
+        let pool = &function.pools.operands[..];
+        for (inst, (head, row)) in function.heads.iter().zip(function.operands).enumerate() {
+            if !head.is_live() {
+                continue;
+            }
+            let inst = InstId::new(inst);
             if head.marks.contains(Marks::MORE_RESULTS) {
-                self.add_each(inst, head, operands);
-            } else if let Some((vreg, is_partial)) = definitions(&operands[..operands.len().min(1)]).next() {
+                self.add_each(inst, head, row.get(head.operand_count, pool));
+                continue;
+            }
+            let first = row.first(head.operand_count, pool);
+            if let Some((vreg, is_partial)) = definitions(std::slice::from_ref(&first)).next() {
                 let kills = !head.opcode.is_guarded() && !is_partial;
                 self.add(vreg, Definition::new(inst, kills), head.block);
             }
