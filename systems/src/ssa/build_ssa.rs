@@ -43,8 +43,10 @@
 use super::moves::{moved_as, read_of};
 use super::origins::{Origins, OriginsOf};
 use bevy_ecs::prelude::*;
+use ptxopt_components::block::BlockOrder;
 use ptxopt_components::code_object::{CodeFlags, Room};
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
+use ptxopt_components::instruction::InstHead;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::edit::{Change, Editor, FunctionEditor};
@@ -175,7 +177,7 @@ pub struct Scratch {
     rows: Vec<Row>,
     /// The blocks that define registers with several definitions.
     several: Vec<(VRegId, BlockId)>,
-    /// Reads that no definition of the same block comes before, some of them more than once.
+    /// Reads that no definition comes before in the text, some of them more than once.
     crossing: Vec<(VRegId, BlockId)>,
     tree: DominatorTree,
     frontier: IteratedFrontier,
@@ -238,29 +240,18 @@ impl Scratch {
         self.rows.resize(function.vregs.len(), Row::default());
         self.several.clear();
         self.crossing.clear();
-        for block in function.block_ids() {
-            let is_reachable = function.orders[block.index()].is_reachable();
-            let stamp = block.0 + 1;
-            for (_, head, operands) in function.rows_of(block) {
-                let is_whole = is_reachable && !head.opcode.is_guarded();
-                // Sources come after results, and are read before.
-                for (at, operand) in operands.iter().enumerate().rev() {
-                    let Some(vreg) = operand.vreg() else { continue };
-                    let row = &mut self.rows[vreg.index()];
-                    if !operand.is_definition() {
-                        if row.defined_in != stamp {
-                            row.seen |= Seen::GLOBAL;
-                            self.crossing.push((vreg, block));
-                        }
-                    } else if row.seen.contains(Seen::DEFINED) || !is_whole || operand.is_partial() {
-                        self.look_closer(vreg, block, is_whole, &operands[at..]);
-                    } else {
-                        *row = Row { defined_in: stamp, seen: row.seen | Seen::DEFINED };
-                    }
+        let orders = function.orders;
+        if function.state.flags.contains(CodeFlags::OUT_OF_ORDER) {
+            for block in function.block_ids() {
+                for (_, head, operands) in function.rows_of(block) {
+                    self.look_at(orders, head, operands);
                 }
             }
+        } else {
+            for (_, head, operands) in function.rows() {
+                self.look_at(orders, head, operands);
+            }
         }
-        let orders = function.orders;
         for &(vreg, block) in &self.crossing {
             let row = &mut self.rows[vreg.index()];
             let Some(from) = row.defined_in.checked_sub(1).map(BlockId) else { continue };
@@ -268,6 +259,41 @@ impl Scratch {
             let is_first = from == block || !orders[from.index()].dominates(&orders[block.index()]);
             if !row.seen.contains(Seen::SEVERAL) && orders[block.index()].is_reachable() {
                 row.seen.set(Seen::READ_FIRST, row.seen.contains(Seen::READ_FIRST) || is_first);
+            }
+        }
+    }
+
+    /// Looks at an instruction; those of a block come one after the other.
+    #[inline]
+    fn look_at(&mut self, orders: &[BlockOrder], head: &InstHead, operands: &[Operand]) {
+        let (block, stamp) = (head.block, head.block.0 + 1);
+        let is_reachable = orders[block.index()].is_reachable();
+        let is_whole = is_reachable && !head.opcode.is_guarded();
+        // Sources come after results, and are read before.
+        for (at, operand) in operands.iter().enumerate().rev() {
+            let Some(vreg) = operand.vreg() else { continue };
+            let row = &mut self.rows[vreg.index()];
+            if operand.is_definition() {
+                if row.seen.contains(Seen::DEFINED) || !is_whole || operand.is_partial() {
+                    self.look_closer(vreg, block, is_whole, &operands[at..]);
+                } else {
+                    *row = Row { defined_in: stamp, seen: row.seen | Seen::DEFINED };
+                }
+                continue;
+            }
+            if row.defined_in == stamp {
+                continue;
+            }
+            row.seen |= Seen::GLOBAL;
+            // If it stays the only one, the definition that was seen decides.
+            match row.defined_in.checked_sub(1) {
+                Some(from) if is_reachable => {
+                    if !orders[from as usize].dominates(&orders[block.index()]) {
+                        row.seen |= Seen::READ_FIRST;
+                    }
+                }
+                Some(_) => {}
+                None => self.crossing.push((vreg, block)),
             }
         }
     }
