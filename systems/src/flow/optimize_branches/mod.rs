@@ -193,12 +193,13 @@ impl<'a> Rewriter<'_, 'a> {
         self.f.change_in_place_at(self.model.of(at).offset, reason).ok_or(Stopped::OutOfFuel)
     }
 
-    /// The blocks that are not dead now.
-    fn block_ids(&self) -> Vec<BlockId> {
-        let mut living = Vec::with_capacity(self.model.ends.len());
-        let all = (0..self.model.ends.len()).map(BlockId::new);
-        living.extend(all.filter(|&block| !self.model.of(block).is_dead));
-        living
+    /// The blocks of the model, dead ones too.
+    fn block_ids(&self) -> impl Iterator<Item = BlockId> + use<> {
+        (0..self.model.ends.len()).map(BlockId::new)
+    }
+
+    fn is_dead(&self, block: BlockId) -> bool {
+        self.model.of(block).is_dead
     }
 
     /// Leads branches past empty blocks, and deletes what nothing leads to any more.
@@ -210,6 +211,9 @@ impl<'a> Rewriter<'_, 'a> {
             else {
                 continue;
             };
+            if self.is_dead(block) {
+                continue;
+            }
             let destination = self.model.destination(target, self.settings.hops_max);
             let Some(destination) = destination else { continue };
             self.change(block, "jump through an empty block")?.redirect(inst, destination);
@@ -225,9 +229,8 @@ impl<'a> Rewriter<'_, 'a> {
         let mut has_changed = false;
         let mut users: Vec<(TableId, BlockId)> = self
             .block_ids()
-            .into_iter()
             .filter_map(|block| match self.model.ends[block.index()] {
-                End::Indexed { table, .. } => Some((table, block)),
+                End::Indexed { table, .. } if !self.is_dead(block) => Some((table, block)),
                 _ => None,
             })
             .collect();
@@ -303,6 +306,9 @@ impl<'a> Rewriter<'_, 'a> {
         for block in self.block_ids() {
             let end = self.model.ends[block.index()];
             let (End::Jumps { inst, target } | End::Branches { inst, target }) = end else { continue };
+            if self.is_dead(block) {
+                continue;
+            }
             let may_jump = matches!(end, End::Branches { .. });
             let falls_there = self.model.falls_to(block, target, may_jump, self.settings.hops_max);
             if !falls_there || self.model.of(target).has_phis {
@@ -323,7 +329,7 @@ impl<'a> Rewriter<'_, 'a> {
     /// Merges blocks with the only block that falls into them.
     fn merge(&mut self) -> Outcome {
         for block in self.block_ids() {
-            if self.model.ends[block.index()] != End::Falls {
+            if self.model.ends[block.index()] != End::Falls || self.is_dead(block) {
                 continue;
             }
             let Some(next) = self.model.next(block) else { continue };
