@@ -44,8 +44,24 @@ pub(super) struct Copies {
     number: Vec<u32>,
     /// One entry a result.
     sources: Vec<Option<Source>>,
-    /// By register: some copy defines it.
-    is_copy: Vec<bool>,
+    /// By register: what copies define it.
+    kinds: Vec<Kinds>,
+}
+
+bitflags::bitflags! {
+    /// What copies of a register the walk has passed.
+    #[derive(Clone, Copy, Default, PartialEq, Eq)]
+    struct Kinds: u8 {
+        /// Any.
+        const COPY = 1 << 0;
+        /// Those of constants.
+        const CONSTANT = 1 << 1;
+    }
+}
+
+/// Whether instructions with this operation may be copies.
+pub(super) fn is_copy(operation: Operation) -> bool {
+    matches!(operation, Operation::Mov | Operation::Not)
 }
 
 impl Copies {
@@ -53,14 +69,20 @@ impl Copies {
         self.number.clear();
         self.number.resize(function.heads.len(), NONE);
         self.sources.clear();
-        self.is_copy.clear();
-        self.is_copy.resize(function.vregs.len(), false);
+        self.kinds.clear();
+        self.kinds.resize(function.vregs.len(), Kinds::empty());
     }
 
     /// Whether some copy that the walk has passed defines a register.
     #[inline]
     pub(super) fn is_copy(&self, vreg: VRegId) -> bool {
-        self.is_copy[vreg.index()]
+        self.kinds[vreg.index()].contains(Kinds::COPY)
+    }
+
+    /// Whether some copy of a constant that the walk has passed defines a register.
+    #[inline]
+    pub(super) fn is_constant(&self, vreg: VRegId) -> bool {
+        self.kinds[vreg.index()].contains(Kinds::CONSTANT)
     }
 
     /// What `inst` leaves in the result at `position`, if that is a copy.
@@ -79,7 +101,11 @@ impl Copies {
         self.number[inst.index()] = self.sources.len() as u32;
         for (result, source) in copies {
             self.sources.push(source);
-            self.is_copy[result.index()] |= source.is_some();
+            self.kinds[result.index()] |= match source {
+                None => Kinds::empty(),
+                Some(Source::Register(..)) => Kinds::COPY,
+                Some(Source::Constant(_)) => Kinds::COPY | Kinds::CONSTANT,
+            };
         }
     }
 }
@@ -116,7 +142,7 @@ impl Walk<'_, '_> {
     pub(super) fn note(&mut self, inst: InstId) {
         let form = self.f.form_of(inst);
         let is_not = form.operation == Operation::Not;
-        if !(form.operation == Operation::Mov || is_not) || form.lanes != 1 {
+        if !is_copy(form.operation) || form.lanes != 1 {
             return;
         }
         let moved = form.types[0];

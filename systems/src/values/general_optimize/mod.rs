@@ -66,7 +66,7 @@ mod tests;
 use super::conditional_constants;
 use crate::ssa::origins::{Origins, OriginsOf};
 use bevy_ecs::prelude::*;
-use copies::Copies;
+use copies::{Copies, is_copy};
 use known::KnownResults;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
@@ -160,7 +160,7 @@ pub fn optimize(
     for &block in &*order {
         let mut walk = Walk { f, reaching, copies, known_results, rules, settings, origins };
         for inst in walk.reaching.rows_of(block).range().map(InstId::new) {
-            if walk.f.head(inst).is_live() && walk.visit(inst).is_none() {
+            if walk.visit(inst).is_none() {
                 return;
             }
         }
@@ -187,17 +187,24 @@ struct Walk<'w, 'a> {
 
 impl Walk<'_, '_> {
     fn visit(&mut self, inst: InstId) -> Option<()> {
-        if self.f.head(inst).is_phi() {
+        let head = self.f.head(inst);
+        if !head.is_live() {
+            return Some(());
+        }
+        if head.is_phi() {
             self.note_phi(inst);
             return Some(());
         }
         if self.settings.copies && self.reads_copy(inst) {
             self.replace_copies(inst)?;
         }
+        let mut operation = self.f.form_of(inst).operation;
         if self.settings.rules {
-            self.apply_rules(inst)?;
+            operation = self.apply_rules(inst, operation)?;
         }
-        self.note(inst);
+        if is_copy(operation) {
+            self.note(inst);
+        }
         Some(())
     }
 

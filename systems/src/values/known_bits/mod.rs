@@ -211,6 +211,7 @@ impl Known {
     fn settled(mut self) -> Self {
         // What the signed range says of the bits goes through the other range: twice is enough.
         for _ in 0..2 {
+            let before = self;
             self.low = self.low.max(self.ones);
             self.high = self.high.min(mask(self.width) & !self.zeros);
             self.settle_signs();
@@ -222,6 +223,9 @@ impl Known {
             let shared = mask(self.width) & !(u64::MAX.checked_shr(differing.leading_zeros()).unwrap_or(0));
             self.zeros |= !self.low & shared;
             self.ones |= self.low & shared;
+            if self == before {
+                break;
+            }
         }
         self
     }

@@ -65,7 +65,7 @@ fn fold(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     if !(1..=3).contains(&count) {
         return None;
     }
-    let is_constant = |vreg: VRegId| walk.copies.is_copy(vreg);
+    let is_constant = |vreg: VRegId| walk.copies.is_constant(vreg);
     if !reads(&walk.f.operands_of(inst)[1..]).all(is_constant) {
         return None;
     }

@@ -104,22 +104,47 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "Conditions", rules: conditions::RULES },
 ];
 
+/// What of an instruction rules look at: which of them can be tried.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Parsed {
+    /// The instruction as it is.
+    Any,
+    /// It has two sources.
+    Binary,
+    /// The second one of the two is a literal.
+    WithLiteral,
+}
+
+/// A rule, and how it looks at an instruction: beside it, since that is asked of every one that is tried.
+type Tried = (Apply, &'static Rule);
+
 /// The rules by the operation that they are tried on.
 pub(super) struct Index {
-    rules: Vec<&'static Rule>,
-    of_operation: Vec<Span>,
+    tried: Vec<Tried>,
+    /// By operation, and for each by what is looked at.
+    of_operation: Vec<[Span; 3]>,
 }
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
     let all = || FAMILIES.iter().flat_map(|family| family.rules);
-    let mut rules = Vec::new();
+    let mut tried: Vec<Tried> = Vec::new();
     let of_operation = Operation::ALL.iter().map(|operation| {
-        let first = rules.len();
-        rules.extend(all().filter(|rule| rule.operations.contains(operation)));
-        Span::between(first, rules.len())
+        let first = tried.len();
+        tried.extend(all().filter(|rule| rule.operations.contains(operation)).map(|rule| (rule.apply, rule)));
+        let of_all = Span::between(first, tried.len());
+        let mut without = |parsed| {
+            let first = tried.len();
+            for at in of_all.range().filter(|_| !of_all.is_empty()) {
+                if tried[at].0.needs() <= parsed {
+                    tried.push(tried[at]);
+                }
+            }
+            Span::between(first, tried.len())
+        };
+        [without(Parsed::Any), without(Parsed::Binary), of_all]
     });
     let of_operation = of_operation.collect();
-    Index { rules, of_operation }
+    Index { tried, of_operation }
 });
 
 impl Index {
@@ -130,25 +155,40 @@ impl Index {
 
     /// The rules that are tried on an operation, in order.
     #[inline]
-    fn of(&self, operation: Operation) -> &[&'static Rule] {
-        &self.rules[self.of_operation[operation as usize].range()]
+    fn of(&self, operation: Operation, parsed: Parsed) -> &[Tried] {
+        &self.tried[self.of_operation[operation as usize][parsed as usize].range()]
+    }
+}
+
+impl Apply {
+    /// What an instruction must be.
+    fn needs(self) -> Parsed {
+        match self {
+            Self::Any(_) => Parsed::Any,
+            Self::Binary(_) => Parsed::Binary,
+            Self::WithLiteral(_) => Parsed::WithLiteral,
+        }
     }
 }
 
 impl Walk<'_, '_> {
-    /// Rewrites an instruction by the first rule that applies, and what it has become again. Gives nothing where the bisect
-    /// limit is reached.
-    pub(super) fn apply_rules(&mut self, inst: InstId) -> Option<()> {
+    /// Rewrites an instruction by the first rule that applies, and what it has become again; says which operation it has in the
+    /// end, and nothing where the bisect limit is reached.
+    pub(super) fn apply_rules(&mut self, inst: InstId, mut operation: Operation) -> Option<Operation> {
+        let rules: &'static Index = self.rules;
         for _ in 0..REWRITES_MAX {
-            let rules: &'static Index = self.rules;
-            let candidates = rules.of(self.f.form_of(inst).operation);
-            if candidates.is_empty() {
-                return Some(());
+            if rules.of(operation, Parsed::WithLiteral).is_empty() {
+                return Some(operation);
             }
             let binary = self.binary(inst);
             let literal = binary.and_then(|binary| self.literal(binary.other));
-            let found = candidates.iter().find_map(|rule| {
-                let rewrite = match rule.apply {
+            let parsed = match (binary, literal) {
+                (None, _) => Parsed::Any,
+                (_, None) => Parsed::Binary,
+                _ => Parsed::WithLiteral,
+            };
+            let found = rules.of(operation, parsed).iter().find_map(|&(apply, rule)| {
+                let rewrite = match apply {
                     Apply::Any(apply) => apply(self, inst),
                     Apply::Binary(apply) => apply(self, inst, binary?),
                     Apply::WithLiteral(apply) => apply(self, inst, binary?, literal?),
@@ -159,11 +199,12 @@ impl Walk<'_, '_> {
                 if self.f.remarks_are_wanted() {
                     self.note_missed(inst);
                 }
-                return Some(());
+                return Some(operation);
             };
             self.rewrite(inst, rule.reason, &rewrite)?;
+            operation = self.f.form_of(inst).operation;
         }
         self.f.stats().limits_hit += 1;
-        Some(())
+        Some(operation)
     }
 }
