@@ -1,6 +1,7 @@
 //! What the tests of this crate share: the modules and tools they work with, and views of PTX text that owe nothing
 //! to the reader under test.
 
+pub mod assembly;
 pub mod clock;
 pub mod cubin;
 pub mod generated;

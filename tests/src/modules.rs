@@ -25,6 +25,15 @@ impl ModuleFile {
     pub fn text(&self) -> Vec<u8> {
         fs::read(&self.path).unwrap_or_else(|error| panic!("cannot read {}: {error}", self.path.display()))
     }
+
+    /// Its name without set, folders and `.ptx`.
+    ///
+    /// # Panics
+    /// Never: modules are found by the ends of their names.
+    #[must_use]
+    pub fn stem(&self) -> String {
+        self.path.file_stem().expect("a module has a name").to_string_lossy().into_owned()
+    }
 }
 
 /// The folder of this crate.
@@ -59,7 +68,8 @@ pub fn constant_of_script(script: &str, constant: &str) -> String {
 ///
 /// # Panics
 /// When there is none: a set that is there is not empty.
-fn modules_in(set: &str, folder: &Path) -> Vec<ModuleFile> {
+#[must_use]
+pub fn modules_in(set: &str, folder: &Path) -> Vec<ModuleFile> {
     let files =
         WalkDir::new(folder).into_iter().map(|entry| entry.expect("the folder can be listed").into_path());
     let mut modules: Vec<ModuleFile> = files

@@ -7,6 +7,7 @@
 use crate::cubin::code_sections;
 use crate::modules::{cache_folder, constant_of_script};
 use crate::say::{NO_PTXAS, skipped};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -131,10 +132,21 @@ impl Ptxas {
     /// # Panics
     /// When it cannot be run.
     pub fn cubin(&self, text: &[u8], flags: &Flags, seconds: u32) -> Result<Vec<u8>, String> {
+        Ok(self.assemble(text, flags, seconds)?.0)
+    }
+
+    /// The machine code of `text`, made within `seconds` of CPU time, and what the assembler said: much where flags hold `-v`.
+    ///
+    /// # Errors
+    /// The messages of the assembler; how it ended where it has none.
+    ///
+    /// # Panics
+    /// When it cannot be run.
+    pub fn assemble(&self, text: &[u8], flags: &Flags, seconds: u32) -> Result<(Vec<u8>, String), String> {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let path = folder.path().join("cubin");
-        self.run(text, flags, Mode::Assemble, seconds, &path)?;
-        Ok(fs::read(path).expect("the assembler wrote its output"))
+        let said = self.run(text, flags, Mode::Assemble, seconds, &path)?;
+        Ok((fs::read(path).expect("the assembler wrote its output"), said))
     }
 
     fn is_known(&self, key: u128) -> bool {
@@ -148,7 +160,15 @@ impl Ptxas {
         known.file.write_all(format!("{key:032x}\n").as_bytes()).expect("the cache folder can be written");
     }
 
-    fn run(&self, text: &[u8], flags: &Flags, mode: Mode, seconds: u32, output: &Path) -> Result<(), String> {
+    /// Runs the assembler; what it said is its result, good or bad.
+    fn run(
+        &self,
+        text: &[u8],
+        flags: &Flags,
+        mode: Mode,
+        seconds: u32,
+        output: &Path,
+    ) -> Result<String, String> {
         let input = output.with_extension("ptx");
         fs::write(&input, text).expect("the temporary folder can be written");
         let kind = if mode == Mode::Check { "compute" } else { "sm" };
@@ -157,11 +177,9 @@ impl Ptxas {
         command.arg("-c").arg(limited).arg(&self.binary);
         command.arg(format!("-arch={kind}_{}", flags.arch)).args(&flags.others);
         let run = command.arg(&input).arg("-o").arg(output).output().expect("the assembler can be run");
-        if run.status.success() {
-            return Ok(());
-        }
         let said = String::from_utf8_lossy(&[run.stderr, run.stdout].concat()).into_owned();
-        Err(said.replace(&input.display().to_string(), "module").trim_end().to_owned())
+        let said = said.replace(&input.display().to_string(), "module").trim_end().to_owned();
+        if run.status.success() { Ok(said) } else { Err(said) }
     }
 }
 
@@ -178,20 +196,35 @@ impl Flags {
     /// The flags of a module: those that its first line gives, `// ptxas: -arch=sm_90a -c`, else its own target.
     #[must_use]
     pub fn of(text: &[u8]) -> Self {
-        let head = String::from_utf8_lossy(&text[..text.len().min(1 << 16)]);
+        let head = head(text);
         if let Some(flags) = head.lines().next().and_then(|line| line.strip_prefix("// ptxas:")) {
             let (arch, others): (Vec<&str>, Vec<&str>) =
                 flags.split_whitespace().partition(|flag| flag.starts_with("-arch=sm_"));
             let arch = arch.first().map_or("75", |flag| &flag["-arch=sm_".len()..]).to_owned();
             return Self { arch, others: others.into_iter().map(str::to_owned).collect() };
         }
-        let target = head.lines().find_map(|line| line.trim_start().strip_prefix(".target"));
-        let named = target.and_then(|target| target.trim_start().strip_prefix("sm_")).unwrap_or_default();
+        let named = target(&head).strip_prefix("sm_").unwrap_or_default();
         let arch: String = named.chars().take_while(char::is_ascii_alphanumeric).collect();
         let number: u32 = arch.trim_end_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(0);
         let arch = if number < OLDEST_ARCH { OLDEST_ARCH.to_string() } else { arch };
         Self { arch, others: Vec::new() }
     }
+}
+
+/// Whether a module is for a debugger: `.target sm_90, debug`.
+#[must_use]
+pub fn is_for_debugger(text: &[u8]) -> bool {
+    target(&head(text)).contains("debug")
+}
+
+/// What is looked at for directives that stand above all code.
+fn head(text: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(&text[..text.len().min(1 << 16)])
+}
+
+/// What follows `.target`.
+fn target(head: &str) -> &str {
+    head.lines().find_map(|line| line.trim_start().strip_prefix(".target")).unwrap_or_default().trim_start()
 }
 
 #[cfg(test)]

@@ -90,8 +90,12 @@ fn row(module: &ModuleFile) -> Result<Row> {
             frames.entry(function).or_default()[at] = frame;
         }
     }
-    let name = module.path.file_stem().expect("a module has a name").to_string_lossy().into_owned();
-    Ok(Row { name, before: output.report.instructions_in, after: output.report.instructions_out, frames })
+    Ok(Row {
+        name: module.stem(),
+        before: output.report.instructions_in,
+        after: output.report.instructions_out,
+        frames,
+    })
 }
 
 /// The accesses to local variables, by function.
