@@ -34,12 +34,6 @@ struct Pair<'r> {
     after: Kernel,
 }
 
-impl Pair<'_> {
-    fn label(&self) -> String {
-        format!("`{}`, {}", self.module, short(self.name))
-    }
-}
-
 /// A figure of a kernel.
 type Figure = fn(&Kernel) -> u64;
 
@@ -61,7 +55,7 @@ pub fn page(found: &Found) -> Result<String> {
         Some(set) => {
             let every = found.arguments.every;
             let what = format!(
-                "a sample of the wild set (`tests/wild`): every {every}th module by name, from the first on, of {}",
+                "a sample of the wild set (`tests/wild`), one module in {every} by name, from the first on, of {}",
                 found.wild_count
             );
             summary(&mut page, &what, set, false)?;
@@ -74,7 +68,7 @@ pub fn page(found: &Found) -> Result<String> {
 
 fn times_said(arguments: &Arguments) -> String {
     format!(
-        "Times are CPU time, user and system, of one run of the program: the least of {} runs, of {} in the wild set. The optimizer's \
+        "Times are CPU time, user and system, of one run of the program: the least of {} runs, of {} in the wild set. The optimizer's\n\
          is that of its work within a process, on one thread.\n",
         arguments.runs, arguments.wild_runs
     )
@@ -86,8 +80,8 @@ fn summary(page: &mut String, what: &str, set: &Set, is_unoptimized: bool) -> Re
     let (rows, kernels) = (set.rows.len(), pairs.len());
     writeln!(
         page,
-        "What becomes of {what}: {rows} modules with {kernels} kernels. Left out are {} modules for debuggers and {} that the \
-         assembler refuses as they are. It refuses {} after the optimizer only.\n",
+        "What becomes of {what}:\n{rows} modules with {kernels} kernels. Modules for debuggers, left out: {}. Refused by the assembler as \
+         they are, left out: {}.\nRefused after the optimizer only: {}.\n",
         set.for_debuggers,
         set.refused,
         set.spoilt.len()
@@ -129,8 +123,8 @@ fn summary(page: &mut String, what: &str, set: &Set, is_unoptimized: bool) -> Re
     }
     writeln!(
         page,
-        "\nAfter the optimizer, `ptxas -O1` stands in for `ptxas -O3` alone as follows: {:.3} of the time, {:.3} of the bytes of code, \
-         {:.3} of the registers.\n",
+        "\n`ptxas -O1` after the optimizer, beside `ptxas -O3` without it: {:.3} of the time, {:.3} of the bytes of code, {:.3} of the\n\
+         registers, in geometric means over modules.\n",
         of_modules(|row| row.quick.cpu.as_secs_f64() / row.before.cpu.as_secs_f64()),
         of_modules(|row| ratio(row.before.code_bytes, row.quick.code_bytes)),
         of_modules(|row| {
@@ -179,19 +173,12 @@ fn sums(page: &mut String, set: &Set, pairs: &[Pair]) -> Result<()> {
 /// The kernels that get worse.
 fn lists(page: &mut String, set: &Set) -> Result<()> {
     let pairs = pairs(&set.rows);
-    worst(page, "spill more bytes", "bytes spilled", &pairs, |kernel| kernel.spills, usize::MAX)?;
-    worst(page, "take more registers", "registers", &pairs, |kernel| kernel.registers, WORST_MAX)?;
-    worst(page, "have more machine instructions", "instructions", &pairs, |k| k.instructions, WORST_MAX)
+    worst(page, "spill more bytes", &pairs, |kernel| kernel.spills, usize::MAX)?;
+    worst(page, "take more registers", &pairs, |kernel| kernel.registers, WORST_MAX)?;
+    worst(page, "have more machine instructions", &pairs, |kernel| kernel.instructions, WORST_MAX)
 }
 
-fn worst(
-    page: &mut String,
-    what: &str,
-    unit: &str,
-    pairs: &[Pair],
-    figure: Figure,
-    count_max: usize,
-) -> Result<()> {
+fn worst(page: &mut String, what: &str, pairs: &[Pair], figure: Figure, count_max: usize) -> Result<()> {
     let mut worse: Vec<&Pair> =
         pairs.iter().filter(|pair| figure(&pair.after) > figure(&pair.before)).collect();
     if worse.is_empty() {
@@ -199,27 +186,25 @@ fn worst(
         return Ok(());
     }
     worse.sort_by(|one, other| pair_ratio(other, figure).total_cmp(&pair_ratio(one, figure)));
-    let shown =
-        if worse.len() > count_max { format!(", the worst {count_max} of them") } else { String::new() };
+    let shown = if worse.len() > count_max { format!(", the worst {count_max}") } else { String::new() };
     writeln!(
         page,
         "Kernels that {what} after the optimizer, {} in all{shown}:\n\n\
-         | kernel | {unit} before | after | ratio | registers | instructions |\n|---|---:|---:|---:|---:|---:|",
+         | kernel | registers | after | instructions | after | bytes spilled | after |\n|---|---:|---:|---:|---:|---:|---:|",
         worse.len()
     )?;
     for pair in worse.into_iter().take(count_max) {
-        let (before, after) = (pair.before, pair.after);
+        let Pair { module, name, before, after } = pair;
         writeln!(
             page,
-            "| {} | {} | {} | {} | {} to {} | {} to {} |",
-            pair.label(),
-            figure(&before),
-            figure(&after),
-            if figure(&before) == 0 { "new".to_owned() } else { format!("{:.2}", pair_ratio(pair, figure)) },
+            "| `{module}`, {} | {} | {} | {} | {} | {} | {} |",
+            short(name),
             before.registers,
             after.registers,
             before.instructions,
-            after.instructions
+            after.instructions,
+            before.spills,
+            after.spills
         )?;
     }
     page.push('\n');
@@ -229,7 +214,7 @@ fn worst(
 /// File by file.
 fn files(page: &mut String, rows: &[Row]) -> Result<()> {
     page.push_str(
-        "File by file, the largest part of the code left first; registers are those of all kernels together, times are milliseconds:\n\n\
+        "File by file, the largest part of the code left first; registers are those of all kernels together, times are\nmilliseconds:\n\n\
          | file | code bytes | after | ratio | registers | after | ratio | ptxas | after | -O1 after | ratio | ptxopt |\n\
          |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
     );
@@ -262,7 +247,7 @@ fn files(page: &mut String, rows: &[Row]) -> Result<()> {
 fn chains(page: &mut String, rows: &[Row], clang: &Clang) -> Result<()> {
     page.push_str(
         "\n## This optimizer and clang's\n\n\
-         What `clang -O0 | ptxopt -O2 | ptxas -O3` makes of the C files of the corpus, and what `clang -O2 | ptxas -O3` does, with the \
+         What `clang -O0 | ptxopt -O2 | ptxas -O3` makes of the C files of the corpus, and what `clang -O2 | ptxas -O3` does, with the\n\
          milliseconds of each stage and the sum of registers of all kernels:\n\n\
          | file | clang -O0 | ptxopt | ptxas | all | clang -O2 | ptxas | all | ratio | code bytes | clang's | ratio | registers | \
          clang's | ratio |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
@@ -313,7 +298,7 @@ fn chains(page: &mut String, rows: &[Row], clang: &Clang) -> Result<()> {
         ratios.map(|all| mean(all.into_iter()));
     writeln!(
         page,
-        "\nWith this optimizer for clang's own, in geometric means over files. The second line holds clang's to what an optimizer of \
+        "\nThe first chain beside the second, in geometric means over files. The second line holds clang to what an optimizer of\n\
          single functions can do: `-fno-inline -fno-unroll-loops -fno-vectorize -fno-slp-vectorize`.\n\n\
          | beside | time of all stages | bytes of code | machine instructions | registers |\n|---|---:|---:|---:|---:|\n\
          | clang -O2 | {time:.3} | {code:.3} | {instructions:.3} | {registers:.3} |\n\
