@@ -37,7 +37,7 @@ struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     every: u32,
     /// Runs of which the fastest counts
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
     /// Runs of each of the other modules
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
