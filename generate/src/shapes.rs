@@ -18,7 +18,7 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 9] = [
+pub const SHAPES: [Shape; 11] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
     Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
@@ -28,6 +28,8 @@ pub const SHAPES: [Shape; 9] = [
     Shape { name: "sums", of: "additions", large: 50_000, text: sums },
     Shape { name: "reloads", of: "loads", large: 20_000, text: reloads },
     Shape { name: "rounds", of: "loops", large: 10_000, text: rounds },
+    Shape { name: "nest", of: "loops", large: 2_000, text: nest },
+    Shape { name: "invariants", of: "invariants of a loop", large: 30_000, text: invariants },
 ];
 
 /// Values that meet at each join of [`joins`].
@@ -143,6 +145,29 @@ fn rounds(loops: usize) -> String {
     });
     let end = format!("add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r3, {};\n@%p1 bra ALL;\n", 3 * loops);
     kernel("", &format!("ALL:\n{body}{end}"))
+}
+
+/// Loops, each inside the one before. The innermost computes what is the same in one more of them each.
+fn nest(loops: usize) -> String {
+    let heads = each(loops, |text, n| writeln!(text, "mov.u32 %c{n}, 0;\nH{n}:"));
+    let body = each(loops, |text, n| {
+        writeln!(text, "mad.lo.u32 %v{}, %v{n}, %r0, %c{n};\nadd.u32 %r1, %r1, %v{n};", n + 1)
+    });
+    let ends = each(loops, |text, n| {
+        let n = loops - 1 - n;
+        writeln!(text, "add.u32 %c{n}, %c{n}, 1;\nsetp.lt.u32 %p0, %c{n}, 1;\n@%p0 bra H{n};")
+    });
+    let head = format!(".reg .b32 %v<{}>;\n.reg .b32 %c<{loops}>;", loops + 1);
+    kernel(&head, &format!("mov.u32 %v0, %r0;\n{heads}{body}{ends}"))
+}
+
+/// A loop in which everything but a sum is the same in each round.
+fn invariants(count: usize) -> String {
+    let body = each(count, |text, n| {
+        writeln!(text, "mad.lo.u32 %v{n}, %r0, {}, %r2;\nadd.u32 %r1, %r1, %v{n};", n + 3)
+    });
+    let end = "add.u32 %r3, %r3, 1;\nsetp.lt.u32 %p0, %r3, 2;\n@%p0 bra ROUND;\n";
+    kernel(&format!(".reg .b32 %v<{count}>;"), &format!("ld.global.u32 %r2, [%d0];\nROUND:\n{body}{end}"))
 }
 
 /// A kernel around code that changes `%r1`, and may use the thread's number `%r0`.

@@ -10,7 +10,8 @@ use crate::flow::{
 use crate::ssa::{build_ssa, leave_ssa, promote_locals};
 use crate::upkeep::sweep;
 use crate::values::{
-    eliminate_dead, general_optimize, gvn_cse, remove_redundant_moves, replace_equivalent_moves,
+    eliminate_dead, general_optimize, gvn_cse, hoist_invariants, remove_redundant_moves,
+    replace_equivalent_moves,
 };
 use ptxopt_engine::run::phase::Phase;
 use std::fs;
@@ -142,6 +143,11 @@ fn remove_redundant_moves() {
 #[test]
 fn predicate() {
     assert!(check("predicate", TO_VALUES, &predicate::PHASE) > 20);
+}
+
+#[test]
+fn hoist_invariants() {
+    assert!(check("hoist_invariants", TO_VALUES, &hoist_invariants::PHASE) > 45);
 }
 
 #[test]

@@ -18,7 +18,8 @@ use ptxopt_systems::report::code;
 use ptxopt_systems::ssa::{build_ssa, leave_ssa, promote_locals};
 use ptxopt_systems::upkeep::{advance_progress, inspect, sweep};
 use ptxopt_systems::values::{
-    eliminate_dead, general_optimize, gvn_cse, remove_redundant_moves, replace_equivalent_moves,
+    eliminate_dead, general_optimize, gvn_cse, hoist_invariants, remove_redundant_moves,
+    replace_equivalent_moves,
 };
 
 /// The phase has a meaning for PTX, and this release does not have it.
@@ -39,6 +40,7 @@ const SCHEDULING: &str = "the assembler that reads the PTX schedules the machine
 const UNIFORM: &str = "PTX does not name uniform registers: the assembler that reads it chooses them";
 const SEEN_LATER: &str =
     "its second run, where values are known, finds all that it would find: 35 ns an instruction for nothing";
+const HOISTED: &str = "its third run, a few phases before, leaves one invariant in 860 to it";
 const UNSAID: &str = "the sources name it without saying what it does";
 
 const fn row(number: u8, name: &'static str, category: Category, gate: LevelGate, does: Does) -> PhaseRow {
@@ -83,7 +85,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(32, "CompactLocalMemory", Optimization, Any, Runs(&promote_locals::PHASE)),
     row(33, "OriPerformLiveDeadSecond", Analysis, Any, Runs(&eliminate_dead::FULL)),
     row(34, "ExtractShaderConstsFirst", Optimization, Any, Nothing(GRAPHICS)),
-    row(35, "OriHoistInvariantsEarly", Optimization, Any, Nothing(NOT_YET)),
+    row(35, "OriHoistInvariantsEarly", Optimization, Any, Runs(&hoist_invariants::PHASE)),
     row(36, "EmitPSI", Lowering, Any, Nothing(UNSAID)),
     row(37, "GeneralOptimizeMid", Optimization, Any, Runs(&general_optimize::PHASE)),
     row(38, "OptimizeNestedCondBranches", Optimization, Above(0), Runs(&nested_branches::PHASE)),
@@ -114,7 +116,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(63, "OriDoPredication", Optimization, Above(1), Runs(&predicate::PHASE)),
     row(64, "LateOriCommoning", Optimization, Above(1), Nothing(NOT_YET)),
     row(65, "GeneralOptimizeLate2", Optimization, Any, Runs(&general_optimize::PHASE)),
-    row(66, "OriHoistInvariantsLate", Optimization, Any, Nothing(NOT_YET)),
+    row(66, "OriHoistInvariantsLate", Optimization, Any, Runs(&hoist_invariants::PHASE)),
     row(67, "DoKillMovement", Optimization, Any, Nothing(GRAPHICS)),
     row(68, "DoTexMovement", Optimization, Any, Nothing(SCHEDULING)),
     row(69, "OriDoRemat", Optimization, Above(1), Nothing(NOT_YET)),
@@ -127,7 +129,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(76, "UpdateAfterOptimize", Cleanup, Any, Runs(&sweep::PHASE)),
     row(77, "AdvancedPhaseLateConvUnSup", Gate, Any, Nothing(HOOK)),
     row(78, "LateExpansionUnsupportedOps", Lowering, Any, Nothing(MACHINE)),
-    row(79, "OriHoistInvariantsLate2", Optimization, Any, Nothing(NOT_YET)),
+    row(79, "OriHoistInvariantsLate2", Optimization, Any, Runs(&hoist_invariants::PHASE)),
     row(80, "ExpandJmxComputation", Lowering, Any, Nothing(MACHINE)),
     row(81, "LateArchOptimizeSecond", Optimization, Any, Nothing(MACHINE)),
     row(82, "AdvancedPhaseBackPropVReg", Gate, Any, Nothing(NOT_YET)),
@@ -136,7 +138,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(85, "OriPropagateGmma", Optimization, Any, Nothing(MATRIX)),
     row(86, "InsertPseudoUseDefForConvUR", Lowering, Any, Nothing(UNIFORM)),
     row(87, "FixupGmmaSequence", Lowering, Any, Nothing(MATRIX)),
-    row(88, "OriHoistInvariantsLate3", Optimization, Any, Nothing(NOT_YET)),
+    row(88, "OriHoistInvariantsLate3", Optimization, Any, Nothing(HOISTED)),
     row(89, "AdvancedPhaseSetRegAttr", Gate, Any, Runs(&optimize_branches::PHASE)),
     row(90, "OriSetRegisterAttr", Analysis, Any, Nothing(REGISTERS)),
     row(91, "OriCalcDependantTex", Analysis, Any, Nothing(SCHEDULING)),

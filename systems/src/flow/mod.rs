@@ -1,7 +1,9 @@
-//! Phases that change blocks and edges, and what they share: [`conditions`], [`guards`].
+//! Phases that change blocks and edges, and what they share: [`conditions`], [`guards`],
+//! [`loop_entries`].
 
 pub mod conditions;
 pub mod guards;
+pub mod loop_entries;
 pub mod nested_branches;
 pub mod optimize_branches;
 pub mod optimize_switches;

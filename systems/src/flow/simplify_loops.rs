@@ -36,16 +36,14 @@
 //! - A header or a latch that a branch table lists.
 //! - A redirected branch loses `.uni`, so a loop with such a branch to be redirected is left alone.
 
+use super::loop_entries::LoopEntries;
 use bevy_ecs::prelude::*;
 use bumpalo::Bump;
 use bumpalo::collections::{CollectIn, Vec};
 use ptxopt_components::code_object::{CodeFlags, Room};
-use ptxopt_components::form::FormFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId};
-use ptxopt_components::instruction::Marks;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::forms::FormTable;
-use ptxopt_engine::graph::build::next_living;
 use ptxopt_engine::graph::nest::{LoopNest, LoopNests};
 use ptxopt_engine::run::arena::Arena;
 use ptxopt_engine::run::facts::Fact;
@@ -133,7 +131,7 @@ fn plan<'b>(
         for pred in preds {
             if nest.holds(id, pred) { &mut inside } else { &mut outside }.push(pred);
         }
-        let graph = Around { function, forms, header, arena };
+        let graph = Around { ways: LoopEntries { function, forms, header }, arena };
         plans.push(LoopPlan {
             header,
             entries: if row.preheader.is_none() { graph.entries(&outside, &inside) } else { Ok(None) },
@@ -147,58 +145,24 @@ fn plan<'b>(
 
 /// What leads to a header.
 struct Around<'a, 'b> {
-    function: &'a FunctionView<'a>,
-    forms: &'a FormTable,
-    header: BlockId,
+    ways: LoopEntries<'a>,
     arena: &'b Bump,
 }
 
 impl<'b> Around<'_, 'b> {
-    fn last(&self, block: BlockId) -> Option<InstId> {
-        self.function.insts_of(block).next_back()
-    }
-
     /// Whether nothing but an unguarded jump to the header lies in a block.
     fn is_bare_jump(&self, block: BlockId) -> bool {
-        let anchors = self.function.anchors;
+        let anchors = self.ways.function.anchors;
         let next = anchors.partition_point(|anchor| anchor.block < block);
         let has_anchor = anchors.get(next).is_some_and(|anchor| anchor.block == block);
-        !has_anchor && self.function.insts_of(block).count() == 1 && self.jump(block).is_some()
+        !has_anchor && self.ways.function.insts_of(block).count() == 1 && self.ways.jump(block).is_some()
     }
 
-    /// The unguarded jump to the header at the end of a block.
-    fn jump(&self, block: BlockId) -> Option<InstId> {
-        let last = self.last(block)?;
-        let is_guarded = self.function.heads[last.index()].opcode.is_guarded();
-        let target = self.function.operands_of(last).first().and_then(|operand| operand.as_block());
-        (!is_guarded && target == Some(self.header)).then_some(last)
-    }
-
-    fn falls_into_header(&self, block: BlockId) -> bool {
-        next_living(self.function.blocks, block) == Some(self.header)
-            && self.last(block).is_none_or(|last| {
-                let head = &self.function.heads[last.index()];
-                !head.marks.contains(Marks::CONTROL) || head.opcode.is_guarded()
-            })
-    }
-
-    /// The branches of `blocks` to the header, all of which must be direct ones without `.uni`.
+    /// The branches of `blocks` to the header.
     fn branches(&self, blocks: impl Iterator<Item = BlockId>) -> Result<Vec<'b, InstId>, &'static str> {
         let mut branches = Vec::new_in(self.arena);
         for block in blocks {
-            let Some(last) = self.last(block) else { continue };
-            let operands = self.function.operands_of(last);
-            if operands.iter().any(|operand| operand.as_table().is_some()) {
-                return Err("a branch table lists the header of the loop");
-            }
-            if operands.first().and_then(|operand| operand.as_block()) != Some(self.header) {
-                continue;
-            }
-            let form = self.forms.get(self.function.heads[last.index()].form);
-            if form.flags.contains(FormFlags::UNIFORM) && self.function.guard_of(last).is_some() {
-                return Err("a redirected branch to the header would lose what `.uni` promises");
-            }
-            branches.push(last);
+            branches.extend(self.ways.branch(block)?);
         }
         Ok(branches)
     }
@@ -206,13 +170,13 @@ impl<'b> Around<'_, 'b> {
     fn entries(&self, outside: &[BlockId], inside: &[BlockId]) -> Redirected<'b> {
         if let Some(&existing) = outside.iter().find(|&&block| self.is_bare_jump(block)) {
             // Nothing but the jump is executed on this way, so all others may take it.
-            let falls = outside.iter().any(|&block| block != existing && self.falls_into_header(block));
+            let falls = outside.iter().any(|&block| block != existing && self.ways.falls_into_header(block));
             if !falls {
                 let others = outside.iter().copied().filter(|&block| block != existing);
                 return Ok(Some((self.branches(others)?, Target::Block(existing))));
             }
         }
-        if inside.iter().any(|&latch| self.falls_into_header(latch)) {
+        if inside.iter().any(|&latch| self.ways.falls_into_header(latch)) {
             return Err("a latch falls into the header of the loop: a preheader would cost a jump");
         }
         Ok(Some((self.branches(outside.iter().copied())?, Target::BeforeHeader)))
@@ -220,24 +184,25 @@ impl<'b> Around<'_, 'b> {
 
     fn latches(&self, inside: &[BlockId]) -> Redirected<'b> {
         if let Some(&existing) =
-            inside.iter().find(|&&block| block != self.header && self.is_bare_jump(block))
+            inside.iter().find(|&&block| block != self.ways.header && self.is_bare_jump(block))
         {
-            let falls = inside.iter().any(|&block| self.falls_into_header(block));
+            let falls = inside.iter().any(|&block| self.ways.falls_into_header(block));
             if !falls {
                 let others = inside.iter().copied().filter(|&block| block != existing);
                 return Ok(Some((self.branches(others)?, Target::Block(existing))));
             }
         }
-        if inside.iter().any(|&latch| self.falls_into_header(latch)) {
+        if inside.iter().any(|&latch| self.ways.falls_into_header(latch)) {
             return Err("a latch falls into the header of the loop: one latch would cost a jump");
         }
-        let jumps =
-            |&&block: &&BlockId| self.jump(block).is_some() && self.function.insts_of(block).count() > 1;
+        let jumps = |&&block: &&BlockId| {
+            self.ways.jump(block).is_some() && self.ways.function.insts_of(block).count() > 1
+        };
         let Some(&last) = inside.iter().rev().find(jumps) else {
             return Err("no latch of the loop ends in a jump: one latch would cost one");
         };
         let others = inside.iter().copied().filter(|&block| block != last);
-        let jump = self.jump(last).expect("just looked at");
+        let jump = self.ways.jump(last).expect("just looked at");
         Ok(Some((self.branches(others)?, Target::SplitOff(jump))))
     }
 }

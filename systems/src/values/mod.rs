@@ -4,6 +4,7 @@ pub mod conditional_constants;
 pub mod eliminate_dead;
 pub mod general_optimize;
 pub mod gvn_cse;
+pub mod hoist_invariants;
 pub mod known_bits;
 pub mod remove_redundant_moves;
 pub mod replace_equivalent_moves;
@@ -12,5 +13,7 @@ mod variable_moves;
 
 #[cfg(test)]
 mod folding;
+#[cfg(test)]
+mod hoist_tests;
 #[cfg(test)]
 mod move_tests;

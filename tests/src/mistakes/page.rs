@@ -21,7 +21,7 @@ What running cannot show is not in the table: fences and memory orders (the emul
 
 /// The phases that change something, and the mistakes that are typical of each: those that follow from its own rules.
 /// Phases 0, 3, 9 and 94, and the reports, change nothing: 3 stands after the mistakes of 15 and 18.
-pub const OF_PHASES: [(&str, &[&str]); 7] = [
+pub const OF_PHASES: [(&str, &[&str]); 8] = [
     (
         "6 SetControlFlowOpLastInBB",
         &["branch-crossed", "guarded-end", "exit-removed", "call-guarded", "return-exits"],
@@ -70,6 +70,10 @@ pub const OF_PHASES: [(&str, &[&str]); 7] = [
             "carry-ignored",
             "saturation-ignored",
         ],
+    ),
+    (
+        "35, 66, 79 OriHoistInvariants, hoist_invariants",
+        &["load-hoisted", "preheader-edge", "guarded-value-reused", "load-across-barrier", "volatile-load"],
     ),
     (
         "16, 33, 61, 84 OriPerformLiveDead, the sweeps",

@@ -53,6 +53,7 @@ const GOLDENS: &[Golden] = &[
     Golden { phase: "replace_equivalent_moves", before: &[6, 23, 29, 33], step: 52, is_listed: false },
     Golden { phase: "remove_redundant_moves", before: &[6, 23, 29, 33], step: 62, is_listed: false },
     Golden { phase: "predicate", before: &[6, 23, 29, 33], step: 63, is_listed: false },
+    Golden { phase: "hoist_invariants", before: &[6, 23, 29, 33], step: 35, is_listed: false },
     Golden { phase: "leave_ssa", before: &[6, 23, 29, 33], step: 73, is_listed: false },
 ];
 
@@ -110,6 +111,7 @@ test_folders! {
     replace_equivalent_moves
     remove_redundant_moves
     predicate
+    hoist_invariants
     leave_ssa
 }
 
