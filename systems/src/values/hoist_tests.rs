@@ -30,7 +30,7 @@ struct Kernel {
 }
 
 impl Kernel {
-    fn new(seed: u64) -> String {
+    fn text(seed: u64) -> String {
         let text = format!(
             ".entry k(.param .u64 p, .param .u32 n) {{ .reg .b32 %v<{REGISTERS}>, %c<4>, %r<4>; .reg .b64 %a<4>; .reg .pred %p<8>;\n\
              mov.u32 %r1, %tid.x; mul.wide.u32 %a1, %r1, {BYTES}; ld.param.u64 %a2, [p]; add.u64 %a1, %a1, %a2;\n"
@@ -154,7 +154,7 @@ fn after(text: &str, phases: &[&'static Phase]) -> String {
 fn check(before: &[&'static Phase], then: &[&'static Phase], least: usize) {
     let mut changed = 0;
     for seed in 0..200 {
-        let text = Kernel::new(seed * 7919);
+        let text = Kernel::text(seed * 7919);
         let [without, with] = [&[][..], &[&hoist_invariants::PHASE]]
             .map(|phases: &[&'static Phase]| after(&text, &[before, phases, then].concat()));
         let lines = |text: &str| text.matches(';').count() - text.matches(".reg").count();

@@ -17,10 +17,10 @@
 //!
 //! # How it works
 //! Blocks are visited in reverse postorder, so that definitions come before what reads them. An instruction is a
-//! [candidate](candidates) for the outermost loop in which none of its operands changes, where an operand that is a candidate
+//! candidate (`candidates`) for the outermost loop in which none of its operands changes, where an operand that is a candidate
 //! itself counts as standing before its own loop: what is invariant in a whole nest leaves it at once, and so does all that is
-//! computed from it. Then it is [chosen](choice) what is worth its registers, and candidates move in the order in which they were
-//! found, each [before its loop](preheaders).
+//! computed from it. Then it is chosen (`choice`) what is worth its registers, and candidates move in the order in which they were
+//! found, each before its loop (`preheaders`).
 //!
 //! ```text
 //!     @p bra DONE;                          @p bra DONE;
@@ -36,7 +36,7 @@
 //! A register with one definition holds the same from there on. The block before the loop dominates the loop, and the operands
 //! have their values at its end: they are written outside of the loop, and stand before it wherever they are read in it; or
 //! they are candidates, which were moved earlier. Threads that enter the loop execute it once, whether or not they would have
-//! come to the instruction: so it [must not](candidates) fault there, take effect or depend on who else executes it.
+//! come to the instruction: so it must not (`candidates`) fault there, take effect or depend on who else executes it.
 //! Stopping after any number of moves leaves right code.
 //!
 //! # Why it runs at -O3 only

@@ -169,7 +169,8 @@ const CLOBBERS: Effects = Effects::WRITE
 
 fn memory(form: &Form, source: Source) -> Memory {
     let is_access = form.effects.intersects(Effects::READ.union(Effects::WRITE));
-    if !form.effects.intersects(CLOBBERS) && !(is_access && form.effects.contains(Effects::VOLATILE)) {
+    let is_volatile = is_access && form.effects.contains(Effects::VOLATILE);
+    if !form.effects.intersects(CLOBBERS) && !is_volatile {
         let is_load =
             matches!(source, Source::Load(_)) && matches!(form.operation, Operation::Ld | Operation::Ldu);
         let is_elsewhere = matches!(form.space, StateSpace::Const | StateSpace::Param);
