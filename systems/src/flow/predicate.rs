@@ -308,7 +308,9 @@ impl Region {
             }
             _ => value.taken,
         };
-        let is_other = |&(pred, _): &(BlockId, Operand)| !self.blocks().any(|block| block == pred);
+        // The join may be a loop of its own.
+        let own = [Some(self.head), self.taken, self.fallen];
+        let is_other = |&(pred, _): &(BlockId, Operand)| !own.contains(&Some(pred));
         let mut pairs: Vec<_> = incoming(change.operands_of(value.phi)).filter(is_other).collect();
         pairs.push((self.head, selected));
         change.set_incoming(value.phi, &pairs);
