@@ -45,10 +45,12 @@ fn reals() {
     let last = |first: f32, operation: &str| f32::from_bits(on_word(first.to_bits(), operation, 4).0);
     assert_eq!(last(0.5, "atom.global.add.f32 %f2, [%out], %f1; mov.b32 %r1, %f2;"), 10.5);
     // Two halves: 1 + 4 * 1 and 2 + 4 * 0.5.
-    let (last, _) = on_word(0x4000_3C00, "atom.global.add.noftz.f16x2 %r1, [%out], 0x38003C00;", 4);
+    let (last, _) =
+        on_word(0x4000_3C00, "mov.b32 %r3, 0x38003C00; atom.global.add.noftz.f16x2 %r1, [%out], %r3;", 4);
     assert_eq!(last, 0x4400_4500);
     // Bfloats: 1 + 4 * 1.
-    let (last, _) = on_word(0x3F80, "atom.global.add.noftz.bf16x2 %r1, [%out], 0x00003F80;", 4);
+    let (last, _) =
+        on_word(0x3F80, "mov.b32 %r3, 0x00003F80; atom.global.add.noftz.bf16x2 %r1, [%out], %r3;", 4);
     assert_eq!(last, 0x40A0);
 }
 
