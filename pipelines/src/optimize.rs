@@ -402,7 +402,7 @@ fn join(module: &Module<'_>, plan: &Plan, outputs: Vec<BatchOutput>) -> Output {
     let size: usize = outputs.iter().map(|batch| batch.text.len()).sum();
     output.text.reserve(size + module.text.len() / 4);
     let texts = outputs.iter().flat_map(|batch| batch.functions.iter().map(|f| &batch.text[f.text.clone()]));
-    assemble(module, texts, &mut output.text);
+    assemble(module, texts, plan.keep_rolled, &mut output.text);
     let report = &mut output.report;
     report.bytes_in = module.text.len() as u64;
     report.functions = module.functions.len() as u64;
@@ -576,6 +576,34 @@ mod tests {
         let body = "{ .reg .pred %p<2>; .reg .b32 %r<3>; mov.u32 %r1, %tid.x; setp.eq.s32 %p1, %r1, 0; @%p1 bra L; \
                     bra M; L: bra N; M: add.s32 %r2, %r1, %r1; N: exit; }";
         format!(".version 8.0\n.target sm_90\n.entry {kernel}() {body}\n").into_bytes()
+    }
+
+    #[test]
+    fn a_module_asks_once_that_no_loop_is_unrolled() {
+        let options = Options { no_unroll: true, ..Options::default() };
+        let heads = [
+            (".version 8.0\n.target sm_80", ""),
+            (".version 8.0\n.target sm_80, debug // debug\n.address_size 64", "\n"),
+            (".version 8.0 .target sm_80 .address_size 64", " .pragma \"used_bytes_mask\";"),
+        ];
+        let line = "\n.pragma \"nounroll\";";
+        let with = |text: &str, options: &Options| {
+            let output = optimize(text.as_bytes(), options).expect("the module is valid");
+            String::from_utf8(output.text).expect("PTX is ASCII")
+        };
+        for (head, rest) in heads {
+            let plain = with(&format!("{head}{rest}\n.entry k() {{ ret; }}\n"), &Options::default());
+            let once = with(&plain, &options);
+            assert_eq!(once, plain.replacen(head, &format!("{head}{line}"), 1));
+            assert_eq!(with(&once, &options), once, "once is enough");
+        }
+        let asks = format!(
+            "{}{}, \"enable_smem_spilling\"{}\n.entry k()\n{{\n\tret;\n}}\n",
+            heads[0].0,
+            &line[..line.len() - 1],
+            ";"
+        );
+        assert_eq!(with(&asks, &options), asks);
     }
 
     #[test]

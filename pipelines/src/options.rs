@@ -129,6 +129,8 @@ pub struct Options {
     pub force_debug: bool,
     /// Never merge consecutive blocks.
     pub dont_merge_blocks: bool,
+    /// Ask the assembler, by a pragma at module level, to unroll no loop.
+    pub no_unroll: bool,
     /// If not empty: run these phases only, beside checks, analyses and sweeps.
     pub named_phases: Selection,
     /// Leave these phases out.
@@ -344,6 +346,7 @@ impl Options {
             bisect,
             force_debug,
             dont_merge_blocks,
+            no_unroll,
             named_phases,
             disabled_phases,
             dump_after: _,
@@ -354,7 +357,7 @@ impl Options {
             remarks: _,
         } = self;
         let mut text = format!(
-            "{level};verify={verify:?};bisect={bisect:?};debug={force_debug};merge={dont_merge_blocks};\
+            "{level};verify={verify:?};bisect={bisect:?};debug={force_debug};merge={dont_merge_blocks};unroll={no_unroll};\
              named={named_phases};disabled={disabled_phases};filter={fingerprint_filter:?};\
              limits={function_time_ms},{memory},{growth}"
         );
@@ -427,6 +430,7 @@ mod tests {
             with(|options| options.bisect = Some(1)),
             with(|options| options.force_debug = true),
             with(|options| options.dont_merge_blocks = true),
+            with(|options| options.no_unroll = true),
             with(|options| options.named_phases = Selection::parse("GvnCse").unwrap()),
             with(|options| options.named_phases = Selection::parse("OriCopyProp").unwrap()),
             with(|options| options.disabled_phases = Selection::parse("GvnCse").unwrap()),
@@ -459,7 +463,7 @@ mod tests {
 
     #[test]
     fn fingerprint_is_the_same_everywhere() {
-        assert_eq!(Options::default().fingerprint(), 0xc89d_c070_3a4f_143d);
+        assert_eq!(Options::default().fingerprint(), 0x8f00_d1f4_351a_b75e);
     }
 
     #[test]

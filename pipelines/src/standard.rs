@@ -194,6 +194,7 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
             growth_percent: u64::from(options.limits.growth),
         },
         settings: settings::of(&options.knobs).with(options.bundles()),
+        keep_rolled: options.no_unroll,
     }
 }
 

@@ -54,7 +54,7 @@ impl Rewriter {
             }
         }
         let mut out = Vec::new();
-        assemble(&module, functions.iter().map(Vec::as_slice), &mut out);
+        assemble(&module, functions.iter().map(Vec::as_slice), false, &mut out);
         let name = |form: FormId| {
             let (mnemonic, shape) = (forms.mnemonic_text(form), forms.shape(form));
             format!("{} {}", String::from_utf8_lossy(mnemonic), String::from_utf8_lossy(shape))

@@ -48,6 +48,10 @@ pub struct Module<'t> {
     pub target: Span,
     /// Whether `.target` names `debug`.
     pub is_debug: bool,
+    /// End of the last of `.version`, `.target` and `.address_size`.
+    pub head_end: usize,
+    /// Whether a `.pragma` at module level says that no loop is unrolled.
+    pub is_kept_rolled: bool,
     /// Functions with bodies, in textual order.
     pub functions: Vec<FunctionText>,
     /// Registers declared at module scope.
@@ -108,6 +112,8 @@ impl<'t> Module<'t> {
             version: (0, 0),
             target: Span::default(),
             is_debug: false,
+            head_end: 0,
+            is_kept_rolled: false,
             functions: Vec::new(),
             registers: ModuleRegisters::default(),
             names: AHashSet::new(),
@@ -164,10 +170,18 @@ impl<'t> Scanner<'t> {
                 }
                 b"target" => self.target()?,
                 b"address_size" => self.skip_number()?,
+                b"pragma" => {
+                    self.pragma()?;
+                    let said = &self.cursor.text[first..self.cursor.pos];
+                    self.module.is_kept_rolled |= memchr::memmem::find(said, b"\"nounroll\"").is_some();
+                }
                 b"file" => self.file()?,
                 b"loc" => self.words_to_line_end(),
                 b"section" => self.section()?,
                 _ => self.declaration(first, directive).map_err(|error| blame(error, first, directive))?,
+            }
+            if matches!(directive, b"version" | b"target" | b"address_size") {
+                self.module.head_end = self.cursor.text[..self.cursor.pos].trim_ascii_end().len();
             }
         }
     }

@@ -29,9 +29,20 @@ pub struct WriterScratch {
 }
 
 /// Puts a module together: its own text, with each function replaced. `functions[i]` is the text of
-/// `module.functions[i]`, header included.
-pub fn assemble<'a>(module: &Module<'_>, functions: impl Iterator<Item = &'a [u8]>, out: &mut Vec<u8>) {
+/// `module.functions[i]`, header included. With `keep_rolled` a pragma at module level asks the assembler to unroll no loop
+/// (PTX ISA, "Pragma Strings: nounroll"); a module that has one gets no other.
+pub fn assemble<'a>(
+    module: &Module<'_>,
+    functions: impl Iterator<Item = &'a [u8]>,
+    keep_rolled: bool,
+    out: &mut Vec<u8>,
+) {
     let mut copied = 0;
+    if keep_rolled && !module.is_kept_rolled {
+        out.extend_from_slice(&module.text[..module.head_end]);
+        out.extend_from_slice(b"\n.pragma \"nounroll\";");
+        copied = module.head_end;
+    }
     for (place, text) in module.functions.iter().zip(functions) {
         out.extend_from_slice(&module.text[copied..place.header.first as usize]);
         out.extend_from_slice(text);

@@ -117,6 +117,7 @@ mod tests {
             fingerprint: None,
             limits: Limits { time_ms: 60_000, memory: u64::MAX, growth_percent: 100 },
             settings: Settings::default(),
+            keep_rolled: false,
         };
         plan.check(&[]).unwrap();
         let module = Module::scan(b".version 8.0\n.target sm_90\n.entry k() { ret; }\n").unwrap();

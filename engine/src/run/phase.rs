@@ -193,6 +193,8 @@ pub struct Plan {
     pub limits: Limits,
     /// What phases read of the options.
     pub settings: Settings,
+    /// Whether the assembler is asked to unroll no loop.
+    pub keep_rolled: bool,
 }
 
 /// Values that phases read as resources of their own types: knobs and limits, once for a shard.
@@ -372,6 +374,7 @@ mod tests {
             fingerprint: None,
             limits: Limits { time_ms: 1, memory: 1, growth_percent: 100 },
             settings: Settings::default(),
+            keep_rolled: false,
         }
     }
 

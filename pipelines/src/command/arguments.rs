@@ -263,6 +263,10 @@ pub struct Flags {
     #[arg(long = "dont-merge-basicblocks", global = true, overrides_with = "dont_merge_blocks")]
     dont_merge_blocks: bool,
 
+    /// Ask the assembler to unroll no loop: less code, less time to assemble, perhaps slower kernels
+    #[arg(long, global = true, overrides_with = "no_unroll")]
+    no_unroll: bool,
+
     /// Worker threads; 0 is one a core
     #[arg(
         short = 'j',
@@ -314,6 +318,7 @@ impl Flags {
             limit,
             force_debug,
             dont_merge_blocks,
+            no_unroll,
             threads: _,
             stat,
             verbose,
@@ -327,6 +332,7 @@ impl Flags {
             ("--limit", !limit.is_empty()),
             ("--force-debug", *force_debug),
             ("--dont-merge-basicblocks", *dont_merge_blocks),
+            ("--no-unroll", *no_unroll),
             ("--stat", !stat.is_empty()),
             ("--verbose", *verbose),
         ];
@@ -347,6 +353,7 @@ impl Flags {
             bisect: self.bisect,
             force_debug: self.force_debug,
             dont_merge_blocks: self.dont_merge_blocks,
+            no_unroll: self.no_unroll,
             remarks: self.verbose,
             ..Options::default()
         };

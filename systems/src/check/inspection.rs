@@ -241,6 +241,7 @@ mod tests {
             fingerprint: None,
             limits,
             settings: Settings::default(),
+            keep_rolled: false,
         };
         plan.check(&[]).unwrap();
         let module = Module::scan(text).unwrap();

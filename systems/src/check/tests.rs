@@ -148,6 +148,7 @@ pub(crate) fn plan(phases: &[&'static Phase]) -> Plan {
         fingerprint: None,
         limits: PLAN_LIMITS,
         settings: Settings::default(),
+        keep_rolled: false,
     }
 }
 

@@ -107,7 +107,7 @@ fn the_order_of_the_isa_gives_the_same_machine_code() {
         };
         let functions: Vec<Vec<u8>> = tables.view().functions().map(write).collect();
         let mut written = Vec::new();
-        assemble(&module, functions.iter().map(Vec::as_slice), &mut written);
+        assemble(&module, functions.iter().map(Vec::as_slice), false, &mut written);
         match ptxas.makes_same_code(&source, &written, &Flags::of(&source)) {
             Ok(true) => Ok(true),
             Ok(false) => Err(format!("{}: other code", file.name)),

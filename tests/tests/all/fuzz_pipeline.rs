@@ -77,10 +77,10 @@ impl std::fmt::Debug for Input {
 impl Input {
     /// The options that vary.
     fn how(&self) -> String {
-        let Options { level, bisect, force_debug, dont_merge_blocks, remarks, .. } = &self.options;
+        let Options { level, bisect, force_debug, dont_merge_blocks, no_unroll, remarks, .. } = &self.options;
         let simplifies_loops = self.options.knobs != Knobs::default();
         format!(
-            "level {level} bisect {bisect:?} force_debug {force_debug} dont_merge_blocks {dont_merge_blocks} \
+            "level {level} bisect {bisect:?} force_debug {force_debug} dont_merge_blocks {dont_merge_blocks} no_unroll {no_unroll} \
              remarks {remarks} simplifies loops {simplifies_loops}"
         )
     }
@@ -110,6 +110,7 @@ impl ValueGenerator for Inputs {
             bisect: (dice(4) == 0).then(|| dice(FUEL_MAX) as u64),
             force_debug: dice(2) == 0,
             dont_merge_blocks: dice(8) == 0,
+            no_unroll: dice(8) == 0,
             remarks: dice(8) == 0,
             ..Options::default()
         };

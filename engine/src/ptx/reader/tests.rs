@@ -23,7 +23,7 @@ fn rewrite(text: &str) -> Result<String, Diagnostic> {
         })
         .collect();
     let mut out = Vec::new();
-    assemble(&module, functions.iter().map(Vec::as_slice), &mut out);
+    assemble(&module, functions.iter().map(Vec::as_slice), false, &mut out);
     Ok(String::from_utf8(out).unwrap())
 }
 

@@ -56,6 +56,8 @@ struct Row {
     after: Assembly,
     /// As the optimizer leaves it, at -O1.
     quick: Assembly,
+    /// As the optimizer leaves it where it asks that no loop is unrolled, at -O3.
+    rolled: Assembly,
     /// CPU time of the optimizer.
     optimizer: Duration,
 }
@@ -137,8 +139,8 @@ fn measure(ptxas: &Ptxas, modules: &[ModuleFile], runs: u32) -> Result<Set> {
             continue;
         };
         match after(ptxas, &text, &optimized, before, runs) {
-            Ok([before, after, quick]) => {
-                set.rows.push(Row { name: module.name.clone(), before, after, quick, optimizer });
+            Ok([before, after, quick, rolled]) => {
+                set.rows.push(Row { name: module.name.clone(), before, after, quick, rolled, optimizer });
             }
             Err(words) => set.spoilt.push((module.name.clone(), words)),
         }
@@ -146,35 +148,38 @@ fn measure(ptxas: &Ptxas, modules: &[ModuleFile], runs: u32) -> Result<Set> {
     Ok(set)
 }
 
-/// What the optimizer makes of a module, and the least CPU time that it took.
-fn optimized(text: &[u8], runs: u32) -> Result<(Vec<u8>, Duration)> {
+/// What the optimizer makes of a module, without and with a request to unroll no loop, and the least CPU time that it took.
+fn optimized(text: &[u8], runs: u32) -> Result<([Vec<u8>; 2], Duration)> {
     let options = Options { threads: 1, ..Options::default() };
+    let text_of = |options: &Options| {
+        optimize(text, options).map(|output| output.text).map_err(|error| anyhow!("{error}"))
+    };
+    let rolled = text_of(&Options { no_unroll: true, ..options.clone() })?;
     let mut least = Duration::MAX;
     let mut optimized = Vec::new();
     for _ in 0..runs {
         let start = cpu_time();
-        let output = optimize(text, &options).map_err(|error| anyhow!("{error}"))?;
+        optimized = text_of(&options)?;
         least = least.min(cpu_time() - start);
-        optimized = output.text;
     }
-    Ok((optimized, least))
+    Ok(([optimized, rolled], least))
 }
 
-/// A module as it came and as the optimizer leaves it, the latter at two levels. Runs take turns, so that a busy minute costs all
-/// of them the same.
+/// A module as it came, and as the optimizer leaves it: at two levels, and with loops kept rolled. Runs take turns, so that a
+/// busy minute costs all of them the same.
 fn after(
     ptxas: &Ptxas,
     text: &[u8],
-    optimized: &[u8],
+    [optimized, rolled]: &[Vec<u8>; 2],
     before: Assembly,
     runs: u32,
-) -> Result<[Assembly; 3], String> {
-    let mut best = [before, Assembly::of(ptxas, optimized, "-O3")?, Assembly::of(ptxas, optimized, "-O1")?];
+) -> Result<[Assembly; 4], String> {
+    let ways = [(text, "-O3"), (optimized, "-O3"), (optimized, "-O1"), (rolled, "-O3")];
+    let of = |way: usize| Assembly::of(ptxas, ways[way].0, ways[way].1);
+    let mut best = [before, of(1)?, of(2)?, of(3)?];
     for _ in 1..runs {
-        for (best, (text, level)) in
-            best.iter_mut().zip([(text, "-O3"), (optimized, "-O3"), (optimized, "-O1")])
-        {
-            best.cpu = best.cpu.min(Assembly::of(ptxas, text, level)?.cpu);
+        for (way, best) in best.iter_mut().enumerate() {
+            best.cpu = best.cpu.min(of(way)?.cpu);
         }
     }
     Ok(best)
