@@ -53,7 +53,7 @@ impl OpcodeWord {
 }
 
 bitflags! {
-    /// What phases note on an instruction. Bits 11 to 15 are free; 8, 9 and 10 are those that the documents give
+    /// What phases note on an instruction. Bits 12 to 15 are free; 8, 9 and 10 are those that the documents give
     /// to propagated, deferred and guarded, for the phases that will set them.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Pod, Zeroable)]
     #[repr(transparent)]
@@ -74,7 +74,15 @@ bitflags! {
         const UNIFORM = 1 << 6;
         /// Form and operands are as the reader made them: the editor takes the mark from what it writes.
         const AS_READ = 1 << 7;
+        /// General optimization has looked at it since form or operands were written: the editor takes the mark from what it
+        /// writes.
+        const SETTLED = 1 << 11;
     }
+}
+
+impl Marks {
+    /// The marks that say something of form and operands as they stand.
+    pub const OF_WHAT_STANDS: Self = Self::AS_READ.union(Self::SETTLED);
 }
 
 /// What most phases read of an instruction: opcode, form, block, marks.

@@ -34,7 +34,7 @@ impl Change<'_, '_> {
         f.tools.journal.save_operands(&f.rows, inst);
         let head = &mut f.rows.heads[inst.index()];
         head.form = f.tools.forms.without_uniform(head.form);
-        head.marks -= Marks::AS_READ;
+        head.marks -= Marks::OF_WHAT_STANDS;
         for operand in f.rows.operands_mut(inst) {
             if operand.as_block().is_some() {
                 *operand = operand.with_block(to);

@@ -274,9 +274,9 @@ impl FunctionEditor<'_> {
     /// Saves the operands of an instruction, which are about to be others than those that the reader made.
     fn save_for_operands(&mut self, inst: InstId) {
         self.tools.journal.save_operands(&self.rows, inst);
-        if self.rows.heads[inst.index()].marks.contains(Marks::AS_READ) {
+        if self.rows.heads[inst.index()].marks.intersects(Marks::OF_WHAT_STANDS) {
             self.tools.journal.save_head(&self.rows, inst);
-            self.rows.heads[inst.index()].marks -= Marks::AS_READ;
+            self.rows.heads[inst.index()].marks -= Marks::OF_WHAT_STANDS;
         }
     }
 

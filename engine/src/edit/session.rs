@@ -15,7 +15,7 @@ use ptxopt_components::code_object::{CodeFlags, CodeState, Room};
 use ptxopt_components::description::Description;
 use ptxopt_components::form::{Form, Slot};
 use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, Maybe, Span, VRegId};
-use ptxopt_components::instruction::InstHead;
+use ptxopt_components::instruction::{InstHead, Marks};
 use ptxopt_components::literal::Literal;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::vreg::VRegHead;
@@ -361,6 +361,13 @@ impl<'a> FunctionEditor<'a> {
     /// Notes `memo` for the function as it is now.
     pub fn remember(&mut self, memo: Memo) {
         self.rows.facts.remember(memo, self.rows.state);
+    }
+
+    /// Marks an instruction as looked at. This is no change: where the step is undone, what was written in it has lost the mark
+    /// and gets the one of before.
+    #[inline]
+    pub fn note_settled(&mut self, inst: InstId) {
+        self.rows.heads[inst.index()].marks |= Marks::SETTLED;
     }
 
     /// Sets and clears state bits.

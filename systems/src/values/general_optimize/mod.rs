@@ -35,6 +35,10 @@
 //! What an instruction computes of its operands is rewritten by [rules], a table. An instruction that a rule has changed is
 //! tried again. So each rule sees what those before it have made of the operands, and none has to look for two patterns.
 //!
+//! # What is looked at again
+//! A bundle that follows one looks at instructions that were written since, and at those that what they compute reaches
+//! through a few others: as far as rules look. A function that nothing has changed costs a comparison.
+//!
 //! # What it says of what stays
 //! Where remarks are wanted, it says why a float identity, a sum in an address, a division by a constant or a copy stays as
 //! it is.
@@ -60,6 +64,7 @@ mod pattern;
 mod phis;
 mod rewrite;
 pub mod rules;
+mod stirred;
 #[cfg(test)]
 mod tests;
 
@@ -70,11 +75,13 @@ use copies::{Copies, is_copy};
 use known::KnownResults;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
+use ptxopt_components::instruction::Marks;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::values::reaching::{Place, Reaching, ReachingValues, Value};
 use rules::Index;
+use stirred::Stirred;
 
 /// Phases 29, 37, 46, 58 and 65.
 pub const PHASE: Phase = Phase {
@@ -129,6 +136,7 @@ pub struct Scratch {
     constants: conditional_constants::Scratch,
     copies: Copies,
     known_results: KnownResults,
+    stirred: Stirred,
     order: Vec<BlockId>,
 }
 
@@ -143,7 +151,7 @@ pub fn optimize(
     if f.remembers(Memo::NothingToPropagate) {
         return;
     }
-    let Scratch { constants, copies, known_results, order } = scratch;
+    let Scratch { constants, copies, known_results, stirred, order } = scratch;
     let rules = Index::get();
     let mut reaching = values.of(f);
     if settings.rules && f.state().flags.contains(CodeFlags::SSA) {
@@ -155,10 +163,11 @@ pub fn optimize(
     }
     copies.start(&f.view());
     known_results.start();
+    stirred.start(f.view().vregs.len());
     order.clear();
     order.extend_from_slice(reaching.tree().reverse_postorder());
     for &block in &*order {
-        let mut walk = Walk { f, reaching, copies, known_results, rules, settings, origins };
+        let mut walk = Walk { f, reaching, copies, known_results, stirred, rules, settings, origins };
         for inst in walk.reaching.rows_of(block).range().map(InstId::new) {
             if walk.visit(inst).is_none() {
                 return;
@@ -166,7 +175,7 @@ pub fn optimize(
         }
     }
     if settings.copies && f.state().flags.contains(CodeFlags::SSA) {
-        let mut walk = Walk { f, reaching, copies, known_results, rules, settings, origins };
+        let mut walk = Walk { f, reaching, copies, known_results, stirred, rules, settings, origins };
         if order.iter().try_for_each(|&block| walk.replace_in_phis(block)).is_none() {
             return;
         }
@@ -180,6 +189,7 @@ struct Walk<'w, 'a> {
     reaching: &'w mut Reaching,
     copies: &'w mut Copies,
     known_results: &'w mut KnownResults,
+    stirred: &'w mut Stirred,
     rules: &'static Index,
     settings: Settings,
     origins: &'w OriginsOf,
@@ -191,19 +201,30 @@ impl Walk<'_, '_> {
         if !head.is_live() {
             return Some(());
         }
+        let near = self.stirred.near(head, self.f.operands_of(inst));
         if head.is_phi() {
             self.note_phi(inst);
-            return Some(());
+        } else if near.is_some() {
+            self.look_at(inst)?;
         }
+        if !head.is_phi() && is_copy(self.f.form_of(inst).operation) {
+            self.note(inst);
+        }
+        if let Some(near) = near {
+            let was_written = !self.f.head(inst).marks.contains(Marks::SETTLED);
+            self.stirred.stir(self.f.operands_of(inst), if was_written { Stirred::WRITTEN } else { near });
+            self.f.note_settled(inst);
+        }
+        Some(())
+    }
+
+    /// Does to an instruction what can be done.
+    fn look_at(&mut self, inst: InstId) -> Option<()> {
         if self.settings.copies && self.reads_copy(inst) {
             self.replace_copies(inst)?;
         }
-        let mut operation = self.f.form_of(inst).operation;
         if self.settings.rules {
-            operation = self.apply_rules(inst, operation)?;
-        }
-        if is_copy(operation) {
-            self.note(inst);
+            self.apply_rules(inst)?;
         }
         Some(())
     }

@@ -172,13 +172,14 @@ impl Apply {
 }
 
 impl Walk<'_, '_> {
-    /// Rewrites an instruction by the first rule that applies, and what it has become again; says which operation it has in the
-    /// end, and nothing where the bisect limit is reached.
-    pub(super) fn apply_rules(&mut self, inst: InstId, mut operation: Operation) -> Option<Operation> {
+    /// Rewrites an instruction by the first rule that applies, and what it has become again; gives nothing where the bisect limit
+    /// is reached.
+    pub(super) fn apply_rules(&mut self, inst: InstId) -> Option<()> {
         let rules: &'static Index = self.rules;
+        let mut operation = self.f.form_of(inst).operation;
         for _ in 0..REWRITES_MAX {
             if rules.of(operation, Parsed::WithLiteral).is_empty() {
-                return Some(operation);
+                return Some(());
             }
             let binary = self.binary(inst);
             let literal = binary.and_then(|binary| self.literal(binary.other));
@@ -199,12 +200,12 @@ impl Walk<'_, '_> {
                 if self.f.remarks_are_wanted() {
                     self.note_missed(inst);
                 }
-                return Some(operation);
+                return Some(());
             };
             self.rewrite(inst, rule.reason, &rewrite)?;
             operation = self.f.form_of(inst).operation;
         }
         self.f.stats().limits_hit += 1;
-        Some(operation)
+        Some(())
     }
 }
