@@ -28,11 +28,16 @@
 //! Papers: Alpern, Wegman and Zadeck 1988; Briggs, Cooper and Simpson 1997, "Value numbering" (the hash table over the dominator
 //! tree).
 
+mod addresses;
+mod keys;
+mod look_up;
 mod meanings;
 mod memory;
+mod numbers;
 mod overwritten;
 mod places;
+mod table;
 mod walk;
 
 pub(super) use meanings::bits_of;
-pub use walk::{Again, Known, Source, ValueNumbers};
+pub use numbers::{Again, Known, Source, ValueNumbers};

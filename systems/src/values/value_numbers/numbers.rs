@@ -1,0 +1,221 @@
+//! The numbers of a function, and what is found with them.
+
+use super::meanings::{Meanings, Memory, Source as From};
+use super::memory::{Chain, Chains, Change};
+use super::overwritten::Overwritten;
+use super::table::Table;
+use super::walk::Walk;
+use crate::values::general_optimize::constants::truncate;
+use ahash::AHashMap;
+use ptxopt_components::anchor::{AnchorKind, Decl};
+use ptxopt_components::ids::{Id, InstId, NameId, VRegId};
+use ptxopt_engine::forms::FormTable;
+use ptxopt_engine::store::view::FunctionView;
+use ptxopt_engine::values::phis::NO_VALUE;
+use ptxopt_engine::values::reaching::{Reaching, Value};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Again {
+    /// The instruction.
+    pub inst: InstId,
+    /// What its results are.
+    pub known: Known,
+}
+
+/// What is known of the results of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// The only one has this number.
+    Number(u32),
+    /// They have the numbers of the results of another instruction, one by one.
+    LikeResultsOf(InstId),
+    /// Another instruction computed them under the same guard, and its results still hold them.
+    HeldByResultsOf(InstId),
+}
+
+/// Where a value can be had from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A register.
+    Register(VRegId),
+    /// A constant: an operand that takes no pool, or the bits of a longer one.
+    Constant(Constant),
+}
+
+/// A constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Constant {
+    /// The bits, those of an integer extended with its sign.
+    pub(super) bits: u64,
+    /// Whether they are those of a float.
+    pub(super) is_float: bool,
+    /// Bits of the value.
+    pub(super) width: u32,
+}
+
+impl Constant {
+    /// The bits, the unused ones 0.
+    #[must_use]
+    pub fn bits(self) -> u64 {
+        truncate(self.bits, self.width)
+    }
+}
+
+/// A number that is no register's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Other {
+    Constant(Constant),
+    Variable(VRegId, Value),
+}
+
+/// The numbers of the values of a function. Its memory is used again.
+#[derive(Default)]
+pub struct ValueNumbers {
+    pub(super) meanings: Meanings,
+    pub(super) chains: Chains,
+    pub(super) overwritten: Overwritten,
+    /// By register; [`NO_NUMBER`] where it is no value.
+    pub(super) numbers: Vec<u32>,
+    others: Vec<Other>,
+    other_numbers: AHashMap<Other, u32>,
+    pub(super) table: Table,
+    changes: Vec<Change>,
+    used: Vec<Chain>,
+    /// Variables of the body, and their bytes where these are known; parameters of calls among them.
+    pub(super) variables: AHashMap<NameId, Option<u32>>,
+    pub(super) again: Vec<Again>,
+    /// Instructions with a pragma of their own, in order: of the bytes that a `used_bytes_mask` leaves out nothing is known.
+    pub(super) masked: Vec<InstId>,
+    /// Whether some declaration of the body is a family, whose members are not listed.
+    pub(super) has_families: bool,
+}
+
+pub(super) const NO_NUMBER: u32 = u32::MAX;
+
+impl ValueNumbers {
+    /// Numbers the values of a function in SSA form whose instruction ids are in program order.
+    pub fn find(&mut self, function: &FunctionView<'_>, forms: &FormTable, reaching: &mut Reaching) {
+        self.start(function, forms, reaching);
+        for at in 0..reaching.tree().preorder().len() {
+            let block = reaching.tree().preorder()[at];
+            self.chains.enter(function, block);
+            let mut walk = Walk { numbers: self, function, forms, reaching, block };
+            for (inst, head, operands) in function.rows_of(block) {
+                if head.is_phi() {
+                    walk.visit_phi(inst, operands);
+                } else {
+                    let meaning = *walk.numbers.meanings.of(head.form);
+                    walk.visit(inst, &meaning, head.opcode.is_guarded(), operands);
+                }
+            }
+            self.chains.leave(block);
+            self.overwritten.look_at_all();
+        }
+    }
+
+    /// The instructions whose results are known before them, in the order of a preorder of the dominator tree.
+    #[must_use]
+    pub fn again(&self) -> &[Again] {
+        &self.again
+    }
+
+    /// Stores whose bytes are stored again before anything can look at them.
+    #[must_use]
+    pub fn overwritten(&self) -> &[InstId] {
+        &self.overwritten.found
+    }
+
+    /// How many numbers there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.numbers.len() + self.others.len()
+    }
+
+    /// The number of what a register holds that is a value; of others it says nothing.
+    #[must_use]
+    pub fn of(&self, vreg: VRegId) -> u32 {
+        self.numbers[vreg.index()]
+    }
+
+    /// Where a number can be had from without a look at where it is defined: from its first register, or it is a constant.
+    #[must_use]
+    pub fn source(&self, number: u32) -> Option<Source> {
+        match (number as usize).checked_sub(self.numbers.len()) {
+            None => Some(Source::Register(VRegId(number))),
+            Some(other) => match self.others[other] {
+                Other::Constant(constant) => Some(Source::Constant(constant)),
+                Other::Variable(..) => None,
+            },
+        }
+    }
+
+    /// Looks at memory that ended at the limit.
+    #[must_use]
+    pub fn limit_hits(&self) -> u64 {
+        self.chains.limit_hits
+    }
+
+    fn start(&mut self, function: &FunctionView<'_>, forms: &FormTable, reaching: &Reaching) {
+        self.meanings.update(forms);
+        self.numbers.clear();
+        self.numbers.extend(
+            function
+                .vregs
+                .iter()
+                .zip(0..)
+                .map(|(vreg, number)| if vreg.flags.intersects(NO_VALUE) { NO_NUMBER } else { number }),
+        );
+        self.others.clear();
+        self.other_numbers.clear();
+        if self.table.start(function.live_inst_count()) {
+            self.other_numbers = AHashMap::new();
+            self.variables = AHashMap::new();
+        }
+        self.again.clear();
+        self.variables.clear();
+        let size = |decl: &Decl| (decl.size != 0 && !decl.is_family).then_some(decl.size);
+        self.variables.extend(function.decls.iter().map(|decl| (decl.name, size(decl))));
+        self.has_families = function.decls.iter().any(|decl| decl.is_family);
+        let pragmas = function.anchors.iter().filter(|anchor| anchor.kind == AnchorKind::InstPragma);
+        self.masked.clear();
+        self.masked.extend(pragmas.map(|anchor| anchor.before));
+        self.masked.sort_unstable();
+        self.overwritten.start();
+        self.list_changes(function);
+        self.chains.start(function, reaching.tree(), &self.used, &self.changes);
+    }
+
+    /// Lists what changes memory, and the chains that more than one access reads, or one that another one writes.
+    fn list_changes(&mut self, function: &FunctionView<'_>) {
+        let Self { meanings, changes, used, .. } = self;
+        changes.clear();
+        used.clear();
+        let mut loads = [0u32; 5];
+        for (_, head, _) in function.rows() {
+            let meaning = meanings.of(head.form);
+            if let From::Load(chain) = meaning.source {
+                loads[chain as usize] += 1;
+                if loads[chain as usize] == 1 {
+                    used.push(chain);
+                }
+            }
+            match meaning.memory {
+                Memory::Untouched | Memory::Look => {}
+                Memory::Store(space) => changes.push(Change { block: head.block, space: Some(space) }),
+                Memory::Clobber => changes.push(Change { block: head.block, space: None }),
+            }
+        }
+        let has_stores = changes.iter().any(|change| change.space.is_some());
+        used.retain(|&chain| loads[chain as usize] > 1 || has_stores && chain != Chain::ReadOnly);
+    }
+
+    /// The number of something that is no register.
+    pub(super) fn number_of(&mut self, other: Other) -> u32 {
+        let next = (self.numbers.len() + self.others.len()) as u32;
+        let number = *self.other_numbers.entry(other).or_insert(next);
+        if number == next {
+            self.others.push(other);
+        }
+        number
+    }
+}
