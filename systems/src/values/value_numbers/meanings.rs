@@ -57,6 +57,10 @@ pub(super) enum Memory {
     Look,
     /// It writes at the address that is its first operand.
     Store(StateSpace),
+    /// It reads a parameter: in a function that is called, one may lie in local memory.
+    ReadParameter,
+    /// It writes a parameter.
+    WriteParameter,
     /// It may change anything, or let other threads do so.
     Clobber,
 }
@@ -173,16 +177,19 @@ fn memory(form: &Form, source: Source) -> Memory {
     if !form.effects.intersects(CLOBBERS) && !is_volatile {
         let is_load =
             matches!(source, Source::Load(_)) && matches!(form.operation, Operation::Ld | Operation::Ldu);
-        let is_elsewhere = matches!(form.space, StateSpace::Const | StateSpace::Param);
-        let looks = form.effects.contains(Effects::READ) && !is_load && !is_elsewhere;
-        if looks { Memory::Look } else { Memory::Untouched }
+        match form.space {
+            _ if is_load || !form.effects.contains(Effects::READ) => Memory::Untouched,
+            StateSpace::Const => Memory::Untouched,
+            StateSpace::Param => Memory::ReadParameter,
+            _ => Memory::Look,
+        }
     } else if form.operation == Operation::St
         && form.flags.contains(FormFlags::MODELLED)
         && form.effects == Effects::WRITE
     {
         match form.space {
             // The arguments of calls, and the results of functions.
-            StateSpace::Param => Memory::Untouched,
+            StateSpace::Param => Memory::WriteParameter,
             StateSpace::SharedCluster => Memory::Clobber,
             space => Memory::Store(space),
         }

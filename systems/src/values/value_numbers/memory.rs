@@ -52,7 +52,8 @@ impl Chain {
         match self {
             Self::Global => matches!(space, StateSpace::Global | StateSpace::Generic),
             Self::Shared => matches!(space, StateSpace::Shared | StateSpace::Generic),
-            Self::Local => matches!(space, StateSpace::Local | StateSpace::Generic),
+            // A parameter whose address is taken lies in local memory (PTX ISA, "Parameter State Space").
+            Self::Local => matches!(space, StateSpace::Local | StateSpace::Generic | StateSpace::Param),
             Self::Any => true,
             Self::ReadOnly => false,
         }
@@ -173,6 +174,15 @@ impl Chains {
     pub(super) fn clobber(&mut self) {
         for chain in Chain::ALL {
             if self.used[chain as usize] {
+                self.begin(chain, Began::Anyhow);
+            }
+        }
+    }
+
+    /// Goes past a store to a parameter.
+    pub(super) fn write_parameter(&mut self) {
+        for chain in Chain::ALL {
+            if self.used[chain as usize] && chain.is_written_at(StateSpace::Param) {
                 self.begin(chain, Began::Anyhow);
             }
         }

@@ -9,6 +9,7 @@ use crate::values::general_optimize::constants::truncate;
 use ahash::AHashMap;
 use ptxopt_components::anchor::{AnchorKind, Decl};
 use ptxopt_components::ids::{Id, InstId, NameId, VRegId};
+use ptxopt_components::types::StateSpace;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::phis::NO_VALUE;
@@ -200,12 +201,16 @@ impl ValueNumbers {
                 }
             }
             match meaning.memory {
-                Memory::Untouched | Memory::Look => {}
+                Memory::Untouched | Memory::Look | Memory::ReadParameter => {}
+                Memory::WriteParameter => {
+                    changes.push(Change { block: head.block, space: Some(StateSpace::Param) });
+                }
                 Memory::Store(space) => changes.push(Change { block: head.block, space: Some(space) }),
                 Memory::Clobber => changes.push(Change { block: head.block, space: None }),
             }
         }
-        let has_stores = changes.iter().any(|change| change.space.is_some());
+        let is_store = |change: &Change| change.space.is_some_and(|space| space != StateSpace::Param);
+        let has_stores = changes.iter().any(is_store);
         used.retain(|&chain| loads[chain as usize] > 1 || has_stores && chain != Chain::ReadOnly);
     }
 

@@ -46,6 +46,12 @@ impl Overwritten {
         self.pending.retain(|&(_, stored)| !may_meet(stored.space) || are_apart(stored, bytes));
     }
 
+    /// Goes past a load or store of a parameter.
+    pub(super) fn look_at_parameter(&mut self) {
+        let may_meet = |space| matches!(space, StateSpace::Local | StateSpace::Generic);
+        self.pending.retain(|&(_, stored)| !may_meet(stored.space));
+    }
+
     /// Goes past a store. One with a guard overwrites nothing for sure.
     pub(super) fn store(&mut self, inst: InstId, bytes: Bytes, is_guarded: bool) {
         let Self { pending, found } = self;

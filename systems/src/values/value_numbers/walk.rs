@@ -41,6 +41,11 @@ impl<'w> Walk<'w, '_> {
         match meaning.memory {
             Memory::Untouched => {}
             Memory::Look => self.numbers.overwritten.look_at_all(),
+            Memory::ReadParameter => self.numbers.overwritten.look_at_parameter(),
+            Memory::WriteParameter => {
+                self.numbers.chains.write_parameter();
+                self.numbers.overwritten.look_at_parameter();
+            }
             Memory::Clobber => {
                 self.numbers.chains.clobber();
                 self.numbers.overwritten.look_at_all();
