@@ -14,6 +14,9 @@ pub const NO_VALUE: VRegFlags = VRegFlags::PINNED
     .union(VRegFlags::OUTPUT)
     .union(VRegFlags::VARIABLE);
 
+/// Registers that more than the instructions which name them write or read: in flight, carried, and those of the module.
+pub const SHARED: VRegFlags = VRegFlags::PINNED.union(VRegFlags::CARRY).union(VRegFlags::MODULE);
+
 /// The pairs of a phi that has `operands`: a predecessor, and the value that comes from there.
 pub fn incoming(operands: &[Operand]) -> impl ExactSizeIterator<Item = (BlockId, Operand)> + '_ {
     let (_, pairs) = operands.split_first().expect("a phi has a result");

@@ -48,16 +48,17 @@ use ptxopt_components::description::Description;
 use ptxopt_components::form::{Form, FormFlags, shape};
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::opcodes::Effects;
-use ptxopt_components::operand::{Operand, OperandKind, writes};
+use ptxopt_components::operand::{Operand, OperandKind, reads, writes};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Qualifiers;
 use ptxopt_components::special_registers::{Reading, SPECIAL_REGISTERS};
-use ptxopt_components::types::{PtxType, TypeKind};
+use ptxopt_components::types::{PtxType, StateSpace, TypeKind};
+use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::edit::{Change, Editor, FunctionEditor};
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::store::view::FunctionView;
-use ptxopt_engine::values::phis::{NO_VALUE, incoming, phis_of};
+use ptxopt_engine::values::phis::{NO_VALUE, SHARED, incoming, phis_of};
 
 /// Phase 63.
 pub const PHASE: Phase = Phase {
@@ -396,10 +397,16 @@ fn may_run_always(function: &FunctionView<'_>, form: &Form, inst: InstId) -> boo
         return false;
     }
     if form.operation == Operation::St {
-        return form.effects == Effects::WRITE;
+        // The assembler takes no guard where arguments of calls are stored.
+        return form.effects == Effects::WRITE && form.space != StateSpace::Param;
     }
-    let is_value = |vreg: VRegId| !function.vregs[vreg.index()].flags.intersects(NO_VALUE);
-    form.is_pure() && form.is_speculatable() && is_cheap(form) && writes(operands).all(is_value)
+    let is_none =
+        |flags: VRegFlags| move |vreg: VRegId| !function.vregs[vreg.index()].flags.intersects(flags);
+    form.is_pure()
+        && form.is_speculatable()
+        && is_cheap(form)
+        && writes(operands).all(is_none(NO_VALUE))
+        && reads(operands).all(is_none(SHARED))
 }
 
 /// Whether the machine computes it in a few cycles.

@@ -39,15 +39,21 @@ use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::graph::nest::LoopNest;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::definitions::Defined;
-use ptxopt_engine::values::phis::{NO_VALUE, phis_of};
+use ptxopt_engine::values::phis::{NO_VALUE, SHARED, phis_of};
 use ptxopt_engine::values::reaching::Reaching;
 
 /// Definitions of one register that are looked at for each of its reads. What phases write has few; more would make the reads
 /// of a variable quadratic.
 const DEFINITIONS_MAX: usize = 4;
 
-/// Registers that something beside the instructions that name them may write.
-const IS_SHARED: VRegFlags = VRegFlags::PINNED.union(VRegFlags::CARRY).union(VRegFlags::MODULE);
+/// What instructions of a loop do.
+#[derive(Clone, Copy)]
+struct OfLoop {
+    /// Nothing writes memory, orders accesses or waits.
+    is_quiet: bool,
+    /// A call in the header may not return.
+    calls_in_header: bool,
+}
 
 /// An instruction that may stand before a loop.
 #[derive(Clone, Copy, Debug)]
@@ -75,8 +81,8 @@ pub(super) struct Candidates {
     is_tied: Vec<bool>,
     /// Parameters that the body declares, for calls.
     of_calls: Vec<NameId>,
-    /// By loop: nothing in it writes memory, orders accesses or waits. Empty until it is asked.
-    is_quiet: Vec<bool>,
+    /// By loop; empty before the first question about a function.
+    loops: Vec<OfLoop>,
     /// Loops before which no block can stand, though something could stand there.
     pub(super) closed: Vec<LoopId>,
 }
@@ -145,7 +151,7 @@ impl Candidates {
         let Look { function, .. } = look;
         self.all.clear();
         self.closed.clear();
-        self.is_quiet.clear();
+        self.loops.clear();
         self.numbers.clear();
         self.numbers.resize(function.heads.len(), NONE);
         self.of_calls.clear();
@@ -264,7 +270,7 @@ impl Candidates {
             depth = depth.max(levels.steady_depth(reaching.tree(), id, block)? - 1);
         }
         if freedom != Freedom::Anywhere {
-            if nest.row(id).header != block || freedom == Freedom::AnywayIfQuiet && !self.is_quiet(look, id) {
+            if nest.row(id).header != block || !self.is_quiet(look, id, freedom) {
                 return None;
             }
             depth = whole - 1;
@@ -277,7 +283,7 @@ impl Candidates {
     /// where that cannot be said.
     fn depth_of(&self, look: Look<'_>, vreg: VRegId, id: LoopId) -> Option<u32> {
         let Look { function, nest, reaching, levels, .. } = look;
-        if function.vregs[vreg.index()].flags.intersects(IS_SHARED) {
+        if function.vregs[vreg.index()].flags.intersects(SHARED) {
             return None;
         }
         match reaching.definitions().defined(vreg) {
@@ -302,23 +308,27 @@ impl Candidates {
         }
     }
 
-    /// Whether nothing in a loop writes memory, orders accesses or waits.
-    fn is_quiet(&mut self, look: Look<'_>, id: LoopId) -> bool {
+    /// Whether what stands in the header of a loop may stand before it: each thread that enters goes on from its calls, and,
+    /// for what memory says, nothing in the loop writes memory, orders accesses or waits.
+    fn is_quiet(&mut self, look: Look<'_>, id: LoopId, freedom: Freedom) -> bool {
         let Look { function, forms, nest, .. } = look;
-        if self.is_quiet.is_empty() {
-            self.is_quiet.resize(nest.rows().len(), true);
+        if self.loops.is_empty() {
+            self.loops.resize(nest.rows().len(), OfLoop { is_quiet: true, calls_in_header: false });
             for (_, head, _) in function.rows() {
                 let Some(id) = nest.loop_of(head.block) else { continue };
                 let effects = forms.get(head.form).effects;
-                let is_loud = effects.intersects(Effects::KEEPS.difference(Effects::CONTROL));
-                self.is_quiet[id.index()] &= !is_loud;
+                let of_loop = &mut self.loops[id.index()];
+                of_loop.is_quiet &= !effects.intersects(Effects::KEEPS.difference(Effects::CONTROL));
+                of_loop.calls_in_header |=
+                    effects.intersects(Effects::CALL | Effects::UNKNOWN) && nest.row(id).header == head.block;
             }
             for id in nest.ids().rev() {
                 if let Some(parent) = nest.row(id).parent.get() {
-                    self.is_quiet[parent.index()] &= self.is_quiet[id.index()];
+                    self.loops[parent.index()].is_quiet &= self.loops[id.index()].is_quiet;
                 }
             }
         }
-        self.is_quiet[id.index()]
+        let OfLoop { is_quiet, calls_in_header } = self.loops[id.index()];
+        if freedom == Freedom::AnywayIfQuiet { is_quiet } else { !calls_in_header }
     }
 }

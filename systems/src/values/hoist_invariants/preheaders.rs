@@ -123,7 +123,7 @@ impl Preheaders {
         const REASON: &str = "the same in each round of a loop";
         let offset = f.view().places[inst.index()].offset;
         let known = self.known[id.index()]
-            .or_else(|| nest.row(id).preheader.get().map(|block| existing(&f.view(), block)));
+            .or_else(|| nest.row(id).preheader.get().and_then(|block| existing(&f.view(), block)));
         let preheader = match known {
             Some(preheader) => {
                 preheader.take(&mut f.change_with_room(offset, REASON, ROOM_OF_A_MOVE)?, inst);
@@ -148,9 +148,10 @@ impl Preheaders {
 /// What an instruction leaves at its place, for anchors.
 const ROOM_OF_A_MOVE: Room = Room { insts: 1, blocks: 0, vregs: 0 };
 
-/// A block that leads to a header alone.
-fn existing(function: &FunctionView<'_>, block: BlockId) -> Preheader {
+/// A block that leads to a header alone; none where threads may leave at its end instead, which then do not enter the loop.
+fn existing(function: &FunctionView<'_>, block: BlockId) -> Option<Preheader> {
     let last = function.insts_of(block).next_back();
     let jump = last.filter(|last| function.heads[last.index()].marks.contains(Marks::CONTROL));
-    Preheader { block, before: jump.map_or(Maybe::NONE, Maybe::some) }
+    let leaves = jump.is_some_and(|jump| function.guard_of(jump).is_some());
+    (!leaves).then_some(Preheader { block, before: jump.map_or(Maybe::NONE, Maybe::some) })
 }
