@@ -9,6 +9,7 @@
 pub mod arith;
 mod atomics;
 mod checks;
+pub mod count;
 mod decode;
 mod exec;
 pub mod lanes;
@@ -31,6 +32,7 @@ mod warp;
 mod world;
 
 pub use checks::{Checks, Finding, Report};
+pub use count::{Count, run_counted};
 pub use launch::{Argument, Launch, Limits, Options, Outcome};
 pub use load_error::LoadError;
 pub use module::{Entry, Module, Parameter};

@@ -15,6 +15,8 @@ pub struct Step<'a> {
     pub function: u32,
     /// First slot of its frame: deeper calls have larger ones.
     pub base: u32,
+    /// Number of the operation in the program.
+    pub pc: u32,
     /// Byte offset of the statement in the module's text.
     pub offset: u32,
     /// The lanes that are here.

@@ -181,13 +181,23 @@ impl<'r, 'm> Exec<'r, 'm> {
 
     /// Shows the operation to the observer.
     fn show(&mut self, mask: u32) {
-        let Group { function, base, mask: lanes, .. } = self.group;
+        let Group { function, base, pc, mask: lanes, .. } = self.group;
         let slots = self.program.functions[function as usize].slots;
         let registers = &self.warp.registers[base as usize..(base + slots) as usize];
         let (ctaid, first_thread) = (self.cta.id, self.warp.first_thread);
         if let Some(observer) = &mut self.world.observer {
             let (offset, guarded) = (self.offset, mask);
-            observer.step(Step { ctaid, first_thread, function, base, offset, lanes, guarded, registers });
+            observer.step(Step {
+                ctaid,
+                first_thread,
+                function,
+                base,
+                pc,
+                offset,
+                lanes,
+                guarded,
+                registers,
+            });
         }
     }
 

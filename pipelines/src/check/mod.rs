@@ -12,8 +12,8 @@ pub mod uses;
 
 use ptxopt_emulator::launch_lines::LaunchLine;
 use ptxopt_emulator::{
-    Checks, Effect, Entry, Finding, Launch, Limits, LoadError, LogEntry, Module, Options, Outcome,
-    PrintArgument, Stop, run,
+    Checks, Count, Effect, Entry, Finding, Launch, Limits, LoadError, LogEntry, Module, Options, Outcome,
+    PrintArgument, Stop, run, run_counted,
 };
 use std::fmt;
 
@@ -136,6 +136,23 @@ impl Reference {
         Ok(self.kernels.iter().map(verdict).collect())
     }
 
+    /// What the launches of each kernel that is judged issue with the kernels of `text`.
+    ///
+    /// # Errors
+    /// Text that is no module.
+    pub fn counts(&self, text: &[u8]) -> Result<Vec<(&str, Count)>, LoadError> {
+        let module = Module::load(text)?;
+        let of_kernel = |kernel: &'_ Kernel| {
+            let mut sum = Count::default();
+            for case in &kernel.cases {
+                sum += run_counted(&module, &case.launch, &how(false, 2 * self.steps_max)).1;
+            }
+            sum
+        };
+        let judged = self.kernels.iter().filter(|kernel| !kernel.cases.is_empty());
+        Ok(judged.map(|kernel| (&kernel.entry[..], of_kernel(kernel))).collect())
+    }
+
     /// Why the first kernel that no launch judges is set aside; empty where there is none.
     #[must_use]
     pub fn reason(&self) -> &str {
@@ -201,12 +218,15 @@ impl Kernel {
 
 /// Runs a launch the way the judge does: what is not modelled is uninterpreted.
 pub(crate) fn run_one(module: &Module, launch: &Launch, races: bool, steps_max: u64) -> Outcome {
-    let options = Options {
+    run(module, launch, &how(races, steps_max))
+}
+
+fn how(races: bool, steps_max: u64) -> Options {
+    Options {
         limits: Limits { steps: steps_max, ..Limits::default() },
         checks: Checks { races, ..Checks::default() },
         uninterpreted: true,
-    };
-    run(module, launch, &options)
+    }
 }
 
 /// Whether a launch can judge.

@@ -11,7 +11,7 @@ use ptxopt_engine::ptx::scan::{FunctionText, Module};
 use ptxopt_engine::run::phase::{Phase, Plan, Step};
 use ptxopt_engine::run::shard::{BatchError, Shard};
 use ptxopt_systems::flow::split_at_control_flow;
-use ptxopt_systems::report::{graph, registers};
+use ptxopt_systems::report::{divergence, graph, registers};
 
 use super::arguments::{AnalyzeArguments, Print};
 use super::{FAILED, SUCCESS};
@@ -89,6 +89,7 @@ fn title(print: Print) -> &'static str {
         Print::Liveness => "liveness",
         Print::Pressure => "pressure",
         Print::Uniformity => "uniformity",
+        Print::Divergence => "divergence",
         Print::Dot => "dot",
         Print::Ori => "ori",
     }
@@ -104,6 +105,7 @@ fn phase_of(print: Print) -> &'static Phase {
         Print::Liveness => &registers::LIVENESS,
         Print::Pressure => &registers::PRESSURE,
         Print::Uniformity => &registers::UNIFORMITY,
+        Print::Divergence => &divergence::PHASE,
         Print::Dot => &graph::DOT,
         Print::Ori => &graph::CODE,
     }

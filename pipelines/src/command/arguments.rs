@@ -58,6 +58,9 @@ pub enum Action {
     /// says; 3, the launch is wrong or does not fit the kernel, and there is no output.
     Run(RunArguments),
     /// Run every kernel before and after, on the same inputs, and compare what they leave
+    ///
+    /// With `-v`, kernels that are set aside are named with the reason, and of the others what they issue before and after:
+    /// warp instructions, and active lanes of each in the mean.
     Check(CheckArguments),
     /// Print what is known of a module's functions: flow graph, ranks, dominators, loops, liveness
     Analyze(AnalyzeArguments),
@@ -113,6 +116,10 @@ pub struct RunArguments {
     /// Thread-instructions after which the kernel is stopped, which is a trap
     #[arg(long, value_name = "N", default_value_t = 1_000_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub steps: u64,
+
+    /// Count the warp instructions that are issued and their active lanes; `count` of the output says them
+    #[arg(long)]
+    pub count: bool,
 
     /// The launch, as JSON
     #[arg(long, value_name = "LAUNCH.json")]
@@ -199,6 +206,8 @@ pub enum Print {
     Pressure,
     /// The registers and branches that are the same for all threads of a warp, and the blocks that some of them pass by
     Uniformity,
+    /// The branches that threads of a warp take different ways, those that cost most first
+    Divergence,
     /// The flow graph in Graphviz's DOT
     Dot,
     /// The code, each control-flow instruction the last of its block

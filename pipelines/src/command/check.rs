@@ -7,6 +7,7 @@ use crate::check::{CheckOptions, KernelVerdict, Reference, Verdict, launches, ph
 use crate::files;
 use crate::options::Options;
 use anyhow::{Context, Result, anyhow};
+use ptxopt_emulator::Count;
 use rayon::prelude::*;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,8 @@ struct Checked {
     kernels: Vec<KernelVerdict>,
     /// Of a check of every phase: the first guilty one and change.
     guilty: Option<phases::Guilty>,
+    /// What the kernels that are judged issue before and after, where somebody asks.
+    counts: Vec<(String, [Count; 2])>,
 }
 
 /// Counts over all modules.
@@ -67,7 +70,7 @@ fn check(path: &Path, arguments: &CheckArguments, options: &Options) -> Result<C
     if arguments.each_phase {
         let phases::PhaseCheck { kernels, guilty, .. } =
             phases::check(&text, &reference, options).with_context(|| name.clone())?;
-        return Ok(Checked { kernels, guilty });
+        return Ok(Checked { kernels, guilty, counts: Vec::new() });
     }
     let (after_name, after) = match &arguments.against {
         Some(other) => {
@@ -82,7 +85,15 @@ fn check(path: &Path, arguments: &CheckArguments, options: &Options) -> Result<C
         }
     };
     let kernels = reference.compare(&after).map_err(|error| anyhow!(error.summary(&after_name, &after)))?;
-    Ok(Checked { kernels, guilty: None })
+    let counts = if options.remarks { counts(&reference, &text, &after)? } else { Vec::new() };
+    Ok(Checked { kernels, guilty: None, counts })
+}
+
+/// What the kernels that are judged issue with either text.
+fn counts(reference: &Reference, before: &[u8], after: &[u8]) -> Result<Vec<(String, [Count; 2])>> {
+    let of = |text| reference.counts(text).map_err(|error| anyhow!(error.summary("the module", text)));
+    let pairs = of(before)?.into_iter().zip(of(after)?);
+    Ok(pairs.map(|((entry, before), (_, after))| (entry.to_owned(), [before, after])).collect())
 }
 
 fn report(path: &Path, checked: &Checked, is_verbose: bool, counts: &mut Counts) {
@@ -100,6 +111,20 @@ fn report(path: &Path, checked: &Checked, is_verbose: bool, counts: &mut Counts)
                 }
             }
         }
+    }
+    for (entry, [before, after]) in &checked.counts {
+        let lanes = |count: &Count| count.lanes_per_issue().unwrap_or_default();
+        complain(
+            "note",
+            format!(
+                "{}: `{entry}` issues {} warp instructions with {:.1} lanes, before {} with {:.1}",
+                path.display(),
+                after.issued,
+                lanes(after),
+                before.issued,
+                lanes(before)
+            ),
+        );
     }
     if let Some(guilty) = &checked.guilty {
         let (number, name, change) = (guilty.number, guilty.name, guilty.change);

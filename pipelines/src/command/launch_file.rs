@@ -84,6 +84,18 @@ pub struct OutcomeFile {
     pub buffers: Vec<BytesFile>,
     /// Why the run stopped before its end, if it did.
     pub trap: Option<String>,
+    /// What was issued, where it was counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<CountFile>,
+}
+
+/// What a launch issued, see [`ptxopt_emulator::count`].
+#[derive(Debug, Serialize)]
+pub struct CountFile {
+    /// Warp instructions.
+    pub warp_instructions: u64,
+    /// Their active lanes, all together.
+    pub active_lanes: u64,
 }
 
 impl LaunchFile {

@@ -1,13 +1,13 @@
 //! `ptxopt run`: one launch of one kernel on the emulator.
 
 use super::arguments::{Flags, RunArguments};
-use super::launch_file::{BytesFile, LaunchFile, OutcomeFile};
+use super::launch_file::{BytesFile, CountFile, LaunchFile, OutcomeFile};
 use super::{FAILED, MISFIT, SUCCESS, USAGE, complain, say_what_was_done, statistics};
 use crate::options::Options;
 use crate::report::Summary;
 use crate::{batch, files};
 use anyhow::{Context, Result, anyhow};
-use ptxopt_emulator::{Limits, Module, Options as RunOptions, Stop, run as run_kernel};
+use ptxopt_emulator::{Limits, Module, Options as RunOptions, Stop, run as run_kernel, run_counted};
 use std::time::Instant;
 
 /// Runs the kernel; the module goes through the optimizer first where a level is given.
@@ -20,7 +20,7 @@ pub fn run(arguments: &RunArguments, flags: &Flags, options: &Options) -> Result
         complain("error", reason);
         return Ok(USAGE);
     }
-    let RunArguments { input, steps, launch, output } = arguments;
+    let RunArguments { input, steps, count, launch, output } = arguments;
     let name = files::shown(input);
     let mut text = files::read(input).with_context(|| format!("cannot read `{name}`"))?;
     if flags.is_level_given() {
@@ -36,7 +36,13 @@ pub fn run(arguments: &RunArguments, flags: &Flags, options: &Options) -> Result
     };
     let module = Module::load(&text).map_err(|error| anyhow!(error.summary(&name, &text)))?;
     let limits = Limits { steps: *steps, ..Limits::default() };
-    let outcome = run_kernel(&module, &parsed, &RunOptions { limits, ..RunOptions::default() });
+    let run_options = RunOptions { limits, ..RunOptions::default() };
+    let (outcome, count) = if *count {
+        let (outcome, count) = run_counted(&module, &parsed, &run_options);
+        (outcome, Some(CountFile { warp_instructions: count.issued, active_lanes: count.lanes }))
+    } else {
+        (run_kernel(&module, &parsed, &run_options), None)
+    };
     let trap = match outcome.stop {
         Some(Stop::BadLaunch(reason)) => {
             complain("error", format!("`{}` does not fit the kernel: {reason}", launch.display()));
@@ -49,7 +55,7 @@ pub fn run(arguments: &RunArguments, flags: &Flags, options: &Options) -> Result
     };
     let status = if trap.is_some() { FAILED } else { SUCCESS };
     let buffers = outcome.buffers.iter().map(|bytes| BytesFile::new(bytes)).collect();
-    let mut json = serde_json::to_vec(&OutcomeFile { buffers, trap })?;
+    let mut json = serde_json::to_vec(&OutcomeFile { buffers, trap, count })?;
     json.push(b'\n');
     files::write(output, &json).with_context(|| format!("cannot write `{}`", output.display()))?;
     Ok(status)

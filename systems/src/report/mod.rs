@@ -1,6 +1,7 @@
 //! Phases that describe code.
 
 pub mod code;
+pub mod divergence;
 pub mod graph;
 pub mod registers;
 

@@ -5,6 +5,7 @@ mod atomics;
 mod barriers;
 mod calls;
 mod checks;
+mod counts;
 mod divergence;
 mod memory;
 mod operands;
