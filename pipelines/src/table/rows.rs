@@ -28,9 +28,13 @@ const DEBUGGER: &str = "stops in the debugger of the source compiler's authors";
 const ENCODING: &str = "PTX is the output: there is no machine code to encode";
 const GRAPHICS: &str = "serves graphics shaders: a PTX module holds compute code only";
 const HOOK: &str = "a hook that the source compiler gives its target back ends: there are none here";
+const LAID_OUT: &str =
+    "the assembler orders blocks by itself: its code is mostly the same for any order (decision 10)";
 const MACHINE: &str = "prepares machine instructions: the assembler that reads the PTX does that";
 const MATRIX: &str =
     "arranges asynchronous matrix instructions for the machine: they stay in their places here";
+const MERGED: &str =
+    "the assembler merges branches to one place by itself: its code is the same without (decision 10)";
 const NOP: &str = "does nothing in the source compiler either";
 const NO_NOPS: &str = "PTX has no instruction that does nothing";
 const PROFILE: &str = "no profile comes with a PTX module";
@@ -158,11 +162,11 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(105, "ApplyPostRegAllocWars", RegAlloc, Any, Nothing(MACHINE)),
     row(106, "AdvancedPhasePostSched", Gate, Any, Nothing(HOOK)),
     row(107, "OriRemoveNopCode", Cleanup, Any, Nothing(NO_NOPS)),
-    row(108, "OptimizeHotColdInLoop", Optimization, Any, Nothing(NOT_YET)),
+    row(108, "OptimizeHotColdInLoop", Optimization, Any, Nothing(LAID_OUT)),
     row(109, "OptimizeHotColdFlow", Optimization, Any, Nothing(NOT_YET)),
     row(110, "PostSchedule", Scheduling, Above(0), Nothing(SCHEDULING)),
     row(111, "AdvancedPhasePostFixUp", Gate, Any, Nothing(HOOK)),
-    row(112, "PlaceBlocksInSourceOrder", Cleanup, Any, Nothing(NOT_YET)),
+    row(112, "PlaceBlocksInSourceOrder", Cleanup, Any, Nothing(LAID_OUT)),
     row(113, "PostFixForMercTargets", Encoding, Any, Nothing(ENCODING)),
     row(114, "FixUpTexDepBarAndSync", Scheduling, Any, Nothing(SCHEDULING)),
     row(115, "AdvancedScoreboardsAndOpexes", Gate, Above(0), Nothing(SCHEDULING)),
@@ -183,10 +187,10 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(130, "DumpNVuCodeHex", Reporting, Any, Nothing(ENCODING)),
     row(131, "DebuggerBreak", Cleanup, Any, Nothing(DEBUGGER)),
     row(132, "UpdateAfterConvertUnsupportedOps", Cleanup, Any, Runs(&sweep::PHASE)),
-    row(133, "MergeEquivalentConditionalFlow", Optimization, Any, Nothing(NOT_YET)),
+    row(133, "MergeEquivalentConditionalFlow", Optimization, Any, Nothing(MERGED)),
     row(134, "AdvancedPhaseAfterMidExpansion", Gate, Any, Nothing(HOOK)),
     row(135, "AdvancedPhaseLateExpandSyncInstructions", Gate, Any, Nothing(HOOK)),
-    row(136, "LateMergeEquivalentConditionalFlow", Optimization, Any, Nothing(NOT_YET)),
+    row(136, "LateMergeEquivalentConditionalFlow", Optimization, Any, Nothing(MERGED)),
     row(137, "LateExpansionUnsupportedOpsMid", Lowering, Any, Nothing(MACHINE)),
     row(138, "OriSplitHighPressureLiveRanges", RegAlloc, Any, Nothing(NOT_YET)),
     row(139, "ProcessO0WaitsAndSBs", Scheduling, Exactly(0), Nothing(SCHEDULING)),

@@ -7,7 +7,7 @@
 //! Leaves        nothing
 //! Breaks        nothing
 //! Cost          a pass over blocks and loops, and a sort of the branches
-//! Checked by    the tests beside it
+//! Checked by    the tests of the command
 //!
 //! ```text
 //! divergence of kernel: 2 of 3 branches
