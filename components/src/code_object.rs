@@ -142,6 +142,8 @@ pub struct CodeText {
     pub vregs_in: u32,
     /// Number of its module in the batch.
     pub module: u32,
+    /// The processor that its module is for, 90 of `sm_90a`; 0 where none is named.
+    pub sm: u32,
     /// What is known of its launches.
     pub launch: LaunchLimits,
 }

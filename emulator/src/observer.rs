@@ -31,4 +31,7 @@ pub struct Step<'a> {
 pub trait Observer {
     /// Lanes are about to execute an operation.
     fn step(&mut self, step: Step<'_>);
+
+    /// An operation, the one of the last step, accesses memory: the address of each lane in which its guard holds.
+    fn addresses(&mut self, _addresses: &Lanes) {}
 }

@@ -18,7 +18,7 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 11] = [
+pub const SHAPES: [Shape; 13] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
     Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
@@ -29,6 +29,8 @@ pub const SHAPES: [Shape; 11] = [
     Shape { name: "reloads", of: "loads", large: 20_000, text: reloads },
     Shape { name: "rounds", of: "loops", large: 10_000, text: rounds },
     Shape { name: "nest", of: "loops", large: 2_000, text: nest },
+    Shape { name: "stores", of: "stores", large: 20_000, text: stores },
+    Shape { name: "twins", of: "values around a loop", large: 20_000, text: twins },
     Shape { name: "invariants", of: "invariants of a loop", large: 30_000, text: invariants },
 ];
 
@@ -135,6 +137,35 @@ fn reloads(count: usize) -> String {
         if n % 64 == 63 { writeln!(text, "st.global.u32 [%d0], %r1;") } else { Ok(()) }
     });
     kernel(&format!(".reg .b32 %v<{count}>;"), &body)
+}
+
+/// Stores and loads in turn, in memory of the thread. Each load looks past more stores than phases look at.
+fn stores(count: usize) -> String {
+    const PLACES: usize = 200;
+    let access = |n: usize| format!("[%d1+{}]", 4 * (n % PLACES));
+    let start = each(PLACES, |text, n| writeln!(text, "st.local.u32 {}, %r0;", access(n)));
+    let body = each(count, |text, n| {
+        writeln!(text, "st.local.u32 {}, %r1;\nld.local.u32 %v{n}, {};", access(n), access(n + 1))?;
+        writeln!(text, "xor.b32 %r1, %r1, %v{n};")
+    });
+    let head = format!(".reg .b32 %v<{count}>;\n.local .align 4 .b8 own[{}];", 8 * PLACES);
+    // The start is not known, so that the places stay in memory.
+    let own = "mov.u64 %d1, own;\nand.b32 %r2, %r0, 7;\nmad.wide.u32 %d1, %r2, 4, %d1;\n";
+    kernel(&head, &(own.to_owned() + &start + &body))
+}
+
+/// Values that go into a loop alike, and go around it by as many steps.
+fn twins(count: usize) -> String {
+    let start = each(count, |text, n| writeln!(text, "mov.u32 %v{n}, 0;"));
+    let body = each(count, |text, n| {
+        writeln!(
+            text,
+            "add.u32 %v{n}, %v{n}, %r{};\nxor.b32 %r1, %r1, %v{n};",
+            if n % 2 == 0 { 0 } else { 3 }
+        )
+    });
+    let end = "add.u32 %r3, %r3, 1;\nsetp.lt.u32 %p0, %r3, 2;\n@%p0 bra ROUND;\n";
+    kernel(&format!(".reg .b32 %v<{count}>;"), &format!("{start}ROUND:\n{body}{end}"))
 }
 
 /// Loops in a row, in a loop around them all. Each keeps the constant that goes in, until the way around all of them brings another.

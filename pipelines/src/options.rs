@@ -127,6 +127,8 @@ pub struct Options {
     pub bisect: Option<u64>,
     /// Optimize modules with `.target ..., debug`, too, although their debug information names registers.
     pub force_debug: bool,
+    /// Do on each target only what the sources do there, where phases have a table of that.
+    pub faithful: bool,
     /// Never merge consecutive blocks.
     pub dont_merge_blocks: bool,
     /// Ask the assembler, by a pragma at module level, to unroll no loop.
@@ -288,6 +290,7 @@ impl Options {
         general_optimize::Settings {
             copies: !self.disabled_phases.contains_part(Part::OriCopyProp),
             rules: is_bundle_named || !self.named_phases.contains_part(Part::OriCopyProp),
+            ..general_optimize::Settings::default()
         }
     }
 
@@ -345,6 +348,7 @@ impl Options {
             verify,
             bisect,
             force_debug,
+            faithful,
             dont_merge_blocks,
             no_unroll,
             named_phases,
@@ -357,7 +361,8 @@ impl Options {
             remarks: _,
         } = self;
         let mut text = format!(
-            "{level};verify={verify:?};bisect={bisect:?};debug={force_debug};merge={dont_merge_blocks};unroll={no_unroll};\
+            "{level};verify={verify:?};bisect={bisect:?};debug={force_debug};faithful={faithful};\
+             merge={dont_merge_blocks};unroll={no_unroll};\
              named={named_phases};disabled={disabled_phases};filter={fingerprint_filter:?};\
              limits={function_time_ms},{memory},{growth}"
         );
@@ -429,6 +434,7 @@ mod tests {
             with(|options| options.bisect = Some(0)),
             with(|options| options.bisect = Some(1)),
             with(|options| options.force_debug = true),
+            with(|options| options.faithful = true),
             with(|options| options.dont_merge_blocks = true),
             with(|options| options.no_unroll = true),
             with(|options| options.named_phases = Selection::parse("GvnCse").unwrap()),

@@ -193,7 +193,7 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
             memory: options.limits.memory,
             growth_percent: u64::from(options.limits.growth),
         },
-        settings: settings::of(&options.knobs).with(options.bundles()),
+        settings: settings::of(options),
         keep_rolled: options.no_unroll,
     }
 }

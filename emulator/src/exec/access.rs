@@ -24,6 +24,9 @@ impl Exec<'_, '_> {
         if address.offset != 0 {
             lanes.iter_mut().for_each(|lane| *lane = lane.wrapping_add(address.offset as u64));
         }
+        if let Some(observer) = &mut self.world.observer {
+            observer.addresses(&lanes);
+        }
         lanes
     }
 

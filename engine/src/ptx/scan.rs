@@ -46,6 +46,8 @@ pub struct Module<'t> {
     pub version: (u32, u32),
     /// Bytes of the `.target` line's operands.
     pub target: Span,
+    /// The number of the processor that `.target` names, 90 of `sm_90a`; 0 where it names none.
+    pub sm: u32,
     /// Whether `.target` names `debug`.
     pub is_debug: bool,
     /// End of the last of `.version`, `.target` and `.address_size`.
@@ -109,6 +111,7 @@ impl<'t> Module<'t> {
         let module = Self {
             text,
             dialect: Dialect::default(),
+            sm: 0,
             version: (0, 0),
             target: Span::default(),
             is_debug: false,
@@ -234,8 +237,12 @@ impl<'t> Scanner<'t> {
             match word {
                 b"" => return Err(self.cursor.unexpected("a target such as `sm_90`")),
                 b"debug" => self.module.is_debug = true,
-                [b's', b'm', b'_', b'1', digit] if digit.is_ascii_digit() => {
-                    self.module.dialect.flushes = true
+                [b's', b'm', b'_', number @ ..] => {
+                    let digits = number.iter().take_while(|byte| byte.is_ascii_digit());
+                    self.module.sm = digits.fold(0, |sm: u32, digit| {
+                        sm.saturating_mul(10).saturating_add(u32::from(digit - b'0'))
+                    });
+                    self.module.dialect.flushes |= matches!(number, [b'1', digit] if digit.is_ascii_digit());
                 }
                 _ => {}
             }
@@ -514,6 +521,9 @@ mod tests {
         assert!(module.is_debug && !module.dialect.flushes);
         let old = Module::scan(b".version 1.4\n.target sm_13, map_f64_to_f32\n").unwrap();
         assert!(old.dialect.flushes && !old.is_debug);
+        assert_eq!((module.sm, old.sm), (80, 13));
+        let new = Module::scan(b".version 8.7\n.target sm_100a\n").unwrap();
+        assert!(new.sm == 100 && !new.dialect.flushes);
     }
 
     #[test]

@@ -268,6 +268,10 @@ pub struct Flags {
     #[arg(long, global = true, overrides_with = "force_debug")]
     force_debug: bool,
 
+    /// Do on each target only what the sources do there
+    #[arg(long, global = true, overrides_with = "faithful")]
+    faithful: bool,
+
     /// Never merge consecutive blocks; also written `-no-bb-merge`
     #[arg(long = "dont-merge-basicblocks", global = true, overrides_with = "dont_merge_blocks")]
     dont_merge_blocks: bool,
@@ -326,6 +330,7 @@ impl Flags {
             verify,
             limit,
             force_debug,
+            faithful,
             dont_merge_blocks,
             no_unroll,
             threads: _,
@@ -340,6 +345,7 @@ impl Flags {
             ("--verify", verify.is_some()),
             ("--limit", !limit.is_empty()),
             ("--force-debug", *force_debug),
+            ("--faithful", *faithful),
             ("--dont-merge-basicblocks", *dont_merge_blocks),
             ("--no-unroll", *no_unroll),
             ("--stat", !stat.is_empty()),
@@ -361,6 +367,7 @@ impl Flags {
             verify: self.verify.map_or(VerifyLevel::Off, Verify::level),
             bisect: self.bisect,
             force_debug: self.force_debug,
+            faithful: self.faithful,
             dont_merge_blocks: self.dont_merge_blocks,
             no_unroll: self.no_unroll,
             remarks: self.verbose,
@@ -444,9 +451,9 @@ mod tests {
         }
         let twice = options(
             "p opt x -o y -v -v -j 2 -j 3 --bisect 1 --bisect 2 --verify --verify=full --force-debug \
-             --force-debug --dont-merge-basicblocks -no-bb-merge",
+             --force-debug --faithful --faithful --dont-merge-basicblocks -no-bb-merge",
         );
-        assert!(twice.remarks && twice.force_debug && twice.dont_merge_blocks);
+        assert!(twice.remarks && twice.force_debug && twice.faithful && twice.dont_merge_blocks);
         assert_eq!((twice.threads, twice.bisect, twice.verify), (3, Some(2), VerifyLevel::Full));
         let lists =
             options("p opt x -o y --knob 235 --knob DisablePhases=NOP --named-phases 3 --named-phases 6");

@@ -4,14 +4,21 @@
 //! the field that the knob sets; this file alone writes into them.
 
 use super::{Acts, Knobs, Value};
+use crate::options::Options;
 use ptxopt_engine::run::phase::Settings;
 use ptxopt_systems::flow::optimize_branches;
+use ptxopt_systems::values::general_optimize::{self, Propagation};
+use ptxopt_systems::values::gvn_cse;
 
 /// The settings of every phase that has some.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PhaseSettings {
     /// Phase 15.
     pub branches: optimize_branches::Settings,
+    /// Copy propagation in phases 29, 37, 46, 58 and 65.
+    pub copies: Propagation,
+    /// Phase 49.
+    pub gvn_cse: gvn_cse::Settings,
 }
 
 /// A field of [`PhaseSettings`], with the kind of its knob.
@@ -19,13 +26,21 @@ pub struct PhaseSettings {
 pub enum Field {
     /// How many: of a knob of kind [`Count`](super::Kind::Count).
     Count(fn(&mut PhaseSettings) -> &mut u32),
+    /// The most of something: of a knob of kind [`Int`](super::Kind::Int), of which a negative value is no limit.
+    Limit(fn(&mut PhaseSettings) -> &mut u32),
+    /// Yes or no.
+    Bool(fn(&mut PhaseSettings) -> &mut bool),
+    /// A variant, by its number.
+    Mode(fn(&mut PhaseSettings, u8)),
 }
 
-/// What phases read under these knobs.
+/// What phases read under these options.
 #[must_use]
-pub fn of(knobs: &Knobs) -> Settings {
-    let PhaseSettings { branches } = fill(knobs);
-    Settings::default().with(branches)
+pub fn of(options: &Options) -> Settings {
+    let PhaseSettings { branches, copies, gvn_cse } = fill(&options.knobs);
+    let bundles = general_optimize::Settings { propagation: copies, ..options.bundles() };
+    let gvn_cse = gvn_cse::Settings { is_faithful: options.faithful, ..gvn_cse };
+    Settings::default().with(branches).with(bundles).with(gvn_cse)
 }
 
 fn fill(knobs: &Knobs) -> PhaseSettings {
@@ -34,6 +49,11 @@ fn fill(knobs: &Knobs) -> PhaseSettings {
         let Acts::Sets(field) = knob.row().acts else { continue };
         match (field, value) {
             (Field::Count(field), Value::Count(count)) => *field(&mut all) = *count,
+            (Field::Limit(field), Value::Int(limit)) => {
+                *field(&mut all) = u32::try_from(*limit).unwrap_or(u32::MAX);
+            }
+            (Field::Bool(field), Value::Bool(value)) => *field(&mut all) = *value,
+            (Field::Mode(set), Value::Mode(mode)) => set(&mut all, *mode),
             _ => unreachable!("`{}` and its field are of different kinds", knob.row().name),
         }
     }
@@ -42,30 +62,50 @@ fn fill(knobs: &Knobs) -> PhaseSettings {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{KNOBS, Setting};
+    use super::super::{KNOBS, KnobRow, Setting};
     use super::*;
+
+    fn rows() -> impl Iterator<Item = &'static KnobRow> {
+        KNOBS.iter().filter(|row| matches!(row.acts, Acts::Sets(_)))
+    }
+
+    fn filled(row: &KnobRow, value: Value) -> PhaseSettings {
+        let mut knobs = Knobs::default();
+        knobs.set(Setting { knob: row.knob, value });
+        fill(&knobs)
+    }
 
     /// Also shows that no field is of another kind than its knob.
     #[test]
     fn the_defaults_in_the_table_are_those_of_the_phases() {
-        let mut knobs = Knobs::default();
-        for row in KNOBS.iter().filter(|row| matches!(row.acts, Acts::Sets(_))) {
-            let value = row.default.value().expect("a limit has a default");
-            knobs.set(Setting { knob: row.knob, value });
-        }
-        assert!(knobs.settings().count() > 1);
-        assert_eq!(fill(&knobs), PhaseSettings::default());
+        let with_defaults = rows().filter_map(|row| Some((row, row.default.value()?)));
+        let all: Vec<_> = with_defaults.map(|(row, value)| filled(row, value)).collect();
+        assert!(all.len() > 1);
+        assert!(all.iter().all(|settings| *settings == PhaseSettings::default()));
     }
 
     #[test]
-    fn each_knob_sets_its_own_field() {
-        for row in KNOBS.iter().filter(|row| matches!(row.acts, Acts::Sets(_))) {
-            let mut knobs = Knobs::default();
-            knobs.set(Setting { knob: row.knob, value: Value::Count(7) });
-            let mut all = fill(&knobs);
-            assert_ne!(all, PhaseSettings::default(), "{}", row.name);
-            let Acts::Sets(Field::Count(field)) = row.acts else { unreachable!("only such are looked at") };
-            assert_eq!(*field(&mut all), 7, "{}", row.name);
+    fn each_knob_sets_a_field_of_its_own() {
+        let mut seen = vec![PhaseSettings::default()];
+        for row in rows() {
+            let Acts::Sets(field) = row.acts else { unreachable!("only such are looked at") };
+            let values = match field {
+                Field::Count(_) => vec![Value::Count(7)],
+                Field::Limit(_) => vec![Value::Int(7)],
+                Field::Bool(_) => vec![Value::Bool(true), Value::Bool(false)],
+                Field::Mode(_) => vec![Value::Mode(1)],
+            };
+            let all = values.into_iter().map(|value| filled(row, value));
+            let others: Vec<_> = all.filter(|all| *all != PhaseSettings::default()).collect();
+            assert_eq!(others.len(), 1, "{}", row.name);
+            assert!(!seen.contains(&others[0]), "{}", row.name);
+            seen.extend(others);
         }
+    }
+
+    #[test]
+    fn a_negative_limit_is_none() {
+        let row = super::super::Knob::CopyPropBudget.row();
+        assert_eq!(filled(row, Value::Int(-1)), PhaseSettings::default());
     }
 }

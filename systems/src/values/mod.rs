@@ -8,7 +8,7 @@ pub mod hoist_invariants;
 pub mod known_bits;
 pub mod remove_redundant_moves;
 pub mod replace_equivalent_moves;
-mod value_numbers;
+pub mod value_numbers;
 mod variable_moves;
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ What running cannot show is not in the table: fences and memory orders (the emul
 
 /// The phases that change something, and the mistakes that are typical of each: those that follow from its own rules.
 /// Phases 0, 3, 9 and 94, and the reports, change nothing: 3 stands after the mistakes of 15 and 18.
-pub const OF_PHASES: [(&str, &[&str]); 8] = [
+pub const OF_PHASES: [(&str, &[&str]); 9] = [
     (
         "6 SetControlFlowOpLastInBB",
         &["branch-crossed", "guarded-end", "exit-removed", "call-guarded", "return-exits"],
@@ -69,6 +69,24 @@ pub const OF_PHASES: [(&str, &[&str]); 8] = [
             "source-negation",
             "carry-ignored",
             "saturation-ignored",
+        ],
+    ),
+    (
+        "49 GvnCse, gvn_cse",
+        &[
+            "start-alike",
+            "type-ignored",
+            "sub-operands",
+            "guarded-value-reused",
+            "wrong-dominator",
+            "load-across-store",
+            "load-across-barrier",
+            "generic-store",
+            "volatile-load",
+            "store-forwarded",
+            "store-truncates",
+            "store-before-load",
+            "store-before-barrier",
         ],
     ),
     (

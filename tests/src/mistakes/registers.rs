@@ -4,7 +4,7 @@ use super::Mistake;
 use super::line::{Inst, Line, registers, renamed};
 use super::text::{Change, Mutated, Pair, Types, each_function, insts, is_read, pairs, remove};
 
-pub const MISTAKES: [Mistake; 10] = [
+pub const MISTAKES: [Mistake; 11] = [
     Mistake::new(
         "lost-copy",
         "a copy stands for its source, whatever is written to that since",
@@ -25,6 +25,9 @@ pub const MISTAKES: [Mistake; 10] = [
             })
         },
     ),
+    Mistake::new("start-alike", "values that go into a loop alike come around it alike", [60, 60], |lines| {
+        each_function(lines, start_alike)
+    }),
     Mistake::new(
         "swapped-phi",
         "copies at the end of a loop may be written in any order",
@@ -200,4 +203,37 @@ fn remove_dead(lines: &[Line], is_candidate: impl Fn(&Inst) -> bool) -> Mutated 
             is_candidate(inst) && inst.has_result() && is_dead()
         })
     })
+}
+
+/// Of two registers that get one literal right after one another, and others later, the second is read as the first.
+fn start_alike(function: &[Line]) -> Mutated {
+    let moves: Vec<&Inst> = insts(function).collect();
+    let written = |register: &str| moves.iter().filter(|inst| inst.writes().contains(&register)).count();
+    let is_start = |inst: &Inst| {
+        let is_literal = inst.operands.get(1).is_some_and(|source| registers(source).is_empty());
+        inst.is(&["mov"])
+            && inst.guard.is_none()
+            && is_literal
+            && inst.result().is_some_and(|to| written(to) > 1)
+    };
+    let twins = moves.windows(2).find_map(|pair| {
+        let [first, second] = [pair[0], pair[1]];
+        let are_alike = is_start(first) && is_start(second) && first.mnemonic == second.mnemonic;
+        let (one, other) = (first.result()?, second.result()?);
+        (are_alike && first.operands[1] == second.operands[1] && one != other).then_some((one, other))
+    });
+    let (one, other) = twins?;
+    let rename = |line: &Line| match line {
+        Line::Inst(inst) => {
+            let mut inst = inst.clone();
+            let first = usize::from(inst.has_result());
+            for operand in inst.operands.iter_mut().skip(first) {
+                *operand = renamed(operand, other, one);
+            }
+            Line::Inst(inst)
+        }
+        _ => line.clone(),
+    };
+    let out: Vec<Line> = function.iter().map(rename).collect();
+    (out != function).then_some(out)
 }

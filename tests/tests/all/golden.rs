@@ -3,7 +3,7 @@
 //! `tests/golden/PHASE/CLAIM.ptx` holds the module. Its first comment gives the claim and why it holds; `// CHECK: `
 //! lines must stand in the output in this order, `// CHECK-NOT: ` lines nowhere in it. `CLAIM.diff` is what the phase
 //! changed, as a unified diff; it is empty where the claim is that nothing changes. `BLESS=1` writes the diffs again,
-//! never a check. `// FORCE-DEBUG` in the first comment runs with that option, `// PTXAS: REASON` says why the
+//! never a check. `// FORCE-DEBUG` and `// FAITHFUL` in the first comment run with that option, `// KNOB: NAME=VALUE` with that knob, `// PTXAS: REASON` says why the
 //! assembler is not asked about a module. `// RULE: NAME` and `// NOT-RULE: NAME` are for the rules of general optimization,
 //! whose own test reads them.
 
@@ -211,10 +211,14 @@ fn run(golden: &Golden, text: &str, with_step: bool) -> Output {
         level: OptLevel::O3,
         verify: VerifyLevel::Full,
         force_debug: directive(text, "FORCE-DEBUG").next().is_some(),
+        faithful: directive(text, "FAITHFUL").next().is_some(),
         ..Options::default()
     };
     // The gate of phase 18.
     options.set_knob("Knob487.LoopMakeSingleEntry").expect("the knob exists");
+    for knob in directive(text, "KNOB: ") {
+        options.set_knob(knob).unwrap_or_else(|error| panic!("{error}"));
+    }
     // What a phase leaves to later ones may be more than was there.
     options.set_limit("growth=1000").expect("it is a limit");
     let module = Module::scan(text.as_bytes()).unwrap_or_else(|error| panic!("{error:?}"));

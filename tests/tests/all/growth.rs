@@ -391,6 +391,16 @@ fn large_shapes_cost_what_they_are_long() {
     }
 }
 
+/// Values around loops are told apart at once, however many start alike.
+#[test]
+fn values_around_loops_cost_what_they_are_long() {
+    let mut options = Options { threads: 1, ..Options::default() };
+    options.set_knob("EnableGvnCseMode=3").expect("the knob exists");
+    for shape in SHAPES.iter().filter(|shape| ["twins", "rounds", "nest", "gotos"].contains(&shape.name)) {
+        work_grows_like_its_text(|text| optimize_as(text, &options), shape.large / FACTOR, shape.text);
+    }
+}
+
 /// A kernel around code that changes `%r2` as the thread's number `%r1` says.
 fn tangle(body: &str) -> String {
     let head = ".reg .pred %p<2>; .reg .b32 %r<3>; .reg .b64 %d<2>; ld.param.u64 %d1, [out]; mov.u32 %r1, %tid.x; \

@@ -2,6 +2,7 @@
 //!
 //! `cargo test -p ptxopt-tests NAME` runs one module of them, for instance `judge` or `golden`.
 
+mod aliases;
 mod bad_batch;
 mod bad_input;
 // The kernels of the benchmarks have a unit test. It runs here: their own crate needs a library for timing, which takes

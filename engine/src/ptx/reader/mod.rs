@@ -324,6 +324,7 @@ impl Reader<'_, '_> {
             blocks_in,
             vregs_in: spans.vregs.count,
             module: self.module_number,
+            sm: self.module.sm,
             launch: self.launch,
         });
     }

@@ -135,7 +135,7 @@ impl Walk<'_, '_> {
 
     /// Whether an instruction reads the result of a copy.
     pub(super) fn reads_copy(&self, inst: InstId) -> bool {
-        reads(self.f.operands_of(inst)).any(|vreg| self.copies.is_copy(vreg))
+        self.reads_under_guard(inst) || reads(self.f.operands_of(inst)).any(|vreg| self.copies.is_copy(vreg))
     }
 
     /// Notes what an instruction leaves in its result, where that is a copy.
@@ -266,13 +266,17 @@ impl Walk<'_, '_> {
         let is_other =
             operand.is_definition() || operand.selector().is_some() || operand.wide_offset().is_some();
         let Some(vreg) = operand.vreg().filter(|_| !is_other) else { return Some(false) };
-        let Some(source) = self.source_of(vreg, inst) else { return Some(false) };
+        let source = self.source_of(vreg, inst).or_else(|| self.source_under_guard(vreg, inst));
+        let Some(source) = source else { return Some(false) };
         let Some(new) = self.operand_for(inst, position, operand, source) else {
             if self.f.remarks_are_wanted() && matches!(source, Source::Register(..)) {
                 self.miss(inst, COPY_STAYS);
             }
             return Some(false);
         };
+        if !self.may_propagate(inst, position, vreg, source) {
+            return Some(false);
+        }
         let reason = match new {
             New::Operand(_) => "what was copied in place of the copy",
             New::Constant(..) => "a constant in place of a register",

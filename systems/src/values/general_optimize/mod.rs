@@ -62,6 +62,7 @@ mod known;
 mod missed;
 mod pattern;
 mod phis;
+mod propagation;
 mod rewrite;
 pub mod rules;
 mod stirred;
@@ -73,6 +74,8 @@ use crate::ssa::origins::{Origins, OriginsOf};
 use bevy_ecs::prelude::*;
 use copies::{Copies, is_copy};
 use known::KnownResults;
+pub use propagation::Propagation;
+use propagation::Spent;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
@@ -104,11 +107,13 @@ pub struct Settings {
     pub copies: bool,
     /// The rules.
     pub rules: bool,
+    /// How far copies are propagated.
+    pub propagation: Propagation,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { copies: true, rules: true }
+        Self { copies: true, rules: true, propagation: Propagation::default() }
     }
 }
 
@@ -135,6 +140,7 @@ pub fn run(
 pub struct Scratch {
     constants: conditional_constants::Scratch,
     copies: Copies,
+    spent: Spent,
     known_results: KnownResults,
     stirred: Stirred,
     order: Vec<BlockId>,
@@ -151,7 +157,8 @@ pub fn optimize(
     if f.remembers(Memo::NothingToPropagate) {
         return;
     }
-    let Scratch { constants, copies, known_results, stirred, order } = scratch;
+    let Scratch { constants, copies, spent, known_results, stirred, order } = scratch;
+    *spent = Spent::default();
     let rules = Index::get();
     let mut reaching = values.of(f);
     if settings.rules && f.state().flags.contains(CodeFlags::SSA) {
@@ -167,7 +174,7 @@ pub fn optimize(
     order.clear();
     order.extend_from_slice(reaching.tree().reverse_postorder());
     for &block in &*order {
-        let mut walk = Walk { f, reaching, copies, known_results, stirred, rules, settings, origins };
+        let mut walk = Walk { f, reaching, copies, spent, known_results, stirred, rules, settings, origins };
         for inst in walk.reaching.rows_of(block).range().map(InstId::new) {
             if walk.visit(inst).is_none() {
                 return;
@@ -175,7 +182,7 @@ pub fn optimize(
         }
     }
     if settings.copies && f.state().flags.contains(CodeFlags::SSA) {
-        let mut walk = Walk { f, reaching, copies, known_results, stirred, rules, settings, origins };
+        let mut walk = Walk { f, reaching, copies, spent, known_results, stirred, rules, settings, origins };
         if order.iter().try_for_each(|&block| walk.replace_in_phis(block)).is_none() {
             return;
         }
@@ -188,6 +195,7 @@ struct Walk<'w, 'a> {
     f: &'w mut FunctionEditor<'a>,
     reaching: &'w mut Reaching,
     copies: &'w mut Copies,
+    spent: &'w mut Spent,
     known_results: &'w mut KnownResults,
     stirred: &'w mut Stirred,
     rules: &'static Index,
@@ -220,7 +228,7 @@ impl Walk<'_, '_> {
 
     /// Does to an instruction what can be done.
     fn look_at(&mut self, inst: InstId) -> Option<()> {
-        if self.settings.copies && self.reads_copy(inst) {
+        if self.settings.copies && self.reads_copy(inst) && self.may_look() {
             self.replace_copies(inst)?;
         }
         if self.settings.rules {

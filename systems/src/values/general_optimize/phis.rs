@@ -51,7 +51,7 @@ impl Walk<'_, '_> {
                 let operand = self.f.operands_of(phi)[at];
                 let Some(vreg) = operand.vreg() else { continue };
                 let source = self.value_behind(vreg);
-                if source != vreg {
+                if source != vreg && self.may_propagate_to_phi() {
                     let mut change = self.f.change_in_place(phi, "what was copied in place of the copy")?;
                     change.set_operand(phi, at, operand.with_vreg(source));
                 }

@@ -30,14 +30,29 @@
 //! Stores that are overwritten in their block go with them.
 //!
 //! # Modes
-//! The source has seven (knob 402), told apart by how far they look: [`Mode`].
+//! The source has seven (knob 402), told apart by how far they look: [`Mode`]. Modes 3 to 6 number values around loops, too.
+//! What the source calls their extended block scope is in all modes from 2 on: the part of the dominator tree. Its mode 4 is
+//! mode 2 on targets without the enhanced scope; on such, 3, 5 and 6 do not exist.
+//!
+//! Knob 257 is asked at each instruction, and ends the work on the block there. A knob has one answer, so a true one is the
+//! end of each block's work before it begins.
+//!
+//! # Each target for itself
+//! Under `--faithful` the phase does on each target what the source does there ([`Settings::on`]): nothing below `sm_60` and
+//! from `sm_80` to `sm_89`. Before its mode 2, it looks for extended basic blocks, trees of blocks with one predecessor each,
+//! and takes no value from outside: on the newer targets, those with the enhanced scope, knob 210 has it go without.
 //!
 //! # Where this differs from the source
 //! There the key of an instruction is an index made by the builder of definition chains, few opcodes take part, and most
 //! targets have the phase switched off. Here every pure operation takes part, equality is that of operations, types and
-//! value numbers, and the phase runs for every target, since one module serves many.
+//! value numbers, and the phase runs for every target, since one module serves many. Votes, shuffles, matches and reductions
+//! of warps, which the source commons on some targets, are never commoned: each is done with the threads that are there, and
+//! `.sync` forms meet others by qualifier and mask, perhaps other instructions, so that nothing less than the proof that just
+//! the same threads come to both, together, would do. Uniform blocks are no such proof: they say that all threads of a warp
+//! that are there go the same way, not which ones are.
 
 mod replace;
+mod scope;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -70,8 +85,25 @@ pub enum Mode {
     Off,
     /// Mode 1: in the same block.
     Block,
-    /// Modes 2 to 6: in all blocks that dominate it.
+    /// In the same extended basic block. No mode of the knob: what its pass over such blocks leaves of mode 2.
+    ExtendedBlock,
+    /// Mode 2: in all blocks that dominate it.
     Dominators,
+    /// Modes 3 to 6: there too, and values around loops are equal unless they are seen to differ.
+    AroundLoops,
+}
+
+impl Mode {
+    /// The mode of a number of the knob.
+    #[must_use]
+    pub const fn of(number: u8) -> Self {
+        match number {
+            0 => Self::Off,
+            1 => Self::Block,
+            2 => Self::Dominators,
+            _ => Self::AroundLoops,
+        }
+    }
 }
 
 /// What of the phase runs.
@@ -79,11 +111,52 @@ pub enum Mode {
 pub struct Settings {
     /// How far it looks.
     pub mode: Mode,
+    /// Knob 257: whether it stops at each instruction.
+    pub stops_at_each: bool,
+    /// Knob 210: whether there is no pass over extended basic blocks on targets with the enhanced scope.
+    pub skips_extended_blocks: bool,
+    /// Whether it does on each target what the source does there.
+    pub is_faithful: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { mode: Mode::Dominators }
+        Self {
+            mode: Mode::Dominators,
+            stops_at_each: false,
+            skips_extended_blocks: false,
+            is_faithful: false,
+        }
+    }
+}
+
+/// The first target with the enhanced scope, and with an encoding above 0x7FFF: the thresholds of the source are its generation
+/// in the upper four bits.
+const ENHANCED_FROM: u32 = 80;
+
+impl Settings {
+    /// How far the phase looks in a module for `sm_` with this number.
+    #[must_use]
+    pub const fn on(self, sm: u32) -> Mode {
+        if self.stops_at_each {
+            return Mode::Off;
+        }
+        if !self.is_faithful {
+            return self.mode;
+        }
+        let has_enhanced_scope = sm >= ENHANCED_FROM;
+        match (sm, self.mode) {
+            (0..60 | 80..90, _) => Mode::Off,
+            (_, Mode::AroundLoops) if has_enhanced_scope => Mode::AroundLoops,
+            (_, Mode::AroundLoops | Mode::Dominators) => {
+                if has_enhanced_scope && self.skips_extended_blocks {
+                    Mode::Dominators
+                } else {
+                    Mode::ExtendedBlock
+                }
+            }
+            (_, mode) => mode,
+        }
     }
 }
 
@@ -97,12 +170,12 @@ pub fn run(
     mut values: ResMut<ReachingValues>,
     mut scratch: Local<Scratch>,
 ) {
-    if settings.mode == Mode::Off {
-        return;
-    }
     editor.each(WORKED_ON, |mut f| {
-        // It ends early where the bisect limit is reached.
-        let _ = replace(&mut f, *settings, &mut values, &mut scratch);
+        let mode = settings.on(f.view().text.sm);
+        if mode != Mode::Off {
+            // It ends early where the bisect limit is reached.
+            let _ = replace(&mut f, mode, &mut values, &mut scratch);
+        }
     });
 }
 
@@ -116,7 +189,7 @@ pub struct Scratch {
 /// Works on one function; gives nothing where the bisect limit is reached.
 pub fn replace(
     f: &mut FunctionEditor<'_>,
-    settings: Settings,
+    mode: Mode,
     values: &mut ReachingValues,
     scratch: &mut Scratch,
 ) -> Option<()> {
@@ -124,10 +197,10 @@ pub fn replace(
     let has_no_copies = f.remembers(Memo::NothingToPropagate);
     let reaching = values.of(f);
     let (function, forms) = f.view_and_forms();
-    numbers.find(&function, forms, reaching);
+    numbers.find(&function, forms, reaching, mode == Mode::AroundLoops);
     let limit_hits = numbers.limit_hits();
     f.stats().limits_hit += limit_hits;
-    let is_settled = redundancies.replace(f, numbers, reaching, settings.mode)?;
+    let is_settled = redundancies.replace(f, numbers, reaching, mode)?;
     let overwritten = numbers.overwritten();
     let deleted = f.delete_each(overwritten, "a store that is overwritten before anything can look");
     if is_settled && has_no_copies {

@@ -1,6 +1,7 @@
 //! Takes away what is computed again: its readers read what was computed before, or it becomes a move.
 
 use super::Mode;
+use super::scope::Scopes;
 use crate::ssa::moves::{move_form, moved_as, read_of};
 use crate::values::general_optimize::constants::operand as constant_operand;
 use crate::values::value_numbers::{Again, Known, Source, ValueNumbers, bits_of};
@@ -34,6 +35,7 @@ struct Redundant {
 /// What is taken away, and the registers that values can be had from during the walk.
 #[derive(Default)]
 pub(super) struct Redundancies {
+    scopes: Scopes,
     /// By number: the register that holds it, or [`NOWHERE`].
     leaders: Vec<u32>,
     found: Vec<Redundant>,
@@ -56,7 +58,8 @@ impl Redundancies {
         reaching: &Reaching,
         mode: Mode,
     ) -> Option<bool> {
-        self.find(f, numbers, reaching, mode);
+        self.scopes.find(f, reaching.tree(), mode);
+        self.find(f, numbers, reaching);
         self.find_reads(f);
         let mut is_settled = true;
         let mut reads = &*self.reads;
@@ -78,7 +81,7 @@ impl Redundancies {
         Some(is_settled)
     }
 
-    fn find(&mut self, f: &FunctionEditor<'_>, numbers: &ValueNumbers, reaching: &Reaching, mode: Mode) {
+    fn find(&mut self, f: &FunctionEditor<'_>, numbers: &ValueNumbers, reaching: &Reaching) {
         self.found.clear();
         self.results.clear();
         if numbers.again().is_empty() {
@@ -91,7 +94,7 @@ impl Redundancies {
         }));
         for &again in numbers.again() {
             let first = self.results.len();
-            if self.find_results(f, numbers, reaching, mode, again) {
+            if self.find_results(f, numbers, reaching, again) {
                 let results = &self.results[first..];
                 let is_renamed = results.iter().all(|result| is_renamed(f, result));
                 let results = Span::between(first, self.results.len());
@@ -109,13 +112,12 @@ impl Redundancies {
         f: &FunctionEditor<'_>,
         numbers: &ValueNumbers,
         reaching: &Reaching,
-        mode: Mode,
         again: Again,
     ) -> bool {
-        let Self { leaders, results, .. } = self;
+        let Self { scopes, leaders, results, .. } = self;
         let first = results.len();
         let block = f.head(again.inst).block;
-        let is_near = |other: InstId| mode != Mode::Block || f.head(other).block == block;
+        let is_near = |other: InstId| scopes.is_one(f.head(other).block, block);
         let mut are_known = true;
         let written = f.operands_of(again.inst).iter().take_while(|operand| operand.is_definition());
         for (position, result) in written.enumerate() {

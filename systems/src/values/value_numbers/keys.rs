@@ -20,6 +20,9 @@ pub(super) const STORED: u64 = 1 << 32;
 /// The class of phis in a key: above those of forms.
 pub(super) const PHI: u64 = 1 << 63;
 
+/// That of phis by what comes into a loop alone.
+pub(super) const LOOP: u64 = PHI | 1 << 62;
+
 /// What a word of a key is that is no operand's: a constant, the number of a long one, a name.
 const CONSTANT: u64 = 1 << 62;
 const LONG: u64 = 1 << 61;
@@ -81,7 +84,7 @@ impl Walk<'_, '_> {
             return Some([u64::from(self.numbers.chains.current(chain).0), TEXTURE, word]);
         }
         let bytes = self.bytes(inst, form.space, operand)?;
-        let seen = match self.numbers.chains.seen(chain, bytes) {
+        let seen = match self.numbers.chains.seen(inst, chain, bytes) {
             Seen::Version(version) => u64::from(version.0),
             Seen::Stored(store) => STORED | u64::from(store.0),
         };

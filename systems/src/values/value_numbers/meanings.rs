@@ -27,6 +27,8 @@ pub(super) struct Meaning {
     pub source: Source,
     /// What it does to memory.
     pub memory: Memory,
+    /// Whether it may make a generic address of local memory, itself or by calling somebody.
+    pub makes_generic: bool,
     /// The position of the first of two operands that may change places.
     pub commutes: Option<u8>,
     /// The position of the first of two operands that do change places, to make it one of its class.
@@ -70,6 +72,7 @@ impl Meaning {
         class: 0,
         source: Source::Elsewhere,
         memory: Memory::Untouched,
+        makes_generic: false,
         commutes: None,
         mirrored: None,
     };
@@ -101,8 +104,9 @@ impl Meanings {
         let (form, mut description) = (forms.get(id), *forms.describe(id));
         let source = source(form, &description);
         let memory = memory(form, source);
+        let makes_generic = makes_generic(form);
         if source == Source::Elsewhere {
-            return Meaning { memory, ..Meaning::NOTHING };
+            return Meaning { memory, makes_generic, ..Meaning::NOTHING };
         }
         let is_mirrored = normalise(&mut description);
         // Which of two NaNs a double has as its sum depends on their order.
@@ -113,6 +117,7 @@ impl Meanings {
             class,
             source,
             memory,
+            makes_generic,
             commutes: commutes.map(|[first, _]| first as u8),
             mirrored: is_mirrored.then_some(form.first_source),
         }
@@ -170,6 +175,15 @@ const CLOBBERS: Effects = Effects::WRITE
     .union(Effects::ASYNC)
     .union(Effects::CALL)
     .union(Effects::UNKNOWN);
+
+/// Whether an instruction may make a generic address of local memory: there is no other way to one than `cvta`, here or
+/// in a function that is called.
+fn makes_generic(form: &Form) -> bool {
+    let is_known = form.flags.contains(FormFlags::MODELLED) && form.operation != Operation::Unknown;
+    let converts = form.operation == Operation::Cvta && form.space == StateSpace::Local;
+    let branches = form.effects.intersects(Effects::CALL | Effects::UNKNOWN);
+    converts || branches || !is_known && form.effects.intersects(CLOBBERS)
+}
 
 fn memory(form: &Form, source: Source) -> Memory {
     let is_access = form.effects.intersects(Effects::READ.union(Effects::WRITE));

@@ -47,14 +47,16 @@ impl Chain {
         }
     }
 
-    /// Whether a store to `space` may write what its loads read.
-    const fn is_written_at(self, space: StateSpace) -> bool {
+    /// Whether a store to `space` may write what its loads read; `local_is_private` where no generic address of local memory
+    /// exists.
+    const fn is_written_at(self, space: StateSpace, local_is_private: bool) -> bool {
         match self {
             Self::Global => matches!(space, StateSpace::Global | StateSpace::Generic),
             Self::Shared => matches!(space, StateSpace::Shared | StateSpace::Generic),
             // A parameter whose address is taken lies in local memory (PTX ISA, "Parameter State Space").
+            Self::Local if local_is_private => matches!(space, StateSpace::Local | StateSpace::Param),
             Self::Local => matches!(space, StateSpace::Local | StateSpace::Generic | StateSpace::Param),
-            Self::Any => true,
+            Self::Any => !(local_is_private && matches!(space, StateSpace::Local)),
             Self::ReadOnly => false,
         }
     }
@@ -69,8 +71,8 @@ pub(super) struct Version(pub u32);
 enum Began {
     /// The start of the function or a place where versions meet, or an instruction that may have changed anything.
     Anyhow,
-    /// A store of these bytes; by this instruction, or perhaps, under a guard.
-    Store(Option<InstId>, Bytes),
+    /// A store of these bytes by this instruction; perhaps, where it has a guard.
+    Store(InstId, bool, Bytes),
 }
 
 /// What a load sees.
@@ -107,6 +109,10 @@ pub(super) struct Chains {
     meets: Vec<u8>,
     frontier: IteratedFrontier,
     changing: Vec<BlockId>,
+    /// Stores and loads that were found to be apart, where somebody wants to know.
+    pub(super) apart: Option<Vec<(InstId, InstId)>>,
+    /// Whether no generic address of local memory exists in the function.
+    local_is_private: bool,
     /// Looks that ended at the limit.
     pub(super) limit_hits: u64,
 }
@@ -119,7 +125,9 @@ impl Chains {
         tree: &DominatorTree,
         used: &[Chain],
         changes: &[Change],
+        local_is_private: bool,
     ) {
+        self.local_is_private = local_is_private;
         self.limit_hits = 0;
         self.versions.clear();
         self.versions.push((Version(0), Began::Anyhow));
@@ -136,7 +144,8 @@ impl Chains {
         self.frontier.start();
         for chain in Chain::ALL.into_iter().filter(|&chain| self.used[chain as usize]) {
             let changing = changes.iter().filter(|change| {
-                change.space.is_none_or(|space| chain.is_written_at(space)) && tree.is_reachable(change.block)
+                change.space.is_none_or(|space| chain.is_written_at(space, local_is_private))
+                    && tree.is_reachable(change.block)
             });
             self.changing.clear();
             self.changing.extend(changing.map(|change| change.block));
@@ -163,6 +172,10 @@ impl Chains {
         }
     }
 
+    fn is_written_at(&self, chain: Chain, space: StateSpace) -> bool {
+        chain.is_written_at(space, self.local_is_private)
+    }
+
     /// Leaves a block at its end.
     pub(super) fn leave(&mut self, block: BlockId) {
         if !self.at_end.is_empty() {
@@ -182,17 +195,17 @@ impl Chains {
     /// Goes past a store to a parameter.
     pub(super) fn write_parameter(&mut self) {
         for chain in Chain::ALL {
-            if self.used[chain as usize] && chain.is_written_at(StateSpace::Param) {
+            if self.used[chain as usize] && self.is_written_at(chain, StateSpace::Param) {
                 self.begin(chain, Began::Anyhow);
             }
         }
     }
 
-    /// Goes past a store, the instruction that makes it given where it has no guard.
-    pub(super) fn store(&mut self, inst: Option<InstId>, bytes: Bytes) {
+    /// Goes past a store.
+    pub(super) fn store(&mut self, inst: InstId, is_guarded: bool, bytes: Bytes) {
         for chain in Chain::ALL {
-            if self.used[chain as usize] && chain.is_written_at(bytes.space) {
-                self.begin(chain, Began::Store(inst, bytes));
+            if self.used[chain as usize] && self.is_written_at(chain, bytes.space) {
+                self.begin(chain, Began::Store(inst, is_guarded, bytes));
             }
         }
     }
@@ -207,13 +220,16 @@ impl Chains {
         Version(self.current[chain as usize])
     }
 
-    /// What a load of `bytes` from `chain` sees here.
-    pub(super) fn seen(&mut self, chain: Chain, bytes: Bytes) -> Seen {
+    /// What `load`, of `bytes` from `chain`, sees here.
+    pub(super) fn seen(&mut self, load: InstId, chain: Chain, bytes: Bytes) -> Seen {
         let mut version = Version(self.current[chain as usize]);
         for _ in 0..STEPS_MAX {
             match self.versions[version.0 as usize] {
-                (before, Began::Store(_, stored)) if are_apart(stored, bytes) => version = before,
-                (_, Began::Store(Some(inst), stored)) if are_same(stored, bytes) => {
+                (before, Began::Store(store, _, stored)) if are_apart(stored, bytes) => {
+                    version = before;
+                    self.apart.iter_mut().for_each(|apart| apart.push((store, load)));
+                }
+                (_, Began::Store(inst, false, stored)) if are_same(stored, bytes) => {
                     return Seen::Stored(inst);
                 }
                 _ => return Seen::Version(version),

@@ -2,7 +2,7 @@
 //!
 //! No phase: what the phases of redundancy (49, 64) ask. A function in SSA form is walked in a preorder of its dominator tree,
 //! in which what a value is computed from comes first, but for what comes around a loop. Each instruction is looked up in a
-//! table by what it computes ([`meanings`]) and the numbers of what it reads; one that is there has computed the same.
+//! table by what it computes (`meanings`) and the numbers of what it reads; one that is there has computed the same.
 //!
 //! ```text
 //! r3 = add r1, r2;
@@ -21,6 +21,14 @@
 //! What an instruction computes under a guard is what it computes without one, so it may take the number of what is computed
 //! always. The other way round, the results are variables, and are asked for by their reaching definition.
 //!
+//! # What is apart
+//! Memory is one of the spaces, and generic addresses reach three of them. But where a kernel calls nobody and makes no
+//! generic address of local memory (`cvta.local`), nobody has one, and local memory is apart from generic accesses. Within a
+//! space, bytes are apart by their distance from one base, and variables of the function by their bounds (`places`). PTX has
+//! no promise that two pointers are apart: `.ptr` of a kernel parameter names a space and an alignment, and the space says
+//! nothing of addresses that are made of the parameter by `cvta` and arithmetic. Variables of the module may be those of
+//! another one (`.extern`, `.weak`, `.common`), whose bounds this one does not say, so only equal names are compared.
+//!
 //! # What is not numbered
 //! What other threads take part in, volatile and ordered accesses, `atom` and `red`; carries; clocks; results that become
 //! sinks; what reads registers in flight, of the module, or of the function's interface.
@@ -29,11 +37,14 @@
 //! tree).
 
 mod addresses;
+mod around_loops;
 mod keys;
 mod look_up;
 mod meanings;
 mod memory;
 mod numbers;
+#[cfg(test)]
+mod oracle;
 mod overwritten;
 mod places;
 mod table;

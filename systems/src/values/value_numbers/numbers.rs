@@ -1,5 +1,6 @@
 //! The numbers of a function, and what is found with them.
 
+use super::around_loops::AroundLoops;
 use super::meanings::{Meanings, Memory, Source as From};
 use super::memory::{Chain, Chains, Change};
 use super::overwritten::Overwritten;
@@ -8,6 +9,7 @@ use super::walk::Walk;
 use crate::values::general_optimize::constants::truncate;
 use ahash::AHashMap;
 use ptxopt_components::anchor::{AnchorKind, Decl};
+use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{Id, InstId, NameId, VRegId};
 use ptxopt_components::types::StateSpace;
 use ptxopt_engine::forms::FormTable;
@@ -15,6 +17,7 @@ use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::phis::NO_VALUE;
 use ptxopt_engine::values::reaching::{Reaching, Value};
 
+/// An instruction whose results are known before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Again {
     /// The instruction.
@@ -80,6 +83,7 @@ pub struct ValueNumbers {
     others: Vec<Other>,
     other_numbers: AHashMap<Other, u32>,
     pub(super) table: Table,
+    pub(super) around_loops: AroundLoops,
     changes: Vec<Change>,
     used: Vec<Chain>,
     /// Variables of the body, and their bytes where these are known; parameters of calls among them.
@@ -94,9 +98,26 @@ pub struct ValueNumbers {
 pub(super) const NO_NUMBER: u32 = u32::MAX;
 
 impl ValueNumbers {
-    /// Numbers the values of a function in SSA form whose instruction ids are in program order.
-    pub fn find(&mut self, function: &FunctionView<'_>, forms: &FormTable, reaching: &mut Reaching) {
-        self.start(function, forms, reaching);
+    /// Numbers the values of a function in SSA form whose instruction ids are in program order; with `assumes`, phis of a loop
+    /// are equal unless they are seen to differ.
+    pub fn find(
+        &mut self,
+        function: &FunctionView<'_>,
+        forms: &FormTable,
+        reaching: &mut Reaching,
+        assumes: bool,
+    ) {
+        self.around_loops.start(assumes);
+        loop {
+            self.start(function, forms, reaching);
+            self.walk(function, forms, reaching);
+            if self.around_loops.holds(function, &self.numbers) {
+                return;
+            }
+        }
+    }
+
+    fn walk(&mut self, function: &FunctionView<'_>, forms: &FormTable, reaching: &mut Reaching) {
         for at in 0..reaching.tree().preorder().len() {
             let block = reaching.tree().preorder()[at];
             self.chains.enter(function, block);
@@ -126,6 +147,17 @@ impl ValueNumbers {
         &self.overwritten.found
     }
 
+    /// Lets the stores and loads be listed that are found to be apart: what an oracle of such answers asks.
+    pub fn list_apart(&mut self) {
+        self.chains.apart = Some(Vec::new());
+    }
+
+    /// Stores and loads that were found to touch no byte in common: the last store before each load, by one thread in one call.
+    #[must_use]
+    pub fn apart(&self) -> &[(InstId, InstId)] {
+        self.chains.apart.as_deref().unwrap_or_default()
+    }
+
     /// How many numbers there are.
     #[must_use]
     pub fn count(&self) -> usize {
@@ -150,10 +182,10 @@ impl ValueNumbers {
         }
     }
 
-    /// Looks at memory that ended at the limit.
+    /// Looks at memory that ended at the limit, and phis that were assumed to be equal too often.
     #[must_use]
     pub fn limit_hits(&self) -> u64 {
-        self.chains.limit_hits
+        self.chains.limit_hits + self.around_loops.limit_hits
     }
 
     fn start(&mut self, function: &FunctionView<'_>, forms: &FormTable, reaching: &Reaching) {
@@ -182,15 +214,18 @@ impl ValueNumbers {
         self.masked.extend(pragmas.map(|anchor| anchor.before));
         self.masked.sort_unstable();
         self.overwritten.start();
-        self.list_changes(function);
-        self.chains.start(function, reaching.tree(), &self.used, &self.changes);
+        let local_is_private = self.list_changes(function);
+        self.overwritten.local_is_private = local_is_private;
+        self.chains.start(function, reaching.tree(), &self.used, &self.changes, local_is_private);
     }
 
-    /// Lists what changes memory, and the chains that more than one access reads, or one that another one writes.
-    fn list_changes(&mut self, function: &FunctionView<'_>) {
+    /// Lists what changes memory, and the chains that more than one access reads, or one that another one writes. Says whether
+    /// no generic address of local memory exists: none is made in the function, which calls nobody, and nobody calls.
+    fn list_changes(&mut self, function: &FunctionView<'_>) -> bool {
         let Self { meanings, changes, used, .. } = self;
         changes.clear();
         used.clear();
+        let mut local_is_private = function.state.flags.contains(CodeFlags::ENTRY);
         let mut loads = [0u32; 5];
         for (_, head, _) in function.rows() {
             let meaning = meanings.of(head.form);
@@ -200,6 +235,7 @@ impl ValueNumbers {
                     used.push(chain);
                 }
             }
+            local_is_private &= !meaning.makes_generic;
             match meaning.memory {
                 Memory::Untouched | Memory::Look | Memory::ReadParameter => {}
                 Memory::WriteParameter => {
@@ -212,6 +248,7 @@ impl ValueNumbers {
         let is_store = |change: &Change| change.space.is_some_and(|space| space != StateSpace::Param);
         let has_stores = changes.iter().any(is_store);
         used.retain(|&chain| loads[chain as usize] > 1 || has_stores && chain != Chain::ReadOnly);
+        local_is_private
     }
 
     /// The number of something that is no register.

@@ -20,6 +20,8 @@ const PENDING_MAX: usize = 16;
 pub(super) struct Overwritten {
     pending: Vec<(InstId, Bytes)>,
     pub(super) found: Vec<InstId>,
+    /// Whether no generic address of local memory exists in the function.
+    pub(super) local_is_private: bool,
 }
 
 impl Overwritten {
@@ -41,8 +43,12 @@ impl Overwritten {
 
     /// Goes past a load.
     pub(super) fn look_at(&mut self, bytes: Bytes) {
-        let may_meet =
-            |space: StateSpace| space == bytes.space || [space, bytes.space].contains(&StateSpace::Generic);
+        let is_private = self.local_is_private;
+        let may_meet = |space: StateSpace| {
+            let spaces = [space, bytes.space];
+            let is_apart = is_private && spaces.contains(&StateSpace::Local);
+            space == bytes.space || spaces.contains(&StateSpace::Generic) && !is_apart
+        };
         self.pending.retain(|&(_, stored)| !may_meet(stored.space) || are_apart(stored, bytes));
     }
 
@@ -54,7 +60,7 @@ impl Overwritten {
 
     /// Goes past a store. One with a guard overwrites nothing for sure.
     pub(super) fn store(&mut self, inst: InstId, bytes: Bytes, is_guarded: bool) {
-        let Self { pending, found } = self;
+        let Self { pending, found, .. } = self;
         if !is_guarded {
             found.extend(
                 pending.extract_if(.., |&mut (_, stored)| covers(bytes, stored)).map(|(inst, _)| inst),

@@ -74,7 +74,7 @@ impl<'w> Walk<'w, '_> {
             self.numbers.overwritten.look_at_all();
             return;
         };
-        self.numbers.chains.store((!is_guarded).then_some(inst), bytes);
+        self.numbers.chains.store(inst, is_guarded, bytes);
         // A sink among the elements leaves its bytes as they are.
         let has_sinks = operands.iter().any(|operand| operand.kind() == OperandKind::Sink);
         self.numbers.overwritten.store(inst, bytes, is_guarded || has_sinks);
@@ -202,7 +202,12 @@ impl<'w> Walk<'w, '_> {
                 self.take(phi, known, operands, Results::Values);
                 self.numbers.table.words.truncate(first);
             }
-            None => self.numbers.table.insert(phi, hash, first),
+            None => {
+                self.numbers.table.insert(phi, hash, first);
+                if let Some(other) = self.alike(phi, operands) {
+                    self.take(phi, Known::LikeResultsOf(other), operands, Results::Values);
+                }
+            }
         }
     }
 
