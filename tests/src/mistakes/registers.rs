@@ -25,7 +25,7 @@ pub const MISTAKES: [Mistake; 11] = [
             })
         },
     ),
-    Mistake::new("start-alike", "values that go into a loop alike come around it alike", [60, 60], |lines| {
+    Mistake::new("start-alike", "values that go into a loop alike come around it alike", [2, 18], |lines| {
         each_function(lines, start_alike)
     }),
     Mistake::new(
