@@ -5,7 +5,7 @@ use super::origins::OriginsOf;
 use super::{build_ssa, leave_ssa};
 use crate::check::ssa;
 use crate::check::testing::{Built, Random, labelled, solved};
-use ptxopt_components::code_object::CodeFlags;
+use ptxopt_components::code_object::{CodeFlags, Room};
 use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::operand::{Operand, OperandKind, definitions};
@@ -370,4 +370,65 @@ fn what_may_keep_its_old_value_stays_a_variable() {
     assert!(!is_variable(built.vreg("%r", 2)));
     let variables = function.vreg_ids().filter(|&vreg| is_variable(vreg)).count();
     assert_eq!(variables, 3, "the vector too");
+}
+
+/// Number of phis, of registers that came, and of registers that a limit leaves as variables.
+fn counts_of(built: &mut Built) -> (usize, usize, u64) {
+    let before = built.function().vregs.len();
+    let mut editor = PlainEditor::default();
+    let Built { tables, forms, .. } = &mut *built;
+    let mut f = editor.edit(tables, forms, CODE);
+    build_ssa::build(&mut f, &mut OriginsOf::default(), &mut build_ssa::Scratch::default());
+    let limits_hit = f.stats().limits_hit;
+    drop(f);
+    built.analyze();
+    let function = built.function();
+    assert_eq!(ssa::verify(&function, true, &mut ssa::Scratch::default()), Ok(()));
+    (function.rows().filter(|(_, head, _)| head.is_phi()).count(), function.vregs.len() - before, limits_hit)
+}
+
+#[test]
+fn a_register_is_a_variable_where_its_names_or_its_phis_have_no_room() {
+    let body = ".reg .b32 %r<2>; .reg .pred %p<2>; setp.eq.u32 %p1, 1, 0; mov.u32 %r1, 1; @%p1 bra B; \
+                A: mov.u32 %r1, 2; B: st.global.u32 [g], %r1; @%p1 bra D; C: mov.u32 %r1, 3; \
+                D: st.global.u32 [g], %r1; ret;";
+    for (vregs, insts) in (0..10).flat_map(|vregs| (0..10).map(move |insts| (vregs, insts))) {
+        let mut built = make_ready(body);
+        built.tables.code_spans[0].room = Room { insts, vregs, ..built.tables.code_spans[0].room };
+        // Two phis, and two of three definitions get a new name. From 8 rows on an eighth is left to others.
+        let has_room = vregs - vregs / 8 >= 4 && insts - insts / 8 >= 2;
+        let wanted = if has_room { (2, 4, 0) } else { (0, 0, 1) };
+        assert_eq!(counts_of(&mut built), wanted, "room for {vregs} registers and {insts} instructions");
+    }
+}
+
+#[test]
+fn no_phi_stands_where_too_many_ways_meet() {
+    // One more way leads there from the last definition.
+    let with_ways = |count: usize| {
+        let label =
+            |at: usize| [17_576, 676, 26, 1].map(|digit| label(at / digit % 26)).iter().collect::<String>();
+        let ways: String = (0..count - 1).map(|at| format!(" {}: @%p1 bra END;", label(at))).collect();
+        let body = format!(
+            ".reg .b32 %r<2>; .reg .pred %p<2>; setp.eq.u32 %p1, 1, 0; mov.u32 %r1, 1;{ways} LAST: mov.u32 %r1, 2; \
+             END: st.global.u32 [g], %r1; ret;"
+        );
+        counts_of(&mut make_ready(&body))
+    };
+    assert_eq!(with_ways(build_ssa::PREDS_MAX), (1, 2, 0));
+    assert_eq!(with_ways(build_ssa::PREDS_MAX + 1), (0, 0, 1));
+}
+
+#[test]
+fn a_definition_in_an_arm_meets_what_was_there_before() {
+    let arm = ".reg .b32 %r<2>; .reg .pred %p<2>; setp.eq.u32 %p1, 1, 0; @%p1 bra B; A: mov.u32 %r1, 7; \
+               B: st.global.u32 [g], %r1;";
+    for after in ["", " mov.u32 %r1, 8; st.global.u32 [g], %r1;"] {
+        let body = format!("{arm}{after} ret;");
+        let mut built = make_ready(&body);
+        let stored = run(&built);
+        build(&mut built);
+        assert_eq!(run(&built), stored, "{body}");
+        assert_eq!(built.function().rows().filter(|(_, head, _)| head.is_phi()).count(), 1, "{body}");
+    }
 }

@@ -77,6 +77,22 @@ fn what_is_left_of_a_range_is_known() {
     assert_eq!(facts.range(HELD, WIDTH).only(), Some(2));
 }
 
+/// Of numbers of either sign, too: the ends of the two orders are four numbers.
+#[test]
+fn the_ends_of_both_orders_move_where_they_are_excluded() {
+    let (above, below) = (Outcomes::EQUAL | Outcomes::GREATER, Outcomes::EQUAL | Outcomes::LESS);
+    for (end, order, next, outcomes) in [
+        (0, Order::Unsigned, 1, above),
+        (0xFF, Order::Unsigned, 0xFE, below),
+        (0x80, Order::Signed, 0x81, above),
+        (0x7F, Order::Signed, 0x7E, below),
+    ] {
+        let mut facts = Facts::default();
+        facts.learn_with(HELD, end, order, WIDTH, Outcomes::UNEQUAL);
+        assert_eq!(facts.outcomes_with(HELD, next, order, WIDTH), outcomes, "without {end}");
+    }
+}
+
 #[test]
 fn what_is_forgotten_was_never_known() {
     let mut random = Random(0xf0f0);
@@ -150,6 +166,8 @@ fn comparisons_are_true_for_their_outcomes() {
         ("setp.le.u16", less | equal),
         ("setp.hs.u32", greater | equal),
         ("setp.lo.u64", less),
+        ("setp.ls.u32", less | equal),
+        ("setp.hi.u16", greater),
         ("setp.ne.f32", less | greater),
         ("setp.neu.f64", less | greater | nan),
         ("setp.geu.ftz.f32", greater | equal | nan),
@@ -159,7 +177,9 @@ fn comparisons_are_true_for_their_outcomes() {
     ] {
         assert_eq!(test_of(mnemonic).unwrap().holds, holds, "{mnemonic}");
     }
-    for mnemonic in ["setp.lo.s32", "setp.lt.f16x2", "setp.ltu.s32"] {
+    for mnemonic in
+        ["setp.lo.s32", "setp.ls.s32", "setp.hi.s32", "setp.hs.s32", "setp.lt.f16x2", "setp.ltu.s32"]
+    {
         assert_eq!(test_of(mnemonic), None, "{mnemonic}");
     }
     assert_ne!(test_of("setp.lt.f32").unwrap().order, test_of("setp.lt.ftz.f32").unwrap().order);

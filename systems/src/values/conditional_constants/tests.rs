@@ -436,3 +436,11 @@ fn what_is_replaced_computes_the_same() {
     // These functions are full of branches that folding decides, and of copies, which the filter leaves to the rounds after that.
     assert!(2 * missed < found, "the filter sees nothing in {missed} of {found} functions");
 }
+
+#[test]
+fn an_operation_of_four_sources_is_not_evaluated() {
+    let built = in_ssa(
+        ".reg .b32 %r<4>; mov.u32 %r1, 1; mov.u32 %r2, 2; bfi.b32 %r3, %r1, %r2, 0, 8; st.global.u32 [g], %r3; ret;",
+    );
+    assert_eq!(solved(&built).cell(built.vreg("%r", 3)), Cell::Bottom);
+}

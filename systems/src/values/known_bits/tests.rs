@@ -70,6 +70,8 @@ fn bits_and_ranges_tell_one_another() {
     let signed = Known::signed_range(2, 3, WIDTH);
     assert_eq!((signed.zeros(), signed.ones(), signed.low()), (0b1100, 0b0010, 2));
     assert!(Known::constant(7, WIDTH).is_positive() && !Known::constant(8, WIDTH).is_positive());
+    assert_eq!(Known::range(0x12, 0x15, 8).truncate(WIDTH), Known::range(2, 5, WIDTH));
+    assert_eq!(Known::range(0x0E, 0x12, 8).truncate(WIDTH), Known::unknown(WIDTH));
 }
 
 #[test]
@@ -137,6 +139,18 @@ fn results_of_values_are_values() {
             let result = transfer(Known::constant(a, WIDTH), Known::constant(b, WIDTH)).only();
             let is_missed = name == "rem_signed" && (extend(b) < 0 || extend(a) < 0);
             assert!(result == expected || is_missed && result.is_none(), "{name} of {a} and {b}: {result:?}");
+        }
+    }
+}
+
+/// What the machine makes of it may be anything.
+#[test]
+fn nothing_is_known_where_a_divisor_may_be_zero() {
+    for divisor in sets().into_iter().filter(|divisor| divisor.contains(0)) {
+        for dividend in sets() {
+            for divide in [Known::div, Known::rem, Known::rem_signed] {
+                assert!(divide(dividend, divisor).is_any(), "{dividend:?} by {divisor:?}");
+            }
         }
     }
 }
@@ -240,6 +254,27 @@ fn instructions_are_understood() {
     assert_eq!(of("mul.wide.u32", &[byte, byte]), Some(Known::range(0, 255 * 255, 64)));
     assert_eq!(of("mad.lo.s32", &[byte, byte, byte]).map(Known::high), Some(255 * 256));
     assert_eq!(of("shr.s32", &[byte, Known::constant(4, 32)]), Some(Known::range(0, 15, 32)));
+    let (few, minus) = (Known::range(2, 3, 32), Known::signed_range(-3, -2, 32));
+    for (mnemonic, sources, expected) in [
+        ("min.u32", &[few, minus][..], few),
+        ("min.s32", &[few, minus], minus),
+        ("max.u32", &[few, minus], minus),
+        ("max.s32", &[few, minus], few),
+        ("abs.s32", &[minus], Known::range(0, 3, 32)),
+        ("neg.s32", &[few], minus),
+        ("popc.b32", &[few], Known::range(1, 2, 32)),
+        ("clz.b32", &[few], Known::constant(30, 32)),
+        ("selp.b32", &[few, Known::constant(7, 32), Known::unknown(1)], few.join(Known::constant(7, 32))),
+        ("bfe.u32", &[byte, Known::constant(4, 32), Known::constant(28, 32)], Known::range(0, 15, 32)),
+        ("rem.u32", &[byte, Known::constant(8, 32)], Known::range(0, 7, 32)),
+        ("div.s32", &[byte, Known::constant(8, 32)], Known::range(0, 31, 32)),
+        ("mul.hi.u32", &[byte, byte], Known::constant(0, 32)),
+        ("mul.hi.s32", &[few, minus], Known::constant(u64::MAX, 32)),
+    ] {
+        assert_eq!(of(mnemonic, sources), Some(expected), "{mnemonic}");
+    }
+    assert_eq!(of("bfe.s32", &[byte, few, few]), None);
+    assert_eq!(of("div.s32", &[minus, few]), None);
     assert_eq!(of("add.sat.s32", &[byte, byte]), None);
     assert_eq!(of("add.f32", &[byte, byte]), None);
     assert_eq!(of("div.s32", &[Known::unknown(32), byte]), None);
