@@ -469,7 +469,7 @@ mod tests {
 
     #[test]
     fn fingerprint_is_the_same_everywhere() {
-        assert_eq!(Options::default().fingerprint(), 0x8f00_d1f4_351a_b75e);
+        assert_eq!(Options::default().fingerprint(), 0xec3b_e867_8568_29ea);
     }
 
     #[test]
