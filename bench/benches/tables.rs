@@ -72,6 +72,7 @@ fn plan() -> Plan {
         fingerprint: None,
         limits: Limits { time_ms: 60_000, memory: u64::MAX, growth_percent: 200 },
         settings: Settings::default(),
+        keep_rolled: false,
     }
 }
 
