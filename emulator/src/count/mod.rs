@@ -6,7 +6,7 @@
 //! the same way, where a way forgets what happened between a branch and its reconvergence:
 //!
 //! - A branch, a branch by a table or a guarded end sends each thread its way. Ways that differ are one again at the branch's
-//!   [reconvergence](flow), the immediate post-dominator of its block.
+//!   reconvergence, the immediate post-dominator of its block.
 //! - Every round of a loop is a part of the way: threads in different rounds are apart, and those that have left wait where
 //!   the loop's ends reconverge.
 //! - A call is a part of the way of its callee, and forgotten after it: threads that called together are together again.
