@@ -368,9 +368,9 @@ names, or for sm_75 where it names an older one, since this release makes no cod
 again.
 
 `ptxas` unrolls loops that count in registers, and hardly one that counts in memory. So code that was never optimized grows where
-the optimizer puts counters into registers: that is speed, not waste, and it hides what the optimizer saves. With `--no-unroll` the
-optimizer asks that loops stay as they are, as clang does under `-fno-unroll-loops`; the goals for code that was never optimized were
-taken from clang's output under that option.
+the optimizer puts counters into registers, which hides what the optimizer saves; what unrolling does for speed was not measured. With
+`--no-unroll` the optimizer asks that loops stay as they are, as clang does under `-fno-unroll-loops`; the goals for code that was never
+optimized were taken from clang's output under that option. Modules as they come are assembled as they are in both columns.
 
 Bytes of code are the sizes of the `.text` sections, as the assembler fills them up to 128 bytes; machine instructions are those of 16
 bytes up to the filling. Registers, spills and stack frames are what `ptxas -v` says; spills are bytes stored and bytes loaded, a
