@@ -521,7 +521,7 @@ mod tests {
         assert!(module.is_debug && !module.dialect.flushes);
         let old = Module::scan(b".version 1.4\n.target sm_13, map_f64_to_f32\n").unwrap();
         assert!(old.dialect.flushes && !old.is_debug);
-        assert_eq!((module.sm, old.sm), (80, 13));
+        assert_eq!((module.sm, old.sm), (90, 13));
         let new = Module::scan(b".version 8.7\n.target sm_100a\n").unwrap();
         assert!(new.sm == 100 && !new.dialect.flushes);
     }
