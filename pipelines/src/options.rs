@@ -567,7 +567,7 @@ mod tests {
     fn what_changes_nothing_is_said() {
         assert!(Options::default().notes().is_empty());
         assert!(with_knob("235").notes().is_empty());
-        assert_eq!(with_knob("487").notes().len(), 2);
+        assert_eq!(with_knob("487").notes().len(), 1);
         let mut options = with_knob("NamedPhases=OriLoopUnrolling+OriCopyProp");
         options.set_knob("DUMPIR=OriStrengthReduce+OriLoopUnrolling").unwrap();
         let notes = options.notes();

@@ -88,6 +88,11 @@ pub const ORDER: &[Edge] = &[
         reason: "what comes after it writes the code down, and no text has phis",
     },
     Edge {
+        before: "OriDoPredication",
+        after: "LateOriCommoning",
+        reason: "what stood in two arms stands in one block then",
+    },
+    Edge {
         before: "CompactLocalMemory",
         after: "OriPerformLiveDeadSecond",
         reason: "addresses of promoted local memory are left to dead-code elimination",
@@ -256,8 +261,8 @@ mod tests {
         assert_eq!(
             numbers(&Options::default()),
             [
-                3, 6, 10, 13, 15, 16, 23, 29, 30, 32, 33, 37, 38, 46, 49, 52, 58, 61, 62, 63, 65, 73, 76, 84,
-                89, 92, 94, 125
+                3, 6, 10, 13, 15, 16, 23, 29, 30, 32, 33, 37, 38, 46, 49, 52, 58, 61, 62, 63, 64, 65, 73, 76,
+                84, 89, 92, 94, 125
             ]
         );
         let verified = Options { verify: VerifyLevel::Fast, ..Options::default() };

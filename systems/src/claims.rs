@@ -144,6 +144,12 @@ fn remove_redundant_moves() {
 }
 
 #[test]
+fn late_commoning() {
+    let before = [TO_VALUES, &[&predicate::PHASE]].concat();
+    assert!(check("late_commoning", &before, &gvn_cse::late::PHASE) > 3);
+}
+
+#[test]
 fn predicate() {
     assert!(check("predicate", TO_VALUES, &predicate::PHASE) > 20);
 }

@@ -72,10 +72,12 @@ pub enum Memo {
     NothingToPropagate,
     /// No branch can be decided, led past an empty block or deleted, and no block merged.
     NoBranchToOptimize,
+    /// Nothing is computed again that is known where it is computed.
+    NothingToCommon,
 }
 
 impl Memo {
-    const COUNT: usize = 3;
+    const COUNT: usize = 4;
 }
 
 /// Epochs at which a fact was computed.

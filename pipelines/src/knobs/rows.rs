@@ -7,7 +7,7 @@ use super::settings::Field;
 use super::{Acts, Kind, Knob, KnobRow, Preset, Reach};
 use ptxopt_systems::analyze::control_flow;
 use ptxopt_systems::flow::{optimize_branches, simplify_loops};
-use ptxopt_systems::values::gvn_cse;
+use ptxopt_systems::values::gvn_cse::{self, late};
 
 /// The phase that the knob steers has no system yet.
 const NO_PHASE: Acts = No("the phase that it steers has no system in this release");
@@ -51,7 +51,7 @@ pub const KNOBS: [KnobRow; 53] = [
         "most rounds of the early GeneralOptimize bundles"),
     row(Knob::Knob474, "Knob474", Some(474), Phases(&[37, 58]), Float, Preset::Float(0.25), NO_PHASE,
         "the later GeneralOptimize bundles stop when a round gains less than this"),
-    row(Knob::ForceLateCommoning, "ForceLateCommoning", Some(487), Phases(&[64]), Bool, Preset::Unset, NO_PHASE,
+    row(Knob::ForceLateCommoning, "ForceLateCommoning", Some(487), Phases(&[64]), Bool, Preset::Bool(true), Opens(&late::PHASE),
         "LateOriCommoning runs only if this is true"),
     row(Knob::LoopMakeSingleEntry, "Knob487.LoopMakeSingleEntry", Some(487), Phases(&[18]), Bool, Preset::Unset, Opens(&simplify_loops::PHASE),
         "gate of the loop canonical form inside OriLoopSimplification, which runs only if this is true"),
@@ -59,9 +59,11 @@ pub const KNOBS: [KnobRow; 53] = [
         "what forward copy propagation takes for granted at the start of a block: that a copy was seen"),
     row(Knob::BackCopyPropBudget, "BackCopyPropBudget", Some(808), Phases(&[82, 83]), Int, Preset::Unset, NO_PHASE,
         "most backward propagations in a function"),
-    row(Knob::Knob843, "Knob843", Some(843), Phases(&[64]), Int, Preset::Unset, NO_PHASE,
+    row(Knob::Knob843, "Knob843", Some(843), Phases(&[64]), Count, Preset::Count(1),
+        Sets(Field::Count(|all| &mut all.late_commoning.functions)),
         "LateOriCommoning runs only if this is not zero"),
-    row(Knob::Knob844, "Knob844", Some(844), Phases(&[64]), Bool, Preset::Unset, NO_PHASE,
+    row(Knob::Knob844, "Knob844", Some(844), Phases(&[64]), Bool, Preset::Bool(true),
+        Sets(Field::Bool(|all| &mut all.late_commoning.instructions)),
         "asked at each instruction: LateOriCommoning looks at it only if this is true"),
     row(Knob::EnableGvnCse, "EnableGvnCse", NONE, Phases(&[49]), Bool, Preset::Bool(true), Opens(&gvn_cse::PHASE),
         "master switch of GvnCse"),
@@ -77,7 +79,8 @@ pub const KNOBS: [KnobRow; 53] = [
         "reassociate 64-bit additions of immediates that are too wide for the short form, too"),
     row(Knob::DistributeAndReassociateMulBudget, "DistributeAndReassociateMulBudget", NONE, Phases(&[50]), Int, Preset::Unset, NO_PHASE,
         "most rewrites of a*b + a*c into a*(b + c)"),
-    row(Knob::DisableMoveCommoning, "DisableMoveCommoning", NONE, Phases(&[64]), Bool, Preset::Unset, NO_PHASE,
+    row(Knob::DisableMoveCommoning, "DisableMoveCommoning", NONE, Phases(&[64]), Bool, Preset::Bool(false),
+        Sets(Field::Bool(|all| &mut all.late_commoning.moves_are_opaque)),
         "the commoning walk does not look through moves"),
     row(Knob::CopyPropBudget, "CopyPropBudget", NONE, COPY_PROP, Int, Preset::Unset, Sets(Field::Limit(|all| &mut all.copies.insts_max)),
         "most instructions that read a copy, in one run of forward copy propagation"),

@@ -8,7 +8,7 @@ use crate::options::Options;
 use ptxopt_engine::run::phase::Settings;
 use ptxopt_systems::flow::optimize_branches;
 use ptxopt_systems::values::general_optimize::{self, Propagation};
-use ptxopt_systems::values::gvn_cse;
+use ptxopt_systems::values::gvn_cse::{self, late};
 
 /// The settings of every phase that has some.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct PhaseSettings {
     pub copies: Propagation,
     /// Phase 49.
     pub gvn_cse: gvn_cse::Settings,
+    /// Phase 64.
+    pub late_commoning: late::Settings,
 }
 
 /// A field of [`PhaseSettings`], with the kind of its knob.
@@ -37,10 +39,10 @@ pub enum Field {
 /// What phases read under these options.
 #[must_use]
 pub fn of(options: &Options) -> Settings {
-    let PhaseSettings { branches, copies, gvn_cse } = fill(&options.knobs);
+    let PhaseSettings { branches, copies, gvn_cse, late_commoning } = fill(&options.knobs);
     let bundles = general_optimize::Settings { propagation: copies, ..options.bundles() };
     let gvn_cse = gvn_cse::Settings { is_faithful: options.faithful, ..gvn_cse };
-    Settings::default().with(branches).with(bundles).with(gvn_cse)
+    Settings::default().with(branches).with(bundles).with(gvn_cse).with(late_commoning)
 }
 
 fn fill(knobs: &Knobs) -> PhaseSettings {

@@ -118,7 +118,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(61, "OriPerformLiveDeadThird", Analysis, Any, Runs(&eliminate_dead::FULL)),
     row(62, "OriRemoveRedundantMultiDefMov", Optimization, Any, Runs(&remove_redundant_moves::PHASE)),
     row(63, "OriDoPredication", Optimization, Above(1), Runs(&predicate::PHASE)),
-    row(64, "LateOriCommoning", Optimization, Above(1), Nothing(NOT_YET)),
+    row(64, "LateOriCommoning", Optimization, Above(1), Runs(&gvn_cse::late::PHASE)),
     row(65, "GeneralOptimizeLate2", Optimization, Any, Runs(&general_optimize::PHASE)),
     row(66, "OriHoistInvariantsLate", Optimization, Above(2), Runs(&hoist_invariants::PHASE)),
     row(67, "DoKillMovement", Optimization, Any, Nothing(GRAPHICS)),

@@ -21,7 +21,7 @@ What running cannot show is not in the table: fences and memory orders (the emul
 
 /// The phases that change something, and the mistakes that are typical of each: those that follow from its own rules.
 /// Phases 0, 3, 9 and 94, and the reports, change nothing: 3 stands after the mistakes of 15 and 18.
-pub const OF_PHASES: [(&str, &[&str]); 9] = [
+pub const OF_PHASES: [(&str, &[&str]); 10] = [
     (
         "6 SetControlFlowOpLastInBB",
         &["branch-crossed", "guarded-end", "exit-removed", "call-guarded", "return-exits"],
@@ -72,9 +72,12 @@ pub const OF_PHASES: [(&str, &[&str]); 9] = [
         ],
     ),
     (
-        "49 GvnCse, gvn_cse",
+        "49 GvnCse and 64 LateOriCommoning, gvn_cse",
         &[
             "start-alike",
+            "operand-redefined",
+            "value-redefined",
+            "second-result",
             "type-ignored",
             "sub-operands",
             "guarded-value-reused",
@@ -88,6 +91,10 @@ pub const OF_PHASES: [(&str, &[&str]); 9] = [
             "store-before-load",
             "store-before-barrier",
         ],
+    ),
+    (
+        "63 OriDoPredication",
+        &["select-arms", "guard-negation", "guard-dropped", "arms-swapped", "guarded-write-kills"],
     ),
     (
         "35, 66, 79 OriHoistInvariants, hoist_invariants",

@@ -52,6 +52,7 @@ const GOLDENS: &[Golden] = &[
     Golden { phase: "gvn_cse", before: &[6, 23, 29, 33], step: 49, is_listed: false },
     Golden { phase: "replace_equivalent_moves", before: &[6, 23, 29, 33], step: 52, is_listed: false },
     Golden { phase: "remove_redundant_moves", before: &[6, 23, 29, 33], step: 62, is_listed: false },
+    Golden { phase: "late_commoning", before: &[6, 23, 29, 33, 63], step: 64, is_listed: false },
     Golden { phase: "predicate", before: &[6, 23, 29, 33], step: 63, is_listed: false },
     Golden { phase: "hoist_invariants", before: &[6, 23, 29, 33], step: 35, is_listed: false },
     Golden { phase: "leave_ssa", before: &[6, 23, 29, 33], step: 73, is_listed: false },
@@ -110,6 +111,7 @@ test_folders! {
     gvn_cse
     replace_equivalent_moves
     remove_redundant_moves
+    late_commoning
     predicate
     hoist_invariants
     leave_ssa

@@ -51,6 +51,7 @@
 //! the same threads come to both, together, would do. Uniform blocks are no such proof: they say that all threads of a warp
 //! that are there go the same way, not which ones are.
 
+pub mod late;
 mod replace;
 mod scope;
 #[cfg(test)]
@@ -174,7 +175,7 @@ pub fn run(
         let mode = settings.on(f.view().text.sm);
         if mode != Mode::Off {
             // It ends early where the bisect limit is reached.
-            let _ = replace(&mut f, mode, &mut values, &mut scratch);
+            let _ = number_and_replace(&mut f, mode, &mut values, &mut scratch);
         }
     });
 }
@@ -187,7 +188,7 @@ pub struct Scratch {
 }
 
 /// Works on one function; gives nothing where the bisect limit is reached.
-pub fn replace(
+fn number_and_replace(
     f: &mut FunctionEditor<'_>,
     mode: Mode,
     values: &mut ReachingValues,
@@ -206,5 +207,9 @@ pub fn replace(
     if is_settled && has_no_copies {
         f.remember(Memo::NothingToPropagate);
     }
-    (deleted == overwritten.len()).then_some(())
+    (deleted == overwritten.len()).then_some(())?;
+    if matches!(mode, Mode::Dominators | Mode::AroundLoops) {
+        f.remember(Memo::NothingToCommon);
+    }
+    Some(())
 }

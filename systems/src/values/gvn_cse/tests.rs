@@ -199,9 +199,14 @@ impl Kernel {
     }
 }
 
+/// The text of a kernel.
+pub(crate) fn kernel(seed: u64) -> String {
+    Kernel::new(seed * 7919 + 3).finish()
+}
+
 /// Runs kernels before and after the phase, and counts instructions without and with it.
 pub(crate) fn check(phases: &[&'static Phase], seeds: std::ops::Range<u64>) -> (usize, usize) {
-    check_each(phases, seeds.map(|seed| Kernel::new(seed * 7919 + 3).finish()))
+    check_each(phases, seeds.map(kernel))
 }
 
 fn check_each(phases: &[&'static Phase], kernels: impl Iterator<Item = String>) -> (usize, usize) {
@@ -222,7 +227,7 @@ static AROUND_LOOPS: Phase = Phase { install: |slot| slot.add(run_around_loops),
 
 fn run_around_loops(mut editor: Editor, mut values: ResMut<ReachingValues>) {
     editor.each(WORKED_ON, |mut f| {
-        let _ = replace(&mut f, Mode::AroundLoops, &mut values, &mut Scratch::default());
+        let _ = number_and_replace(&mut f, Mode::AroundLoops, &mut values, &mut Scratch::default());
     });
 }
 

@@ -93,11 +93,18 @@ pub struct ValueNumbers {
     pub(super) masked: Vec<InstId>,
     /// Whether some declaration of the body is a family, whose members are not listed.
     pub(super) has_families: bool,
+    /// Whether what a move moves is not taken for the same.
+    pub(super) moves_are_opaque: bool,
 }
 
 pub(super) const NO_NUMBER: u32 = u32::MAX;
 
 impl ValueNumbers {
+    /// Whether what a move moves is taken for the same from now on. It is at first.
+    pub fn see_through_moves(&mut self, are_seen_through: bool) {
+        self.moves_are_opaque = !are_seen_through;
+    }
+
     /// Numbers the values of a function in SSA form whose instruction ids are in program order; with `assumes`, phis of a loop
     /// are equal unless they are seen to differ.
     pub fn find(

@@ -94,7 +94,9 @@ impl<'w> Walk<'w, '_> {
                 // Nothing is cheaper than a move.
                 return None;
             }
-            if let Some(number) = self.moved(inst, operands) {
+            if !self.numbers.moves_are_opaque
+                && let Some(number) = self.moved(inst, operands)
+            {
                 self.numbers.numbers[operands[0].vreg()?.index()] = number;
                 return Some(());
             }

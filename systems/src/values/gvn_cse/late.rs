@@ -1,0 +1,84 @@
+//! Late commoning: value numbering once more, in functions that have changed since it ran.
+//!
+//! Source phase  64 LateOriCommoning (copy-prop-and-cse, "Phase 64")
+//! Reads         as phase 49
+//! Writes        as phase 49
+//! Needs         as phase 49
+//! Leaves        as phase 49
+//! Breaks        as phase 49
+//! Cost          a comparison a function that nothing has changed since phase 49; else what that phase costs
+//! Papers        as phase 49
+//! Checked by    check/ssa.rs, check/operand_types.rs; gvn_cse/tests.rs on the emulator; the judge
+//!
+//! # What it finds
+//! Predication puts what stood in the two arms of a branch into one block:
+//! ```text
+//! @p bra L;                          mul.lo.s32 r3, r1, r2;
+//! mul.lo.s32 r3, r1, r2; ...   ->    mul.lo.s32 r4, r1, r2;       // gone now: the readers of r4 read r3
+//! L: mul.lo.s32 r4, r1, r2; ...
+//! ```
+//! General optimization, which runs in between, makes operands the same that were different.
+//!
+//! # Gates
+//! The source asks three knobs: 487 whether it runs at all, 843 whether the function wants it, 844 at each instruction. Here all
+//! three are open unless they are closed by name.
+//!
+//! # Where this differs from the source
+//! There an instruction has a mask of its class, and the masks of a path are collected, to tell early that no instruction
+//! of its class has been seen: the hash table says that with one probe. Its seven conditions of equivalence ask neither for
+//! the operation nor for the sources, and want another block: here equality is that of phase 49, in the same block, too. Its
+//! representatives of registers behind moves are value numbers.
+
+use super::{Mode, Scratch, WORKED_ON, number_and_replace};
+use bevy_ecs::prelude::*;
+use ptxopt_engine::edit::Editor;
+use ptxopt_engine::run::facts::Memo;
+use ptxopt_engine::run::phase::Phase;
+use ptxopt_engine::values::reaching::ReachingValues;
+
+/// Phase 64.
+pub const PHASE: Phase = Phase {
+    name: "late_commoning",
+    memo: Some(Memo::NothingToCommon),
+    install: |slot| {
+        slot.init_resource::<Settings>();
+        slot.add(run);
+    },
+    ..super::PHASE
+};
+
+/// What of the phase runs.
+#[derive(Resource, Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Knob 843: functions want it if this is not zero.
+    pub functions: u32,
+    /// Knob 844: instructions are looked at.
+    pub instructions: bool,
+    /// What was moved to another register is not taken for the same.
+    pub moves_are_opaque: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { functions: 1, instructions: true, moves_are_opaque: false }
+    }
+}
+
+/// Works on every function in SSA form that has changed since value numbering ran.
+pub fn run(
+    mut editor: Editor,
+    settings: Res<Settings>,
+    mut values: ResMut<ReachingValues>,
+    mut scratch: Local<Scratch>,
+) {
+    if settings.functions == 0 || !settings.instructions {
+        return;
+    }
+    scratch.numbers.see_through_moves(!settings.moves_are_opaque);
+    editor.each(WORKED_ON, |mut f| {
+        if !f.remembers(Memo::NothingToCommon) {
+            // It ends early where the bisect limit is reached.
+            let _ = number_and_replace(&mut f, Mode::Dominators, &mut values, &mut scratch);
+        }
+    });
+}
