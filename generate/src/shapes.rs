@@ -18,7 +18,7 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 13] = [
+pub const SHAPES: [Shape; 16] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
     Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
@@ -31,6 +31,9 @@ pub const SHAPES: [Shape; 13] = [
     Shape { name: "nest", of: "loops", large: 2_000, text: nest },
     Shape { name: "stores", of: "stores", large: 20_000, text: stores },
     Shape { name: "twins", of: "values around a loop", large: 20_000, text: twins },
+    Shape { name: "leaves", of: "sums of five", large: 10_000, text: leaves },
+    Shape { name: "chain", of: "sums of one tree", large: 50_000, text: chain },
+    Shape { name: "arms", of: "branches", large: 8_000, text: arms },
     Shape { name: "invariants", of: "invariants of a loop", large: 30_000, text: invariants },
 ];
 
@@ -199,6 +202,43 @@ fn invariants(count: usize) -> String {
     });
     let end = "add.u32 %r3, %r3, 1;\nsetp.lt.u32 %p0, %r3, 2;\n@%p0 bra ROUND;\n";
     kernel(&format!(".reg .b32 %v<{count}>;"), &format!("ld.global.u32 %r2, [%d0];\nROUND:\n{body}{end}"))
+}
+
+/// Trees of sums of a few values, each in another order: every pair of leaves comes again and again.
+fn leaves(count: usize) -> String {
+    let mut random = Sequence(1);
+    let start = each(12, |text, v| writeln!(text, "xor.b32 %v{v}, %r0, {v};"));
+    let body = each(count, |text, n| {
+        writeln!(text, "add.u32 %t{n}, %v{}, {n};", random.below(12))?;
+        for _ in 0..4 {
+            writeln!(text, "add.u32 %t{n}, %t{n}, %v{};", random.below(12))?;
+        }
+        writeln!(text, "xor.b32 %r1, %r1, %t{n};")
+    });
+    kernel(&format!(".reg .b32 %v<12>, %t<{count}>;"), &(start + &body))
+}
+
+/// One tree: sums and differences of what is loaded.
+fn chain(count: usize) -> String {
+    let body = each(count, |text, n| {
+        let operation = ["add", "sub"][n % 3 / 2];
+        writeln!(text, "ld.global.u32 %v{n}, [%d0];\n{operation}.u32 %r1, %r1, %v{n};")
+    });
+    kernel(&format!(".reg .b32 %v<{count}>;"), &body)
+}
+
+/// Branches whose arms compute the same, store it, and differ in one instruction.
+fn arms(count: usize) -> String {
+    let body = each(count, |text, n| {
+        writeln!(text, "setp.lt.u32 %p0, %r1, {n};\n@%p0 bra A{n};")?;
+        writeln!(
+            text,
+            "mul.lo.u32 %r2, %r1, %r0;\nadd.u32 %r3, %r2, {n};\nst.global.u32 [%d0], %r3;\nbra B{n};"
+        )?;
+        writeln!(text, "A{n}: mul.lo.u32 %r2, %r1, %r0;\nadd.u32 %r3, %r2, {n};\nst.global.u32 [%d0], %r2;")?;
+        writeln!(text, "B{n}: add.u32 %r1, %r1, %r3;")
+    });
+    kernel("", &body)
 }
 
 /// A kernel around code that changes `%r1`, and may use the thread's number `%r0`.

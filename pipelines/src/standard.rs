@@ -88,9 +88,24 @@ pub const ORDER: &[Edge] = &[
         reason: "what comes after it writes the code down, and no text has phis",
     },
     Edge {
+        before: "GvnCse",
+        after: "OriReassociateAndCommon",
+        reason: "leaves are the same where they are one register",
+    },
+    Edge {
+        before: "OriReassociateAndCommon",
+        after: "GeneralOptimizeLate",
+        reason: "constants that come last become offsets of accesses, and roots that are known are moves",
+    },
+    Edge {
         before: "OriDoPredication",
         after: "LateOriCommoning",
         reason: "what stood in two arms stands in one block then",
+    },
+    Edge {
+        before: "ConvertAllMovPhiToMov",
+        after: "AdvancedPhaseBackPropVReg",
+        reason: "results are given registers that have other definitions, which values have not",
     },
     Edge {
         before: "CompactLocalMemory",

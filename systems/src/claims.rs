@@ -10,8 +10,8 @@ use crate::flow::{
 use crate::ssa::{build_ssa, leave_ssa, promote_locals};
 use crate::upkeep::sweep;
 use crate::values::{
-    eliminate_dead, general_optimize, gvn_cse, hoist_invariants, remove_redundant_moves,
-    replace_equivalent_moves,
+    eliminate_dead, general_optimize, gvn_cse, hoist_common, hoist_invariants, propagate_back_copies,
+    reassociate, remove_redundant_moves, replace_equivalent_moves,
 };
 use ptxopt_engine::run::phase::Phase;
 use std::fs;
@@ -141,6 +141,22 @@ fn replace_equivalent_moves() {
 #[test]
 fn remove_redundant_moves() {
     assert!(check("remove_redundant_moves", TO_VALUES, &remove_redundant_moves::PHASE) > 10);
+}
+
+#[test]
+fn reassociate() {
+    let before = [TO_VALUES, &[&gvn_cse::PHASE]].concat();
+    assert!(check("reassociate", &before, &reassociate::PHASE) > 15);
+}
+
+#[test]
+fn hoist_common() {
+    assert!(check("hoist_common", TO_VALUES, &hoist_common::PHASE) > 8);
+}
+
+#[test]
+fn propagate_back_copies() {
+    assert!(check("propagate_back_copies", &[SPLIT, SWEEP], &propagate_back_copies::PHASE) > 8);
 }
 
 #[test]

@@ -7,11 +7,14 @@ use crate::flow::{
 use crate::report::{code, graph, registers};
 use crate::ssa::promote_locals;
 use crate::upkeep::{advance_progress, inspect, sweep};
-use crate::values::{eliminate_dead, general_optimize, gvn_cse, hoist_invariants};
+use crate::values::{
+    eliminate_dead, general_optimize, gvn_cse, hoist_common, hoist_invariants, propagate_back_copies,
+    reassociate,
+};
 use ptxopt_engine::run::phase::{Phase, Wanted};
 
 /// Each phase with the name of its file, followed by what tells those of one file apart.
-const NAMES: [(&Phase, &str); 28] = [
+const NAMES: [(&Phase, &str); 31] = [
     (&control_flow::ANALYSIS, "analyze_control_flow"),
     (&control_flow::PHASE, "analyze_control_flow"),
     (&def_use::ANALYSIS, "def_use"),
@@ -38,7 +41,10 @@ const NAMES: [(&Phase, &str); 28] = [
     (&general_optimize::PHASE, "general_optimize"),
     (&gvn_cse::PHASE, "gvn_cse"),
     (&gvn_cse::late::PHASE, "late_commoning"),
+    (&hoist_common::PHASE, "hoist_common"),
     (&hoist_invariants::PHASE, "hoist_invariants"),
+    (&propagate_back_copies::PHASE, "propagate_back_copies"),
+    (&reassociate::PHASE, "reassociate"),
     (&promote_locals::PHASE, "promote_locals"),
 ];
 
@@ -92,6 +98,14 @@ fn what_is_left_out_where_nobody_looks() {
 fn what_adds_rows_asks_for_room() {
     assert_eq!(
         named(|phase| phase.room_percent > 0),
-        ["simplify_loops", "gvn_cse", "late_commoning", "hoist_invariants", "promote_locals"]
+        [
+            "simplify_loops",
+            "gvn_cse",
+            "late_commoning",
+            "hoist_common",
+            "hoist_invariants",
+            "reassociate",
+            "promote_locals"
+        ]
     );
 }

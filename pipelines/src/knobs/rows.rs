@@ -8,6 +8,7 @@ use super::{Acts, Kind, Knob, KnobRow, Preset, Reach};
 use ptxopt_systems::analyze::control_flow;
 use ptxopt_systems::flow::{optimize_branches, simplify_loops};
 use ptxopt_systems::values::gvn_cse::{self, late};
+use ptxopt_systems::values::{hoist_common, reassociate};
 
 /// The phase that the knob steers has no system yet.
 const NO_PHASE: Acts = No("the phase that it steers has no system in this release");
@@ -57,7 +58,8 @@ pub const KNOBS: [KnobRow; 53] = [
         "gate of the loop canonical form inside OriLoopSimplification, which runs only if this is true"),
     row(Knob::OriCopyProp, "Knob487.OriCopyProp", Some(487), COPY_PROP, Bool, Preset::Unset, No("nothing depends on what was seen before: each use asks for its reaching definition"),
         "what forward copy propagation takes for granted at the start of a block: that a copy was seen"),
-    row(Knob::BackCopyPropBudget, "BackCopyPropBudget", Some(808), Phases(&[82, 83]), Int, Preset::Unset, NO_PHASE,
+    row(Knob::BackCopyPropBudget, "BackCopyPropBudget", Some(808), Phases(&[82, 83]), Count, Preset::Count(1 << 16),
+        Sets(Field::Count(|all| &mut all.back_copies.moves_max)),
         "most backward propagations in a function"),
     row(Knob::Knob843, "Knob843", Some(843), Phases(&[64]), Count, Preset::Count(1),
         Sets(Field::Count(|all| &mut all.late_commoning.functions)),
@@ -67,17 +69,22 @@ pub const KNOBS: [KnobRow; 53] = [
         "asked at each instruction: LateOriCommoning looks at it only if this is true"),
     row(Knob::EnableGvnCse, "EnableGvnCse", NONE, Phases(&[49]), Bool, Preset::Bool(true), Opens(&gvn_cse::PHASE),
         "master switch of GvnCse"),
-    row(Knob::AllowReassociateCse, "AllowReassociateCSE", NONE, Phases(&[50]), Bool, Preset::Bool(true), NO_PHASE,
+    row(Knob::AllowReassociateCse, "AllowReassociateCSE", NONE, Phases(&[50]), Bool, Preset::Bool(true), Opens(&reassociate::PHASE),
         "master switch of OriReassociateAndCommon"),
-    row(Knob::ReassociateCseBudget, "ReassociateCSEBudget", NONE, Phases(&[50]), Int, Preset::Unset, NO_PHASE,
+    row(Knob::ReassociateCseBudget, "ReassociateCSEBudget", NONE, Phases(&[50]), Count, Preset::Count(1 << 20),
+        Sets(Field::Count(|all| &mut all.reassociation.insts_max)),
         "most instructions that OriReassociateAndCommon looks at in a function"),
-    row(Knob::ReassociateCseWindow, "ReassociateCSEWindow", NONE, Phases(&[50]), Int, Preset::Unset, NO_PHASE,
+    row(Knob::ReassociateCseWindow, "ReassociateCSEWindow", NONE, Phases(&[50]), Count, Preset::Count(1024),
+        Sets(Field::Count(|all| &mut all.reassociation.window)),
         "how many instructions back the commoning after reassociation looks"),
-    row(Knob::ReassociateCseSkip, "ReassociateCSESkip", NONE, Phases(&[50]), Int, Preset::Unset, NO_PHASE,
+    row(Knob::ReassociateCseSkip, "ReassociateCSESkip", NONE, Phases(&[50]), Count, Preset::Count(0),
+        Sets(Field::Count(|all| &mut all.reassociation.insts_skipped)),
         "leave this many instructions alone at the start, to bisect"),
-    row(Knob::ReassociateLargeImmInUIADD64, "ReassociateLargeImmInUIADD64", NONE, Phases(&[50]), Bool, Preset::Unset, NO_PHASE,
+    row(Knob::ReassociateLargeImmInUIADD64, "ReassociateLargeImmInUIADD64", NONE, Phases(&[50]), Bool, Preset::Bool(false),
+        Sets(Field::Bool(|all| &mut all.reassociation.takes_large_constants)),
         "reassociate 64-bit additions of immediates that are too wide for the short form, too"),
-    row(Knob::DistributeAndReassociateMulBudget, "DistributeAndReassociateMulBudget", NONE, Phases(&[50]), Int, Preset::Unset, NO_PHASE,
+    row(Knob::DistributeAndReassociateMulBudget, "DistributeAndReassociateMulBudget", NONE, Phases(&[50]), Count, Preset::Count(1024),
+        Sets(Field::Count(|all| &mut all.reassociation.products_max)),
         "most rewrites of a*b + a*c into a*(b + c)"),
     row(Knob::DisableMoveCommoning, "DisableMoveCommoning", NONE, Phases(&[64]), Bool, Preset::Bool(false),
         Sets(Field::Bool(|all| &mut all.late_commoning.moves_are_opaque)),
@@ -104,7 +111,7 @@ pub const KNOBS: [KnobRow; 53] = [
         "propagate no constant-bank operand into a matrix instruction"),
     row(Knob::LateCopyPropComplPred, "LateCopyPropComplPred", NONE, Unsaid, Bool, Preset::Unset, Sets(Field::Bool(|all| &mut all.copies.under_guards)),
         "propagate to readers under a guard what was copied under the same guard, past writes under its complement"),
-    row(Knob::SpeculativeHoistCommonInsts, "SpeculativeHoistCommonInsts", NONE, Phases(&[56]), Bool, Preset::Unset, NO_PHASE,
+    row(Knob::SpeculativeHoistCommonInsts, "SpeculativeHoistCommonInsts", NONE, Phases(&[56]), Bool, Preset::Bool(true), Opens(&hoist_common::PHASE),
         "hoist what both arms compute"),
     row(Knob::FatPointSoftConstraintSkip, "unnamed.fatpoint-soft-constraint-skip", NONE, Phases(&[101]), Int, Preset::Unset, NO_PHASE,
         "register estimator: soft constraints under this threshold are skipped, round by round"),

@@ -9,6 +9,7 @@ use ptxopt_engine::run::phase::Settings;
 use ptxopt_systems::flow::optimize_branches;
 use ptxopt_systems::values::general_optimize::{self, Propagation};
 use ptxopt_systems::values::gvn_cse::{self, late};
+use ptxopt_systems::values::{propagate_back_copies, reassociate};
 
 /// The settings of every phase that has some.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,8 +20,12 @@ pub struct PhaseSettings {
     pub copies: Propagation,
     /// Phase 49.
     pub gvn_cse: gvn_cse::Settings,
+    /// Phase 50.
+    pub reassociation: reassociate::Settings,
     /// Phase 64.
     pub late_commoning: late::Settings,
+    /// Phase 82.
+    pub back_copies: propagate_back_copies::Settings,
 }
 
 /// A field of [`PhaseSettings`], with the kind of its knob.
@@ -39,10 +44,12 @@ pub enum Field {
 /// What phases read under these options.
 #[must_use]
 pub fn of(options: &Options) -> Settings {
-    let PhaseSettings { branches, copies, gvn_cse, late_commoning } = fill(&options.knobs);
+    let PhaseSettings { branches, copies, gvn_cse, reassociation, late_commoning, back_copies } =
+        fill(&options.knobs);
     let bundles = general_optimize::Settings { propagation: copies, ..options.bundles() };
     let gvn_cse = gvn_cse::Settings { is_faithful: options.faithful, ..gvn_cse };
-    Settings::default().with(branches).with(bundles).with(gvn_cse).with(late_commoning)
+    let settings = Settings::default().with(branches).with(bundles).with(gvn_cse);
+    settings.with(reassociation).with(late_commoning).with(back_copies)
 }
 
 fn fill(knobs: &Knobs) -> PhaseSettings {

@@ -60,8 +60,9 @@ fn a_shared_number_sets_every_gate() {
 #[test]
 fn values_are_typed() {
     assert_eq!(one("474=0.5").value, Value::Float(0.5));
-    assert_eq!(one("808=0x10").value, Value::Int(16));
-    assert_eq!(one("808=-1").value, Value::Int(-1));
+    assert_eq!(one("464=0x10").value, Value::Int(16));
+    assert_eq!(one("464=-1").value, Value::Int(-1));
+    assert_eq!(one("808=0x10").value, Value::Count(16));
     assert_eq!(one("402=6").value, Value::Mode(6));
     assert_eq!(one("DUMPIR=a=b").value, Value::Text("a=b".to_owned()));
 }

@@ -18,8 +18,8 @@ use ptxopt_systems::report::code;
 use ptxopt_systems::ssa::{build_ssa, leave_ssa, promote_locals};
 use ptxopt_systems::upkeep::{advance_progress, inspect, sweep};
 use ptxopt_systems::values::{
-    eliminate_dead, general_optimize, gvn_cse, hoist_invariants, remove_redundant_moves,
-    replace_equivalent_moves,
+    eliminate_dead, general_optimize, gvn_cse, hoist_common, hoist_invariants, propagate_back_copies,
+    reassociate, remove_redundant_moves, replace_equivalent_moves,
 };
 
 /// The phase has a meaning for PTX, and this release does not have it.
@@ -104,13 +104,13 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(47, "AdvancedPhaseEarlyEnforceArgs", Gate, Any, Nothing(HOOK)),
     row(48, "EnforceArgumentRestrictions", Lowering, Any, Nothing(MACHINE)),
     row(49, "GvnCse", Optimization, Above(1), Runs(&gvn_cse::PHASE)),
-    row(50, "OriReassociateAndCommon", Optimization, Above(1), Nothing(NOT_YET)),
+    row(50, "OriReassociateAndCommon", Optimization, Above(2), Runs(&reassociate::PHASE)),
     row(51, "ExtractShaderConstsFinal", Optimization, Any, Nothing(GRAPHICS)),
     row(52, "OriReplaceEquivMultiDefMov", Optimization, Any, Runs(&replace_equivalent_moves::PHASE)),
     row(53, "OriPropagateVaryingFirst", Optimization, Any, Runs(&uniformity::PHASE)),
     row(54, "OriDoRematEarly", Optimization, Above(1), Nothing(NOT_YET)),
     row(55, "LateExpansion", Lowering, Any, Nothing(MACHINE)),
-    row(56, "SpeculativeHoistComInsts", Optimization, Any, Nothing(NOT_YET)),
+    row(56, "SpeculativeHoistComInsts", Optimization, Above(2), Runs(&hoist_common::PHASE)),
     row(57, "RemoveASTToDefaultValues", Cleanup, Any, Nothing(GRAPHICS)),
     row(58, "GeneralOptimizeLate", Optimization, Any, Runs(&general_optimize::PHASE)),
     row(59, "OriLoopFusion", Optimization, Any, Nothing(NOT_YET)),
@@ -136,7 +136,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(79, "OriHoistInvariantsLate2", Optimization, Above(2), Runs(&hoist_invariants::PHASE)),
     row(80, "ExpandJmxComputation", Lowering, Any, Nothing(MACHINE)),
     row(81, "LateArchOptimizeSecond", Optimization, Any, Nothing(MACHINE)),
-    row(82, "AdvancedPhaseBackPropVReg", Gate, Any, Nothing(NOT_YET)),
+    row(82, "AdvancedPhaseBackPropVReg", Gate, Above(2), Runs(&propagate_back_copies::PHASE)),
     row(83, "OriBackCopyPropagate", Optimization, Any, Runs(&advance_progress::BACK_COPIES)),
     row(84, "OriPerformLiveDeadFourth", Analysis, Any, Runs(&eliminate_dead::FULL)),
     row(85, "OriPropagateGmma", Optimization, Any, Nothing(MATRIX)),

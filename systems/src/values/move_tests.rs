@@ -35,7 +35,7 @@ const CLASSES: [Class; 5] = [
     },
 ];
 
-const HEAD: &str = ".version 8.6\n.target sm_90\n.address_size 64\n";
+pub(super) const HEAD: &str = ".version 8.6\n.target sm_90\n.address_size 64\n";
 
 /// A kernel that moves registers of one class about, in two rounds over a few blocks.
 struct Kernel {

@@ -4,7 +4,7 @@ use super::Mistake;
 use super::line::Inst;
 use super::text::{Change, Pair, each, expand, pairs};
 
-pub const MISTAKES: [Mistake; 24] = [
+pub const MISTAKES: [Mistake; 25] = [
     Mistake::new("signed-shift", "a shift to the right does not depend on the sign", [2, 34], |lines| {
         each(lines, |inst| inst.is(&["shr"]) && inst.make_unsigned())
     }),
@@ -95,6 +95,9 @@ pub const MISTAKES: [Mistake; 24] = [
     Mistake::new("float-reassociated", "a float sum may be summed in any order", [2, 28], |lines| {
         pairs(lines, reassociate)
     }),
+    Mistake::new("difference-reassociated", "a difference of differences has no order", [2, 30], |lines| {
+        pairs(lines, reassociate_differences)
+    }),
     Mistake::new("float-contracted", "a rounded product and a sum are one multiply-add", [2, 50], |lines| {
         pairs(lines, contract)
     }),
@@ -166,6 +169,22 @@ fn reassociate(pair: &Pair) -> Option<Change> {
     let is_kept = pair.keeps(&[sum, one, other]) && ![one, other].contains(&sum) && result != one;
     (is_read && is_kept && result != addend).then(|| {
         let inner = Inst::new(&second.mnemonic, &[result, other, addend]).guarded_like(second);
+        let outer = Inst::new(&second.mnemonic, &[result, one, result]).guarded_like(second);
+        Change::Second(vec![inner, outer])
+    })
+}
+
+/// `t = a - b; d = t - c` becomes `t = a - b; d = b - c; d = a - d`.
+fn reassociate_differences(pair: &Pair) -> Option<Change> {
+    let (first, second) = (pair.first, pair.second);
+    let is_alike = first.is(&["sub"]) && first.mnemonic == second.mnemonic && first.guard.is_none();
+    let ([left, one, other], [result, of, taken]) = (&first.operands[..], &second.operands[..]) else {
+        return None;
+    };
+    let is_kept = pair.keeps(&[left, one, other]) && ![one, other].contains(&left) && result != one;
+    let has_registers = [one, other].iter().all(|operand| operand.starts_with('%'));
+    (is_alike && !first.has("cc") && of == left && is_kept && has_registers).then(|| {
+        let inner = Inst::new(&second.mnemonic, &[result, other, taken]).guarded_like(second);
         let outer = Inst::new(&second.mnemonic, &[result, one, result]).guarded_like(second);
         Change::Second(vec![inner, outer])
     })

@@ -21,7 +21,7 @@ What running cannot show is not in the table: fences and memory orders (the emul
 
 /// The phases that change something, and the mistakes that are typical of each: those that follow from its own rules.
 /// Phases 0, 3, 9 and 94, and the reports, change nothing: 3 stands after the mistakes of 15 and 18.
-pub const OF_PHASES: [(&str, &[&str]); 10] = [
+pub const OF_PHASES: [(&str, &[&str]); 13] = [
     (
         "6 SetControlFlowOpLastInBB",
         &["branch-crossed", "guarded-end", "exit-removed", "call-guarded", "return-exits"],
@@ -93,8 +93,26 @@ pub const OF_PHASES: [(&str, &[&str]); 10] = [
         ],
     ),
     (
+        "50 OriReassociateAndCommon",
+        &[
+            "difference-reassociated",
+            "float-reassociated",
+            "sub-operands",
+            "saturation-ignored",
+            "carry-ignored",
+        ],
+    ),
+    (
+        "56 SpeculativeHoistComInsts",
+        &["load-hoisted", "load-across-barrier", "volatile-load", "guard-dropped", "type-ignored"],
+    ),
+    (
         "63 OriDoPredication",
         &["select-arms", "guard-negation", "guard-dropped", "arms-swapped", "guarded-write-kills"],
+    ),
+    (
+        "82 AdvancedPhaseBackPropVReg and 83 OriBackCopyPropagate",
+        &["backward-copy", "lost-copy", "swapped-phi", "coalesced-copies", "guarded-write-kills"],
     ),
     (
         "35, 66, 79 OriHoistInvariants, hoist_invariants",

@@ -37,6 +37,9 @@ pub const MISTAKES: [Mistake; 11] = [
     Mistake::new("coalesced-copies", "the two sides of a copy may share a register", [4, 0], |lines| {
         each_function(lines, coalesce)
     }),
+    Mistake::new("backward-copy", "a copy may be made as soon as its source is computed", [2, 30], |lines| {
+        pairs(lines, copy_early)
+    }),
     Mistake::new(
         "operand-redefined",
         "an expression keeps its value when an operand is written again",
@@ -100,6 +103,15 @@ fn plain_copy(inst: &Inst) -> Option<(&str, &str)> {
     let copy = inst.result().filter(|_| inst.is(&["mov"]) && inst.guard.is_none())?;
     let source = inst.operands.get(1).filter(|source| source.starts_with('%') && !source.contains('.'))?;
     (source != copy).then_some((copy, source))
+}
+
+/// What goes to a copy goes there at once, though something in between names the register of the copy.
+fn copy_early(pair: &Pair) -> Option<Change> {
+    let (copy, source) = plain_copy(pair.second)?;
+    let computed = pair.first.result().filter(|&result| result == source && pair.first.guard.is_none())?;
+    let is_named = pair.between.iter().any(|inst| inst.reads().contains(&copy) || inst.writes_any(&[copy]));
+    (is_named && pair.keeps(&[computed]))
+        .then(|| Change::First(vec![pair.first.clone(), pair.second.clone()]))
 }
 
 /// The value of the first of two equal expressions.

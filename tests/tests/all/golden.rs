@@ -52,10 +52,13 @@ const GOLDENS: &[Golden] = &[
     Golden { phase: "gvn_cse", before: &[6, 23, 29, 33], step: 49, is_listed: false },
     Golden { phase: "replace_equivalent_moves", before: &[6, 23, 29, 33], step: 52, is_listed: false },
     Golden { phase: "remove_redundant_moves", before: &[6, 23, 29, 33], step: 62, is_listed: false },
+    Golden { phase: "reassociate", before: &[6, 23, 29, 33, 49], step: 50, is_listed: false },
+    Golden { phase: "hoist_common", before: &[6, 23, 29, 33], step: 56, is_listed: false },
     Golden { phase: "late_commoning", before: &[6, 23, 29, 33, 63], step: 64, is_listed: false },
     Golden { phase: "predicate", before: &[6, 23, 29, 33], step: 63, is_listed: false },
     Golden { phase: "hoist_invariants", before: &[6, 23, 29, 33], step: 35, is_listed: false },
     Golden { phase: "leave_ssa", before: &[6, 23, 29, 33], step: 73, is_listed: false },
+    Golden { phase: "propagate_back_copies", before: &[6, 76], step: 82, is_listed: false },
 ];
 
 /// Lists blocks and rows after the last step. A phase of the tests' own, since only a system sees the tables.
@@ -111,10 +114,13 @@ test_folders! {
     gvn_cse
     replace_equivalent_moves
     remove_redundant_moves
+    reassociate
+    hoist_common
     late_commoning
     predicate
     hoist_invariants
     leave_ssa
+    propagate_back_copies
 }
 
 /// A diff without a module, or a folder that no test visits, would claim something that nothing checks.
