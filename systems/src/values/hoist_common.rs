@@ -131,7 +131,9 @@ impl Scratch {
         for head in function.block_ids().rev() {
             let &[one, other] = function.succs(head) else { continue };
             let is_arm = |block: BlockId| {
-                function.preds(block) == [head] && function.orders[block.index()].is_reachable()
+                block != head
+                    && function.preds(block) == [head]
+                    && function.orders[block.index()].is_reachable()
             };
             if one == other || !is_arm(one) || !is_arm(other) {
                 continue;

@@ -4,7 +4,7 @@ use super::Mistake;
 use super::line::{Inst, Line, registers, renamed};
 use super::text::{Change, Mutated, Pair, Types, each_function, insts, is_read, pairs, remove};
 
-pub const MISTAKES: [Mistake; 11] = [
+pub const MISTAKES: [Mistake; 12] = [
     Mistake::new(
         "lost-copy",
         "a copy stands for its source, whatever is written to that since",
