@@ -72,8 +72,8 @@ pub enum Memo {
     NothingToPropagate,
     /// No branch can be decided, led past an empty block or deleted, and no block merged.
     NoBranchToOptimize,
-    /// Nothing is computed again that is known where it is computed.
-    NothingToCommon,
+    /// What stood in arms of branches stands in one block, and equal values have not been looked for since.
+    ArmsAreJoined,
 }
 
 impl Memo {

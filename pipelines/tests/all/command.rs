@@ -235,7 +235,7 @@ fn wrong_values_are_refused() {
 #[test]
 fn what_changes_nothing_is_said() {
     let place = Place::new(&[("in.ptx", KERNEL)]);
-    place.run("opt in.ptx -o out.ptx --knob BackCopyPropBudget=9").expect(0).says("changes nothing");
+    place.run("opt in.ptx -o out.ptx --knob 464=9").expect(0).says("changes nothing");
 }
 
 /// A loop.

@@ -55,7 +55,7 @@ use ptxopt_components::special_registers::{Reading, SPECIAL_REGISTERS};
 use ptxopt_components::types::{PtxType, StateSpace, TypeKind};
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::edit::{Change, Editor, FunctionEditor};
-use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::phis::{NO_VALUE, SHARED, incoming, phis_of};
@@ -118,6 +118,7 @@ pub fn predicate(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut S
             break;
         }
         f.refresh_edges();
+        f.remember(Memo::ArmsAreJoined);
     }
     Some(())
 }

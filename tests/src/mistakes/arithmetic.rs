@@ -95,7 +95,7 @@ pub const MISTAKES: [Mistake; 25] = [
     Mistake::new("float-reassociated", "a float sum may be summed in any order", [2, 28], |lines| {
         pairs(lines, reassociate)
     }),
-    Mistake::new("difference-reassociated", "a difference of differences has no order", [2, 30], |lines| {
+    Mistake::new("difference-reassociated", "a difference of differences has no order", [2, 0], |lines| {
         pairs(lines, reassociate_differences)
     }),
     Mistake::new("float-contracted", "a rounded product and a sum are one multiply-add", [2, 50], |lines| {

@@ -37,7 +37,7 @@ pub const MISTAKES: [Mistake; 12] = [
     Mistake::new("coalesced-copies", "the two sides of a copy may share a register", [4, 0], |lines| {
         each_function(lines, coalesce)
     }),
-    Mistake::new("backward-copy", "a copy may be made as soon as its source is computed", [2, 30], |lines| {
+    Mistake::new("backward-copy", "a copy may be made as soon as its source is computed", [4, 4], |lines| {
         pairs(lines, copy_early)
     }),
     Mistake::new(

@@ -207,9 +207,5 @@ fn number_and_replace(
     if is_settled && has_no_copies {
         f.remember(Memo::NothingToPropagate);
     }
-    (deleted == overwritten.len()).then_some(())?;
-    if matches!(mode, Mode::Dominators | Mode::AroundLoops) {
-        f.remember(Memo::NothingToCommon);
-    }
-    Some(())
+    (deleted == overwritten.len()).then_some(())
 }
