@@ -242,7 +242,7 @@ impl Scratch {
 }
 
 /// The first instructions of an arm that may stand before its branch, if the other arm has them.
-fn movable<'a>(f: &'a FunctionEditor<'_>, block: BlockId) -> impl Iterator<Item = InstId> {
+fn movable(f: &FunctionEditor<'_>, block: BlockId) -> impl Iterator<Item = InstId> {
     let mut is_quiet = true;
     f.view().insts_of(block).take(INSTS_MAX).filter(move |&inst| {
         let (head, form) = (f.head(inst), f.form_of(inst));
