@@ -18,7 +18,7 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 16] = [
+pub const SHAPES: [Shape; 18] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
     Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
@@ -34,6 +34,8 @@ pub const SHAPES: [Shape; 16] = [
     Shape { name: "leaves", of: "sums of five", large: 10_000, text: leaves },
     Shape { name: "chain", of: "sums of one tree", large: 50_000, text: chain },
     Shape { name: "arms", of: "branches", large: 8_000, text: arms },
+    Shape { name: "diamonds", of: "branches", large: 12_000, text: diamonds },
+    Shape { name: "clamps", of: "levels", large: 10_000, text: clamps },
     Shape { name: "invariants", of: "invariants of a loop", large: 30_000, text: invariants },
 ];
 
@@ -239,6 +241,24 @@ fn arms(count: usize) -> String {
         writeln!(text, "B{n}: add.u32 %r1, %r1, %r3;")
     });
     kernel("", &body)
+}
+
+/// Branches with two short arms, one after the other, each of which a selection can replace.
+fn diamonds(count: usize) -> String {
+    let body = each(count, |text, n| {
+        writeln!(text, "setp.lt.u32 %p0, %r1, {n};\n@%p0 bra A{n};\nadd.u32 %r2, %r1, {n};\nbra B{n};")?;
+        writeln!(text, "A{n}: xor.b32 %r2, %r1, {n};\nB{n}: add.u32 %r1, %r1, %r2;")
+    });
+    kernel("", &body)
+}
+
+/// Branches around one instruction and the next branch, all to one place: what is left of each is an arm of the one before.
+fn clamps(levels: usize) -> String {
+    let heads = each(levels, |text, n| {
+        writeln!(text, "setp.lt.u32 %p0, %r1, {n};\n@%p0 bra B{n};\nadd.u32 %r1, %r1, {n};")
+    });
+    let ends = each(levels, |text, n| writeln!(text, "B{}:", levels - 1 - n));
+    kernel("", &(heads + &ends))
 }
 
 /// A kernel around code that changes `%r1`, and may use the thread's number `%r0`.

@@ -12,6 +12,10 @@ use ptxopt_systems::values::{hoist_common, reassociate};
 
 /// The phase that the knob steers has no system yet.
 const NO_PHASE: Acts = No("the phase that it steers has no system in this release");
+
+/// The knob counts rounds, of which there are none.
+const ONE_WALK: Acts =
+    No("a bundle is one walk that tries an instruction until no rule changes it; there are no rounds");
 const NO_PASS: Acts = No("the structurizer is not part of this release");
 
 const COPY_PROP: Reach = Phases(&[13, 29, 37, 46, 58, 65]);
@@ -48,9 +52,9 @@ pub const KNOBS: [KnobRow; 53] = [
         "how far GvnCse looks: 0 off, 1 block, 2 dominators, 3 to 6 dominators and around loops; under --faithful, 3 to 6 are 2 on targets without the enhanced scope"),
     row(Knob::Knob456, "Knob456", Some(456), Phases(&[19]), Bool, Preset::Unset, NO_PHASE,
         "asked by OriSplitLiveRanges on entry, together with the register budget"),
-    row(Knob::Knob464, "Knob464", Some(464), Phases(&[13, 29]), Int, Preset::Unset, NO_PHASE,
+    row(Knob::Knob464, "Knob464", Some(464), Phases(&[13, 29]), Int, Preset::Unset, ONE_WALK,
         "most rounds of the early GeneralOptimize bundles"),
-    row(Knob::Knob474, "Knob474", Some(474), Phases(&[37, 58]), Float, Preset::Float(0.25), NO_PHASE,
+    row(Knob::Knob474, "Knob474", Some(474), Phases(&[37, 58]), Float, Preset::Float(0.25), ONE_WALK,
         "the later GeneralOptimize bundles stop when a round gains less than this"),
     row(Knob::ForceLateCommoning, "ForceLateCommoning", Some(487), Phases(&[64]), Bool, Preset::Bool(true), Opens(&late::PHASE),
         "LateOriCommoning runs only if this is true"),

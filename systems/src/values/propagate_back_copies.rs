@@ -21,6 +21,10 @@
 //! dead between the two: nothing there reads it, control leaves the block at its end only, and the move overwrites it. Both
 //! have the same guard, of the same value, or none.
 //!
+//! # Why at -O3 alone
+//! Leaving SSA form coalesces copies: on real modules none is left for it, of unoptimized code 5 in 34,000 instructions. The
+//! source has it off.
+//!
 //! # What stays
 //! ```text
 //! add.s32 t, r1, 1;               @p add.s32 t, r1, 1;

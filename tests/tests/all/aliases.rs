@@ -8,7 +8,9 @@ use ptxopt::check::launches;
 use ptxopt::{Options, standard};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{Id, InstId};
-use ptxopt_emulator::{Launch, Limits, Module, Observer, Options as RunOptions, Step, run_observed};
+use ptxopt_emulator::{
+    Argument, Launch, Limits, Module, Observer, Options as RunOptions, Step, run_observed,
+};
 use ptxopt_engine::edit::Editor;
 use ptxopt_engine::ptx::scan;
 use ptxopt_engine::run::phase::{Phase, Plan, Step as PlanStep};
@@ -59,8 +61,7 @@ fn listen(mut editor: Editor, mut values: ResMut<ReachingValues>) {
             answers.bytes.insert(offset, u64::from(bytes));
             offset
         };
-        let pairs: Vec<_> =
-            numbers.apart().iter().map(|&(store, load)| (place(store), place(load))).collect();
+        let pairs: Vec<_> = numbers.apart().map(|(store, load)| (place(store), place(load))).collect();
         for (store, load) in pairs {
             answers.stores_of.entry(load).or_default().push(store);
         }
@@ -161,6 +162,36 @@ fn watch(module: &Module, answers: &[Answers], launch: &Launch) -> (u64, Vec<Str
     let _ = run_observed(module, launch, &options, &mut watch);
     watch.wrong.dedup();
     (watch.compared, watch.wrong)
+}
+
+/// A kernel that stores at `%rd1` plus `stored`, loads where that points to, and stores there again.
+fn kernel_that_stores(stored: u32) -> String {
+    format!(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out)\n{{\n\
+         .reg .b32 %r<3>;\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [out];\nmov.u32 %r1, 7;\n\
+         st.global.u32 [%rd1+{stored}], %r1;\nld.global.u32 %r2, [%rd1];\n\
+         st.global.u32 [%rd1+{stored}], %r2;\nret;\n}}\n"
+    )
+}
+
+/// Answers about a store four bytes further, held against one that meets the load.
+#[test]
+fn a_wrong_answer_is_contradicted() {
+    let answers = answers_about(kernel_that_stores(4).as_bytes()).expect("the kernel is valid");
+    let launch = Launch {
+        entry: "k".to_owned(),
+        grid: [1, 1, 1],
+        block: [32, 1, 1],
+        shared_bytes: 0,
+        args: vec![Argument::Buffer(vec![0; 64])],
+    };
+    let watched = |stored| {
+        let module = Module::load(kernel_that_stores(stored).as_bytes()).expect("it can be run");
+        watch(&module, &answers, &launch)
+    };
+    let (compared, stories) = watched(4);
+    assert!(compared >= 32 && stories.is_empty(), "{compared}: {stories:?}");
+    assert!(!watched(0).1.is_empty(), "the bytes that are stored are loaded");
 }
 
 #[test]

@@ -34,6 +34,9 @@
 //! - or the constant comes last of an address of 64 bits, whose accesses take it as their offset,
 //! - or leaves that do not change in the innermost loop are joined first, so that their sum leaves it.
 //!
+//! # Why at -O3 alone
+//! On real modules it takes out 6 of 10,000 instructions and costs as much time as value numbering's own walk (docs/PERFORMANCE.md).
+//!
 //! # What is no tree
 //! Floats; what saturates, takes or gives a carry; high and wide products; what has a guard; what reads or writes a variable;
 //! results that are read twice: computing them again would cost an instruction.

@@ -157,12 +157,12 @@ impl ValueNumbers {
     /// Lets the stores and loads be listed that are found to be apart: what an oracle of such answers asks.
     pub fn list_apart(&mut self) {
         self.chains.apart = Some(Vec::new());
+        self.overwritten.apart = Some(Vec::new());
     }
 
     /// Stores and loads that were found to touch no byte in common: the last store before each load, by one thread in one call.
-    #[must_use]
-    pub fn apart(&self) -> &[(InstId, InstId)] {
-        self.chains.apart.as_deref().unwrap_or_default()
+    pub fn apart(&self) -> impl Iterator<Item = (InstId, InstId)> {
+        [&self.chains.apart, &self.overwritten.apart].into_iter().flatten().flatten().copied()
     }
 
     /// How many numbers there are.

@@ -20,6 +20,8 @@ const PENDING_MAX: usize = 16;
 pub(super) struct Overwritten {
     pending: Vec<(InstId, Bytes)>,
     pub(super) found: Vec<InstId>,
+    /// Stores and loads that were found to be apart, where somebody wants to know.
+    pub(super) apart: Option<Vec<(InstId, InstId)>>,
     /// Whether no generic address of local memory exists in the function.
     pub(super) local_is_private: bool,
 }
@@ -42,14 +44,21 @@ impl Overwritten {
     }
 
     /// Goes past a load.
-    pub(super) fn look_at(&mut self, bytes: Bytes) {
-        let is_private = self.local_is_private;
+    pub(super) fn look_at(&mut self, load: InstId, bytes: Bytes) {
+        let Self { pending, apart, local_is_private: is_private, .. } = self;
+        let is_private = *is_private;
         let may_meet = |space: StateSpace| {
             let spaces = [space, bytes.space];
             let is_apart = is_private && spaces.contains(&StateSpace::Local);
             space == bytes.space || spaces.contains(&StateSpace::Generic) && !is_apart
         };
-        self.pending.retain(|&(_, stored)| !may_meet(stored.space) || are_apart(stored, bytes));
+        pending.retain(|&(store, stored)| {
+            let is_apart = are_apart(stored, bytes);
+            if is_apart && let Some(apart) = apart {
+                apart.push((store, load));
+            }
+            is_apart || !may_meet(stored.space)
+        });
     }
 
     /// Goes past a load or store of a parameter.

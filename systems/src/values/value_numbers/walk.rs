@@ -63,7 +63,7 @@ impl<'w> Walk<'w, '_> {
         let address = operands.iter().copied().find(|operand| !operand.is_definition());
         let is_plain = matches!(form.operation, Operation::Ld | Operation::Ldu);
         match address.filter(|_| is_plain).and_then(|address| self.bytes(inst, form.space, address)) {
-            Some(bytes) => self.numbers.overwritten.look_at(bytes),
+            Some(bytes) => self.numbers.overwritten.look_at(inst, bytes),
             None => self.numbers.overwritten.look_at_all(),
         }
     }
