@@ -29,6 +29,7 @@ mod liveness;
 mod mistakes;
 mod native;
 mod phases;
+mod pressure;
 mod ptxas;
 mod regress;
 mod removed;

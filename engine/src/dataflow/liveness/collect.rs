@@ -36,7 +36,7 @@ struct Seen {
 }
 
 /// Registers that something outside the function reads when it is left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Boundary {
     /// Has registers that are live at every return.
     pub has_outputs: bool,

@@ -7,8 +7,16 @@
 //! The carry register is none. Registers that an asynchronous instruction goes on writing are counted where the text
 //! says they live.
 //!
+//! [`measure`] looks at a whole function once. A phase that edits and asks again and again takes a [`KeptPressure`], which
+//! follows the edits.
+//!
 //! Costs of spilling are those of Chaitin et al. 1981 and Briggs 1992: accesses, each weighted with ten to the depth of
 //! its loops, over the length of the range.
+
+mod kept;
+mod lives;
+
+pub use kept::KeptPressure;
 
 use super::liveness::{Boundary, Changes, LiveSet, kills};
 use crate::forms::FormTable;
@@ -79,12 +87,13 @@ impl Pressure {
     /// What keeping `vreg` in memory would cost, for an instruction that it lives across; infinite where it may not be.
     #[must_use]
     pub fn spill_cost(&self, function: &FunctionView<'_>, vreg: VRegId) -> f64 {
-        let stays = VRegFlags::PINNED | VRegFlags::CARRY | VRegFlags::MODULE;
-        if function.vregs[vreg.index()].flags.intersects(stays) {
-            return f64::INFINITY;
-        }
-        self.weights[vreg.index()] as f64 / f64::from(self.lengths[vreg.index()].max(1))
+        spill_cost(&function.vregs[vreg.index()], self.weights[vreg.index()], self.lengths[vreg.index()])
     }
+}
+
+fn spill_cost(vreg: &VRegHead, weight: u64, length: u32) -> f64 {
+    let stays = VRegFlags::PINNED | VRegFlags::CARRY | VRegFlags::MODULE;
+    if vreg.flags.intersects(stays) { f64::INFINITY } else { weight as f64 / f64::from(length.max(1)) }
 }
 
 /// The manager: the registers that live at the place of a walk, counted by class.
