@@ -24,6 +24,7 @@ pub mod level;
 pub mod names;
 mod optimize;
 pub mod options;
+pub mod registers;
 pub mod remarks;
 pub mod report;
 pub mod standard;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde::{Deserialize, Serialize};
 
+use crate::registers::KernelRegisters;
 use crate::table::PhaseNumber;
 
 /// How many failures a summary lists by name. A screen holds about this many beside the table; the report
@@ -125,6 +126,9 @@ pub struct ModuleReport {
     /// Words that are no instruction, each once a function.
     #[serde(default)]
     pub unknown_words: Vec<UnknownWord>,
+    /// What the assembler will report of the kernels as they were written; where a report file was asked for.
+    #[serde(default)]
+    pub kernels: Vec<KernelRegisters>,
     /// The phases that ran, in the order of the pipeline.
     pub phases: Vec<PhaseTime>,
 }

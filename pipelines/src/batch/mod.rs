@@ -41,6 +41,7 @@ use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use crate::files;
 use crate::optimize::{Optimizer, Output};
 use crate::options::Options;
+use crate::registers;
 use crate::remarks;
 use crate::report::ModuleReport;
 
@@ -71,13 +72,15 @@ pub fn pool(threads: usize) -> Result<ThreadPool, ThreadPoolBuildError> {
     ThreadPoolBuilder::new().num_threads(threads).thread_name(|index| format!("worker {index}")).build()
 }
 
-/// What becomes of the remarks that the options ask for.
+/// What becomes of the remarks that the options ask for, and what else a report holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RemarkWishes {
+pub struct Wishes {
     /// They are printed on standard error.
     pub prints: bool,
     /// They come back with each module.
     pub keeps: bool,
+    /// Registers of the kernels come back with each report.
+    pub registers: bool,
 }
 
 /// What one module came to.
@@ -94,7 +97,7 @@ pub struct Outcome {
 pub fn run(
     plan: &Plan,
     options: &Options,
-    wishes: RemarkWishes,
+    wishes: Wishes,
     pool: &ThreadPool,
     interrupted: &AtomicBool,
 ) -> Vec<Option<Outcome>> {
@@ -195,7 +198,7 @@ fn print(text: &str) {
 }
 
 /// Modules from file to file: of each what it came to, and what is to be said.
-fn run_jobs(jobs: &[&Job], optimizer: &Optimizer<'_>, wishes: RemarkWishes) -> Vec<(Outcome, String)> {
+fn run_jobs(jobs: &[&Job], optimizer: &Optimizer<'_>, wishes: Wishes) -> Vec<(Outcome, String)> {
     let each_alone = || {
         let alone = |job: &&Job| report_on(job, || try_job(job, optimizer, wishes));
         jobs.iter().map(alone).collect()
@@ -252,7 +255,7 @@ fn describe(failure: Failure, input: &str) -> (String, String, u64) {
 }
 
 /// What a module comes to, and what is to be said of it: warnings, then remarks.
-fn try_job(job: &Job, optimizer: &Optimizer<'_>, wishes: RemarkWishes) -> Result<(Outcome, String), Failure> {
+fn try_job(job: &Job, optimizer: &Optimizer<'_>, wishes: Wishes) -> Result<(Outcome, String), Failure> {
     let text = read(job)?;
     let result = optimizer.optimize(&text);
     finish(job, &text, result, wishes)
@@ -263,7 +266,7 @@ fn finish(
     job: &Job,
     text: &[u8],
     result: Result<Output, Diagnostics>,
-    wishes: RemarkWishes,
+    wishes: Wishes,
 ) -> Result<(Outcome, String), Failure> {
     let bytes_in = text.len() as u64;
     let output = result.map_err(|diagnostics| {
@@ -292,7 +295,12 @@ fn finish(
         }
     }
     let remarks = if wishes.keeps { remarks::lines_of(&input, output.remarks) } else { Vec::new() };
-    Ok((Outcome { report: output.report, remarks }, messages))
+    let mut report = output.report;
+    if wishes.registers {
+        // What was written can be read again; if not, a report without a forecast is better than none.
+        report.kernels = registers::registers(&output.text, None).unwrap_or_default();
+    }
+    Ok((Outcome { report, remarks }, messages))
 }
 
 /// Reads a module. Its size is known from the plan, so nobody is asked for it again; that is a guess only, since

@@ -2,7 +2,7 @@
 //!
 //! Each function is read, split at control flow, and looked at; nothing is optimized. Where several things or several
 //! functions are printed, a comment line tells them apart; one thing of one function is printed as it is, so that the
-//! DOT of a kernel goes straight into `dot`.
+//! DOT of a kernel goes straight into `dot`. The table of registers is one of the whole module, and comes first.
 
 use std::io::{self, Write};
 
@@ -11,12 +11,12 @@ use ptxopt_engine::ptx::scan::{FunctionText, Module};
 use ptxopt_engine::run::phase::{Phase, Plan, Step};
 use ptxopt_engine::run::shard::{BatchError, Shard};
 use ptxopt_systems::flow::split_at_control_flow;
-use ptxopt_systems::report::{divergence, graph, registers};
+use ptxopt_systems::report::{divergence, graph, registers as live_registers};
 
 use super::arguments::{AnalyzeArguments, Print};
 use super::{FAILED, SUCCESS};
 use crate::options::Options;
-use crate::{Diagnostics, batch, files, standard};
+use crate::{Diagnostics, batch, files, registers, standard};
 
 /// Prints what was asked for on standard output.
 pub fn run(arguments: &AnalyzeArguments, options: &Options) -> Result<u8> {
@@ -54,10 +54,20 @@ fn analyze(
     if let Some(name) = arguments.function.as_ref().filter(|_| functions.is_empty()) {
         return Err(anyhow!("no function is called `{name}`"));
     }
-    let is_alone = functions.len() == 1 && arguments.print.len() == 1;
-    let mut shards: Vec<(Print, Shard)> =
-        arguments.print.iter().map(|&print| (print, Shard::new(&plan(print, options)))).collect();
     let mut out = Vec::new();
+    if arguments.print.contains(&Print::Registers) {
+        let kernels = match registers::registers(text, arguments.maxrregcount) {
+            Ok(kernels) => kernels,
+            Err(diagnostic) => return Ok(Err(diagnostic.into())),
+        };
+        let is_wanted = |name: &str| arguments.function.as_ref().is_none_or(|wanted| wanted == name);
+        let kernels = kernels.iter().filter(|kernel| is_wanted(&kernel.name));
+        out.extend_from_slice(registers::table(kernels).as_bytes());
+    }
+    let is_alone = functions.len() == 1 && arguments.print.len() == 1;
+    let of_functions = arguments.print.iter().filter_map(|&print| Some((print, phase_of(print)?)));
+    let mut shards: Vec<(Print, Shard)> =
+        of_functions.map(|(print, phase)| (print, Shard::new(&plan(phase, options)))).collect();
     for function in functions {
         for (print, shard) in &mut shards {
             let output = match shard.run(&module, std::slice::from_ref(function)) {
@@ -88,6 +98,7 @@ fn title(print: Print) -> &'static str {
         Print::Loops => "loops",
         Print::Liveness => "liveness",
         Print::Pressure => "pressure",
+        Print::Registers => "registers",
         Print::Uniformity => "uniformity",
         Print::Divergence => "divergence",
         Print::Dot => "dot",
@@ -95,24 +106,25 @@ fn title(print: Print) -> &'static str {
     }
 }
 
-/// The phase that prints it.
-fn phase_of(print: Print) -> &'static Phase {
-    match print {
+/// The phase that prints it of a function; none for what is known of a module only.
+fn phase_of(print: Print) -> Option<&'static Phase> {
+    Some(match print {
         Print::Cfg => &graph::EDGES,
         Print::Rpo => &graph::RANKS,
         Print::Dominators => &graph::DOMINATORS,
         Print::Loops => &graph::LOOPS,
-        Print::Liveness => &registers::LIVENESS,
-        Print::Pressure => &registers::PRESSURE,
-        Print::Uniformity => &registers::UNIFORMITY,
+        Print::Liveness => &live_registers::LIVENESS,
+        Print::Pressure => &live_registers::PRESSURE,
+        Print::Registers => return None,
+        Print::Uniformity => &live_registers::UNIFORMITY,
         Print::Divergence => &divergence::PHASE,
         Print::Dot => &graph::DOT,
         Print::Ori => &graph::CODE,
-    }
+    })
 }
 
 /// Splits at control flow and prints.
-fn plan(print: Print, options: &Options) -> Plan {
+fn plan(phase: &'static Phase, options: &Options) -> Plan {
     static SPLIT: Phase = split_at_control_flow::PHASE;
     let step = |number, phase: &'static Phase| Step {
         number,
@@ -121,8 +133,5 @@ fn plan(print: Print, options: &Options) -> Plan {
         dump: false,
         verified: false,
     };
-    Plan {
-        steps: vec![step(6, &SPLIT), step(Step::OBSERVERS, phase_of(print))],
-        ..standard::plan(options, false)
-    }
+    Plan { steps: vec![step(6, &SPLIT), step(Step::OBSERVERS, phase)], ..standard::plan(options, false) }
 }

@@ -167,6 +167,10 @@ pub struct AnalyzeArguments {
     /// What to print, in this order
     #[arg(long, required = true, value_name = "WHAT", value_delimiter = ',', ignore_case = true)]
     pub print: Vec<Print>,
+
+    /// Most registers of a thread, for `registers`: what the assembler will be told
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub maxrregcount: Option<u32>,
 }
 
 /// What to profile, and where the drawing goes.
@@ -204,6 +208,8 @@ pub enum Print {
     Liveness,
     /// Register pressure at each instruction, its peaks, and spill costs
     Pressure,
+    /// Kernels with the registers, spills and occupancy that the assembler will come to, as the module stands
+    Registers,
     /// The registers and branches that are the same for all threads of a warp, and the blocks that some of them pass by
     Uniformity,
     /// The branches that threads of a warp take different ways, those that cost most first

@@ -25,7 +25,7 @@ use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser};
 
 use self::arguments::{Action, Arguments, BatchArguments, Flags, OptArguments};
-use crate::batch::RemarkWishes;
+use crate::batch::Wishes;
 use crate::files::STANDARD_STREAM;
 use crate::options::Options;
 use crate::remarks;
@@ -187,7 +187,7 @@ fn run_batch(arguments: &BatchArguments, flags: &Flags, options: &Options) -> Re
     let pool = batch::pool(options.threads)?;
     let interrupted = interruption_flag()?;
     let start = Instant::now();
-    let wishes = RemarkWishes { prints: flags.verbose, keeps: remarks.is_some() };
+    let wishes = Wishes { prints: flags.verbose, keeps: remarks.is_some(), registers: report.is_some() };
     let outcomes = batch::run(&plan, options, wishes, &pool, &interrupted);
     let wall = start.elapsed();
 

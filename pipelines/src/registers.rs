@@ -1,0 +1,252 @@
+//! Registers of the kernels of a module: what the assembler will report of them.
+//!
+//! The module is taken as it stands: given the text that came in, the answer is about that, and given the text that the
+//! optimizer wrote, about that one. Nothing is changed.
+
+use ptxopt_components::code_object::CodeFlags;
+use ptxopt_components::ids::{CodeId, Id};
+use ptxopt_engine::diagnostics::Diagnostic;
+use ptxopt_engine::forms::FormTable;
+use ptxopt_engine::graph::analyze::{AnalysisScratch, annotate};
+use ptxopt_engine::graph::edges::Graph;
+use ptxopt_engine::graph::nest::{LoopNest, NestScratch, build_nest};
+use ptxopt_engine::ptx::reader::{ReaderScratch, read};
+use ptxopt_engine::ptx::scan::{FunctionText, Module};
+use ptxopt_engine::store::tables::CodeTables;
+use ptxopt_systems::registers::{Callees, Estimator, Features, Promises, forecast};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+use crate::report::{plain_table, right_align, trimmed};
+
+/// What is forecast of a kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelRegisters {
+    /// Its name.
+    pub name: String,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Registers that do not fit what it may take.
+    pub spills: u32,
+    /// Warps that an SM holds, in percent of the most that it could.
+    pub occupancy: u32,
+    /// Most registers that it may take.
+    pub budget: u32,
+    /// What the forecast was made of.
+    #[serde(skip)]
+    pub features: Features,
+    /// What it calls.
+    #[serde(skip)]
+    pub callees: Callees,
+    /// The processor, 90 of `sm_90`; 0 where none is named.
+    #[serde(skip)]
+    pub sm: u32,
+}
+
+/// One function, as far as others that call it have to know.
+struct Known {
+    features: Features,
+    /// Functions that it calls, by name, and slots that live across.
+    calls: Vec<(Option<Vec<u8>>, u32)>,
+}
+
+/// Forecasts the kernels of a module, in the order of its text. `command_line` is `--maxrregcount`.
+///
+/// # Errors
+/// The first thing in the text that no assembler would take.
+pub fn registers(text: &[u8], command_line: Option<u32>) -> Result<Vec<KernelRegisters>, Diagnostic> {
+    let module = Module::scan(text)?;
+    let mut functions = Functions::default();
+    let known: Vec<Option<Known>> = module
+        .functions
+        .iter()
+        .map(|function| functions.look_at(&module, text, function))
+        .collect::<Result<_, _>>()?;
+    let by_name: HashMap<&[u8], &Known> = module
+        .functions
+        .iter()
+        .zip(&known)
+        .filter_map(|(function, known)| Some((&text[function.name.range()], known.as_ref()?)))
+        .collect();
+    let kernels = module.functions.iter().zip(&known).filter(|(function, _)| function.is_entry);
+    let of_kernel = |(function, known): (&FunctionText, &Option<Known>)| {
+        let known = known.as_ref()?;
+        let callees = callees_of(known, &by_name);
+        let promises = Promises::of(&String::from_utf8_lossy(&text[function.header.range()]));
+        let found = forecast(&known.features, callees, functions.sm, promises, command_line);
+        Some(KernelRegisters {
+            name: String::from_utf8_lossy(&text[function.name.range()]).into_owned(),
+            registers: found.registers,
+            spills: found.spills,
+            occupancy: found.warps * 100 / found.warps_max,
+            budget: found.budget,
+            features: known.features,
+            callees,
+            sm: functions.sm,
+        })
+    };
+    Ok(kernels.filter_map(of_kernel).collect())
+}
+
+/// Follows the calls of a kernel, each function once with the most that lives around it when it is met.
+fn callees_of(kernel: &Known, by_name: &HashMap<&[u8], &Known>) -> Callees {
+    let mut callees = Callees::default();
+    let mut waiting = vec![(kernel, 0)];
+    let mut seen: Vec<&[u8]> = Vec::new();
+    while let Some((caller, around)) = waiting.pop() {
+        for (name, across) in &caller.calls {
+            let callee = name.as_deref().and_then(|name| by_name.get_key_value(name));
+            let Some((&name, &callee)) = callee else {
+                callees.is_extern = true;
+                continue;
+            };
+            let around = around + across;
+            callees.is_known = true;
+            callees.slots = callees.slots.max(around + callee.features.with_uniform);
+            if !seen.contains(&name) {
+                seen.push(name);
+                waiting.push((callee, around));
+            }
+        }
+    }
+    callees
+}
+
+/// Reads functions one by one and looks at them.
+#[derive(Default)]
+struct Functions {
+    tables: CodeTables,
+    forms: FormTable,
+    reader: ReaderScratch,
+    analysis: AnalysisScratch,
+    nest: LoopNest,
+    nests: NestScratch,
+    estimator: Estimator,
+    sm: u32,
+}
+
+impl Functions {
+    /// What is known of a function; nothing where its text is kept as it is.
+    fn look_at(
+        &mut self,
+        module: &Module<'_>,
+        text: &[u8],
+        function: &FunctionText,
+    ) -> Result<Option<Known>, Diagnostic> {
+        let Self { tables, forms, reader, analysis, nest, nests, estimator, sm } = self;
+        read(module, std::slice::from_ref(function), forms, reader, tables)?;
+        let blocks = tables.code_spans[0].blocks.range();
+        let graph = Graph { edges: &tables.block_edges[blocks.clone()], pool: &tables.pools.edges };
+        let (heads, orders) = (&mut tables.block_heads[blocks.clone()], &mut tables.block_orders[blocks]);
+        annotate(graph, heads, orders, analysis);
+        build_nest(graph, heads, orders, nests, nest);
+        let function = tables.view().function(CodeId::new(0));
+        if function.state.flags.contains(CodeFlags::LEFT) {
+            return Ok(None);
+        }
+        *sm = function.text.sm;
+        let features = estimator.look_at(&function, forms, nest);
+        let name = |name| tables.pools.names.bytes(text, name).to_vec();
+        let calls = estimator.calls.iter().map(|call| (call.name.map(name), call.across)).collect();
+        Ok(Some(Known { features, calls }))
+    }
+}
+
+/// The table of `ptxopt analyze --print registers`.
+pub(crate) fn table<'a>(kernels: impl Iterator<Item = &'a KernelRegisters>) -> String {
+    let mut table = plain_table(&[
+        "kernel",
+        "registers",
+        "budget",
+        "spills",
+        "occupancy",
+        "need",
+        "uniform",
+        "hoisted",
+        "held",
+        "unrolled",
+        "insts",
+        "blocks",
+        "depth",
+        "slow64",
+        "called",
+        "known",
+        "extern",
+        "sm",
+    ]);
+    for kernel in kernels {
+        let KernelRegisters { name, registers, spills, occupancy, budget, features, callees, sm } = kernel;
+        let Features {
+            need,
+            with_uniform,
+            hoisted,
+            held,
+            unrolled,
+            insts,
+            blocks,
+            depth,
+            has_long_subroutine,
+        } = features;
+        let numbers = [
+            *registers,
+            *budget,
+            *spills,
+            *occupancy,
+            *need,
+            *with_uniform,
+            *hoisted,
+            *held,
+            *unrolled,
+            *insts,
+            *blocks,
+            *depth,
+            u32::from(*has_long_subroutine),
+            callees.slots,
+            u32::from(callees.is_known),
+            u32::from(callees.is_extern),
+            *sm,
+        ];
+        let cells = numbers.map(|number| number.to_string());
+        table.add_row(std::iter::once(name.clone()).chain(cells));
+    }
+    right_align(&mut table, &(1..18).collect::<Vec<_>>());
+    trimmed(&table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = ".version 8.6\n.target sm_90\n.address_size 64\n";
+
+    fn of(body: &str) -> Vec<KernelRegisters> {
+        registers(format!("{HEAD}{body}").as_bytes(), None).unwrap_or_else(|error| panic!("{error:?}"))
+    }
+
+    #[test]
+    fn a_kernel_takes_what_it_calls() {
+        let body = "mov.u32 %r1, %tid.x; mul.lo.u32 %r2, %r1, %r1; call f; add.u32 %r3, %r2, %r1; st.global.u32 [g], %r3; ret;";
+        let kernels = of(&format!(
+            ".global .u32 g;\n.func f() {{\n.reg .b32 %r<3>;\nmov.u32 %r1, %tid.x; ld.global.u32 %r2, [g];\n\
+             add.u32 %r1, %r1, %r2; st.global.u32 [g], %r1; ret;\n}}\n\
+             .entry k() {{\n.reg .b32 %r<4>;\n{body}\n}}\n.entry alone() {{\nret;\n}}\n"
+        ));
+        assert_eq!(kernels.iter().map(|kernel| &kernel.name[..]).collect::<Vec<_>>(), ["k", "alone"]);
+        assert_eq!(kernels[0].callees, Callees { slots: 2 + 2, is_known: true, is_extern: false });
+        assert_eq!(kernels[1].callees, Callees::default());
+    }
+
+    /// Functions that call one another come to an end.
+    #[test]
+    fn recursion_ends() {
+        let kernels = of(
+            ".func f();\n.func g() {\ncall f;\nret;\n}\n.func f() {\ncall g;\nret;\n}\n.entry k() {\ncall f;\nret;\n}\n",
+        );
+        assert!(kernels[0].callees.is_known);
+    }
+
+    #[test]
+    fn what_is_wrong_is_an_error() {
+        assert!(registers(b".version 8.6\n.target sm_90\n.entry k() {\nadd.u32 %r1, %r2;\n", None).is_err());
+    }
+}

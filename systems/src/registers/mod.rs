@@ -1,0 +1,116 @@
+//! Registers: how many a kernel will take, whether it will spill, and how many warps will run.
+//!
+//! Source phase  none of its own: what the estimator of `ptxas` answers (liveness), for reports and for phases that ask
+//! Reads         Blocks, Insts, VRegs, the loop nest
+//! Writes        nothing
+//! Needs         control-flow facts; no SSA form
+//! Leaves        everything as it is
+//! Breaks        nothing
+//! Cost          four walks over the instructions, and rounds over rows of bits
+//! Paper         none: fitted to what `ptxas` reports
+//! Checked by    tests here, and `docs/FORECAST.md`
+//!
+//! [`machine`] says which values take a register at all, [`walks`] how many do at the same time, [`targets`] what the
+//! processor has, and [`forecast`](mod@forecast) what follows.
+
+mod forecast;
+mod lives;
+mod machine;
+mod targets;
+mod walks;
+
+#[cfg(test)]
+mod tests;
+
+pub use forecast::{COEFFICIENTS, Callees, Features, Forecast, forecast};
+pub use targets::{Promises, Target, WARP_THREADS, budget};
+
+use forecast::{UNROLL_FACTOR, UNROLLED_ROWS_MAX};
+use lives::Lives;
+use machine::Machine;
+use ptxopt_components::ids::{Id, NameId};
+use ptxopt_components::operand::OperandKind;
+use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, solve};
+use ptxopt_engine::dataflow::pressure::{LiveRegisters, Pressure, measure};
+use ptxopt_engine::forms::FormTable;
+use ptxopt_engine::graph::nest::LoopNest;
+use ptxopt_engine::store::view::FunctionView;
+use walks::Walks;
+
+/// A call, and the slots that live across it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The function, where it is named.
+    pub name: Option<NameId>,
+    /// Slots that live across.
+    pub across: u32,
+}
+
+/// Looks at functions, one after the other.
+#[derive(Default)]
+pub struct Estimator {
+    machine: Machine,
+    lives: Lives,
+    walks: Walks,
+    /// The calls of the function that was looked at last.
+    pub calls: Vec<Call>,
+    /// Functions that were too large for rows of bits: their registers are counted as they stand in PTX.
+    pub too_large_count: u64,
+}
+
+impl Estimator {
+    /// What is known of a function.
+    pub fn look_at(&mut self, function: &FunctionView<'_>, forms: &FormTable, nest: &LoopNest) -> Features {
+        let Self { machine, lives, walks, calls, too_large_count } = self;
+        calls.clear();
+        machine.look_at(function, forms);
+        let mut features = Features {
+            insts: machine.rows.len() as u32,
+            blocks: function.blocks.len() as u32,
+            depth: nest.rows().iter().map(|row| row.depth).max().unwrap_or(0),
+            has_long_subroutine: machine.has_long_subroutine,
+            ..Features::default()
+        };
+        if !lives.solve(function, machine) {
+            *too_large_count += 1;
+            let slots = peak_as_it_stands(function, forms);
+            return Features { need: slots, with_uniform: slots, hoisted: slots, held: slots, ..features };
+        }
+        let peaks = walks.walk(function, machine, lives);
+        features.need = peaks.need;
+        features.with_uniform = peaks.with_uniform;
+        features.hoisted = peaks.hoisted;
+        features.held = peaks.held;
+        features.unrolled = unrolled(nest, walks);
+        for &(row, across) in &walks.across_calls {
+            let operands = function.operands_of(machine.rows[row as usize].inst);
+            let name = operands.iter().find_map(|operand| match operand.kind() {
+                OperandKind::Symbol(name) => Some(name),
+                _ => None,
+            });
+            calls.push(Call { name, across });
+        }
+        features
+    }
+}
+
+/// The most that an innermost loop takes when its loads are under way in several rounds.
+fn unrolled(nest: &LoopNest, walks: &Walks) -> u32 {
+    let innermost = nest.ids().filter(|&id| nest.row(id).last == id);
+    let of_loop = |id| {
+        let blocks = || nest.blocks(id).iter().map(|block| walks.blocks[block.index()]);
+        let rows: u32 = blocks().map(|block| block.row_count).sum();
+        let loaded: u32 = blocks().map(|block| block.loaded).sum();
+        let need = blocks().map(|block| block.need).max().unwrap_or(0);
+        need + if rows <= UNROLLED_ROWS_MAX { (UNROLL_FACTOR - 1) * loaded } else { 0 }
+    };
+    innermost.map(of_loop).max().unwrap_or(0)
+}
+
+/// Slots at the peak of the registers of PTX.
+fn peak_as_it_stands(function: &FunctionView<'_>, forms: &FormTable) -> u32 {
+    let (mut set, mut pressure) = (LiveSet::default(), Pressure::default());
+    solve(function, forms, &mut LivenessScratch::default(), &mut set);
+    measure(function, forms, &set, &mut LiveRegisters::default(), &mut pressure);
+    pressure.peaks[0].count.slots
+}
