@@ -16,7 +16,7 @@ use ptxopt_bench::clock::{on_one_thread, thread_time};
 use ptxopt_bench::{kernels, modules};
 use ptxopt_components::ids::{Id, VRegId};
 use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, Representation, kills, solve, solve_on};
-use ptxopt_engine::dataflow::pressure::{LiveRegisters, Pressure, measure};
+use ptxopt_engine::dataflow::pressure::{KeptPressure, LiveRegisters, Pressure, measure};
 use ptxopt_engine::dataflow::uniformity::{self, Uniformity};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::graph::nest::LoopNests;
@@ -25,12 +25,14 @@ use ptxopt_engine::run::phase::{Phase, Plan, Step};
 use ptxopt_engine::store::columns::Code;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::reaching::Reaching;
+use ptxopt_systems::registers::Estimator;
 use ptxopt_systems::values::eliminate_dead::Needs;
 use std::hint::black_box;
 use std::sync::Mutex;
 
 /// What is measured, in the order of the columns.
-const COLUMNS: [&str; 7] = ["dense", "walks", "chosen", "plain", "needs", "pressure", "uniform"];
+const COLUMNS: [&str; 10] =
+    ["dense", "walks", "chosen", "plain", "needs", "pressure", "uniform", "kept", "update", "estimate"];
 
 /// Largest function that the plain solver gets.
 const PLAIN_INSTS_MAX: usize = 10_000;
@@ -65,10 +67,13 @@ struct Scratch {
     pressure: Pressure,
     uniform: uniformity::Scratch,
     verdicts: Uniformity,
+    kept: KeptPressure,
+    estimator: Estimator,
 }
 
 fn measure_all(code: Code, forms: Res<FormTable>, nests: Res<LoopNests>, mut scratch: Local<Scratch>) {
-    let Scratch { solver, set, reaching, needs, live, pressure, uniform, verdicts } = &mut *scratch;
+    let Scratch { solver, set, reaching, needs, live, pressure, uniform, verdicts, kept, estimator } =
+        &mut *scratch;
     for function in code.view().functions() {
         let insts = function.live_inst_count();
         let rounds = (200_000 / insts.max(1)).clamp(3, 40);
@@ -93,8 +98,17 @@ fn measure_all(code: Code, forms: Res<FormTable>, nests: Res<LoopNests>, mut scr
         });
         ns[5] = time(&mut || measure(&function, &forms, set, live, pressure));
         if let Some(nest) = nests.get(function.code) {
+            ns[9] = time(&mut || drop(black_box(estimator.look_at(&function, &forms, nest))));
             ns[6] = time(&mut || uniformity::solve(&function, &forms, nest, set, uniform, verdicts));
         }
+        ns[7] = time(&mut || kept.build(&function, &forms, set));
+        // Every block, one after the other: what an update costs for an instruction of the block that was touched.
+        ns[8] = time(&mut || {
+            for block in function.block_ids() {
+                kept.touch(block);
+                kept.update(&function, &forms);
+            }
+        });
         let words = function.blocks.len() * set.globals().len().div_ceil(64);
         let row = Row { insts, blocks: function.blocks.len(), words, ns };
         ROWS.lock().expect("no measurement panics").push(row);

@@ -4,7 +4,7 @@
 //! optimizer wrote, about that one. Nothing is changed.
 
 use ptxopt_components::code_object::CodeFlags;
-use ptxopt_components::ids::{CodeId, Id};
+use ptxopt_components::ids::{CodeId, Id, NameId};
 use ptxopt_engine::diagnostics::Diagnostic;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::graph::analyze::{AnalysisScratch, annotate};
@@ -46,8 +46,8 @@ pub struct KernelRegisters {
 /// One function, as far as others that call it have to know.
 struct Known {
     features: Features,
-    /// Functions that it calls, by name, and slots that live across.
-    calls: Vec<(Option<Vec<u8>>, u32)>,
+    /// Names of each call, that of the function among them, and slots that live across.
+    calls: Vec<(Vec<Vec<u8>>, u32)>,
 }
 
 /// Forecasts the kernels of a module, in the order of its text. `command_line` is `--maxrregcount`.
@@ -94,8 +94,8 @@ fn callees_of(kernel: &Known, by_name: &HashMap<&[u8], &Known>) -> Callees {
     let mut waiting = vec![(kernel, 0)];
     let mut seen: Vec<&[u8]> = Vec::new();
     while let Some((caller, around)) = waiting.pop() {
-        for (name, across) in &caller.calls {
-            let callee = name.as_deref().and_then(|name| by_name.get_key_value(name));
+        for (names, across) in &caller.calls {
+            let callee = names.iter().find_map(|name| by_name.get_key_value(&name[..]));
             let Some((&name, &callee)) = callee else {
                 callees.is_extern = true;
                 continue;
@@ -147,14 +147,16 @@ impl Functions {
         *sm = function.text.sm;
         let features = estimator.look_at(&function, forms, nest);
         let name = |name| tables.pools.names.bytes(text, name).to_vec();
-        let calls = estimator.calls.iter().map(|call| (call.name.map(name), call.across)).collect();
+        let names = |names: &[NameId]| names.iter().map(|&one| name(one)).collect();
+        let calls = estimator.calls.iter().map(|call| (names(&call.names), call.across)).collect();
         Ok(Some(Known { features, calls }))
     }
 }
 
-/// The table of `ptxopt analyze --print registers`.
+/// The table of `ptxopt analyze --print registers`. Slots of 32 bits say what the forecast was made of: at the peak of the
+/// code as it stands, of uniform values there, when loads go early, and when loops are unrolled.
 pub(crate) fn table<'a>(kernels: impl Iterator<Item = &'a KernelRegisters>) -> String {
-    let mut table = plain_table(&[
+    let heading = [
         "kernel",
         "registers",
         "budget",
@@ -162,54 +164,18 @@ pub(crate) fn table<'a>(kernels: impl Iterator<Item = &'a KernelRegisters>) -> S
         "occupancy",
         "need",
         "uniform",
-        "hoisted",
-        "held",
+        "early loads",
         "unrolled",
-        "insts",
-        "blocks",
-        "depth",
-        "slow64",
-        "called",
-        "known",
-        "extern",
-        "sm",
-    ]);
-    for kernel in kernels {
-        let KernelRegisters { name, registers, spills, occupancy, budget, features, callees, sm } = kernel;
-        let Features {
-            need,
-            with_uniform,
-            hoisted,
-            held,
-            unrolled,
-            insts,
-            blocks,
-            depth,
-            has_long_subroutine,
-        } = features;
-        let numbers = [
-            *registers,
-            *budget,
-            *spills,
-            *occupancy,
-            *need,
-            *with_uniform,
-            *hoisted,
-            *held,
-            *unrolled,
-            *insts,
-            *blocks,
-            *depth,
-            u32::from(*has_long_subroutine),
-            callees.slots,
-            u32::from(callees.is_known),
-            u32::from(callees.is_extern),
-            *sm,
-        ];
-        let cells = numbers.map(|number| number.to_string());
-        table.add_row(std::iter::once(name.clone()).chain(cells));
+    ];
+    let mut table = plain_table(&heading);
+    for KernelRegisters { name, registers, spills, occupancy, budget, features, .. } in kernels {
+        let Features { need, with_uniform, held, hoisted, unrolled, .. } = *features;
+        let slots = [need, with_uniform - need.min(with_uniform), held.max(hoisted), unrolled];
+        let slots = slots.map(|count| count.to_string());
+        let found = [registers.to_string(), budget.to_string(), spills.to_string(), format!("{occupancy} %")];
+        table.add_row(std::iter::once(name.clone()).chain(found).chain(slots));
     }
-    right_align(&mut table, &(1..18).collect::<Vec<_>>());
+    right_align(&mut table, &(1..heading.len()).collect::<Vec<_>>());
     trimmed(&table)
 }
 

@@ -50,6 +50,8 @@ pub struct Features {
     pub depth: u32,
     /// A division or root in double precision is a subroutine.
     pub has_long_subroutine: bool,
+    /// Warps change how many registers they have (`setmaxnreg`).
+    pub sets_limit: bool,
 }
 
 /// What a kernel calls.
@@ -170,8 +172,10 @@ pub fn forecast(
     let values = features.values(sm, callees);
     let sum: f64 = values.iter().zip(COEFFICIENTS).map(|(value, (_, by))| value * by).sum();
     let wanted = stepped(sum, f64::from(target.registers_when_full())).max(REPORTED_MIN).round() as u32;
-    let registers = wanted.min(budget);
-    let spills = if sum > SPILLS_FROM * f64::from(budget) { wanted - registers } else { 0 };
+    // Where warps trade registers, the kernel starts with what its header says.
+    let is_given = features.sets_limit && promises.registers > 0;
+    let registers = if is_given { budget } else { wanted.min(budget) };
+    let spills = if sum > SPILLS_FROM * f64::from(budget) { wanted.saturating_sub(registers) } else { 0 };
     let threads = if promises.threads > 0 { promises.threads } else { THREADS_ASSUMED };
     let warps = target.resident_warps(registers, threads);
     Forecast { registers, budget, spills, warps, warps_max: target.warps_max }

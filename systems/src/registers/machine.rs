@@ -88,6 +88,8 @@ pub(super) struct Machine {
     is_seen: Vec<bool>,
     /// Whether some instruction calls a subroutine for a result of 64 bits in floating point.
     pub has_long_subroutine: bool,
+    /// Whether some instruction changes how many registers a thread has.
+    pub sets_limit: bool,
 }
 
 impl Machine {
@@ -289,6 +291,7 @@ impl Machine {
         self.values.clear();
         self.firsts.clear();
         self.has_long_subroutine = false;
+        self.sets_limit = false;
         for block in function.block_ids() {
             self.firsts.push(self.rows.len() as u32);
             for (inst, head, operands) in function.rows_of(block) {
@@ -296,6 +299,7 @@ impl Machine {
                     continue;
                 }
                 let form = forms.get(head.form);
+                self.sets_limit |= form.operation == Operation::SetMaxRegisters;
                 let defs = self.values.len() as u32;
                 let Self { values, places, .. } = self;
                 let is_value = |vreg: &VRegId| matches!(places[vreg.index()], Place::Own | Place::Uniform);

@@ -29,7 +29,7 @@ use forecast::{UNROLL_FACTOR, UNROLLED_ROWS_MAX};
 use lives::Lives;
 use machine::Machine;
 use ptxopt_components::ids::{Id, NameId};
-use ptxopt_components::operand::OperandKind;
+use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, solve};
 use ptxopt_engine::dataflow::pressure::{LiveRegisters, Pressure, measure};
 use ptxopt_engine::forms::FormTable;
@@ -38,10 +38,10 @@ use ptxopt_engine::store::view::FunctionView;
 use walks::Walks;
 
 /// A call, and the slots that live across it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The function, where it is named.
-    pub name: Option<NameId>,
+    /// What the instruction names: parameters, and the function where it is not called through a register.
+    pub names: Vec<NameId>,
     /// Slots that live across.
     pub across: u32,
 }
@@ -69,6 +69,7 @@ impl Estimator {
             blocks: function.blocks.len() as u32,
             depth: nest.rows().iter().map(|row| row.depth).max().unwrap_or(0),
             has_long_subroutine: machine.has_long_subroutine,
+            sets_limit: machine.sets_limit,
             ..Features::default()
         };
         if !lives.solve(function, machine) {
@@ -84,11 +85,11 @@ impl Estimator {
         features.unrolled = unrolled(nest, walks);
         for &(row, across) in &walks.across_calls {
             let operands = function.operands_of(machine.rows[row as usize].inst);
-            let name = operands.iter().find_map(|operand| match operand.kind() {
+            let symbol = |operand: &Operand| match operand.kind() {
                 OperandKind::Symbol(name) => Some(name),
                 _ => None,
-            });
-            calls.push(Call { name, across });
+            };
+            calls.push(Call { names: operands.iter().filter_map(symbol).collect(), across });
         }
         features
     }
