@@ -154,7 +154,7 @@ impl Functions {
 }
 
 /// The table of `ptxopt analyze --print registers`. Slots of 32 bits say what the forecast was made of: at the peak of the
-/// code as it stands, of uniform values there, when loads go early, and when loops are unrolled.
+/// code as it stands, when values have their places, of uniform values there, when loads go early, and when loops are unrolled.
 pub(crate) fn table<'a>(kernels: impl Iterator<Item = &'a KernelRegisters>) -> String {
     let heading = [
         "kernel",
@@ -169,8 +169,8 @@ pub(crate) fn table<'a>(kernels: impl Iterator<Item = &'a KernelRegisters>) -> S
     ];
     let mut table = plain_table(&heading);
     for KernelRegisters { name, registers, spills, occupancy, budget, features, .. } in kernels {
-        let Features { need, with_uniform, held, hoisted, unrolled, .. } = *features;
-        let slots = [need, with_uniform - need.min(with_uniform), held.max(hoisted), unrolled];
+        let Features { need, allocated, with_uniform, held, hoisted, unrolled, .. } = *features;
+        let slots = [need, allocated, with_uniform - need.min(with_uniform), held.max(hoisted), unrolled];
         let slots = slots.map(|count| count.to_string());
         let found = [registers.to_string(), budget.to_string(), spills.to_string(), format!("{occupancy} %")];
         table.add_row(std::iter::once(name.clone()).chain(found).chain(slots));

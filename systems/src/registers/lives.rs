@@ -99,4 +99,9 @@ impl Lives {
     pub(super) fn at_end_of(&self, block: BlockId) -> impl Iterator<Item = VRegId> + '_ {
         bits::ones(self.live_out.row(block.index())).map(|bit| self.vreg_of[bit])
     }
+
+    /// The values that live at the start of a block.
+    pub(super) fn at_start_of(&self, block: BlockId) -> impl Iterator<Item = VRegId> + '_ {
+        bits::ones(self.live_in.row(block.index())).map(|bit| self.vreg_of[bit])
+    }
 }

@@ -105,6 +105,16 @@ impl Machine {
         &self.values[row.uses as usize..row.fixed as usize]
     }
 
+    /// Where the results and sources of a row stand in the list of all values.
+    pub(super) fn places_of(&self, row: &Row) -> (std::ops::Range<usize>, std::ops::Range<usize>) {
+        (row.defs as usize..row.uses as usize, row.uses as usize..row.fixed as usize)
+    }
+
+    /// Number of values in the list of all values.
+    pub(super) fn value_count(&self) -> usize {
+        self.values.len()
+    }
+
     /// Values that are an operand elsewhere, and have to be in a register here.
     pub(super) fn held(&self, row: &Row) -> &[VRegId] {
         &self.values[row.fixed as usize..row.end as usize]

@@ -10,9 +10,10 @@
 //! Paper         none: fitted to what `ptxas` reports
 //! Checked by    tests here, and `docs/FORECAST.md`
 //!
-//! [`machine`] says which values take a register at all, [`walks`] how many do at the same time, [`targets`] what the
-//! processor has, and [`forecast`](mod@forecast) what follows.
+//! `machine` says which values take a register at all, `walks` how many do at the same time, [`fat_point`] which slots they
+//! get, `targets` what the processor has, and `forecast` what follows.
 
+pub mod fat_point;
 mod forecast;
 mod lives;
 mod machine;
@@ -25,6 +26,7 @@ mod tests;
 pub use forecast::{COEFFICIENTS, Callees, Features, Forecast, forecast};
 pub use targets::{Promises, Target, WARP_THREADS, budget};
 
+use fat_point::Allocator;
 use forecast::{UNROLL_FACTOR, UNROLLED_ROWS_MAX};
 use lives::Lives;
 use machine::Machine;
@@ -52,6 +54,7 @@ pub struct Estimator {
     machine: Machine,
     lives: Lives,
     walks: Walks,
+    allocator: Allocator,
     /// The calls of the function that was looked at last.
     pub calls: Vec<Call>,
     /// Functions that were too large for rows of bits: their registers are counted as they stand in PTX.
@@ -61,7 +64,7 @@ pub struct Estimator {
 impl Estimator {
     /// What is known of a function.
     pub fn look_at(&mut self, function: &FunctionView<'_>, forms: &FormTable, nest: &LoopNest) -> Features {
-        let Self { machine, lives, walks, calls, too_large_count } = self;
+        let Self { machine, lives, walks, allocator, calls, too_large_count } = self;
         calls.clear();
         machine.look_at(function, forms);
         let mut features = Features {
@@ -75,9 +78,17 @@ impl Estimator {
         if !lives.solve(function, machine) {
             *too_large_count += 1;
             let slots = peak_as_it_stands(function, forms);
-            return Features { need: slots, with_uniform: slots, hoisted: slots, held: slots, ..features };
+            return Features {
+                need: slots,
+                allocated: slots,
+                with_uniform: slots,
+                hoisted: slots,
+                held: slots,
+                ..features
+            };
         }
         let peaks = walks.walk(function, machine, lives);
+        features.allocated = allocator.allocate(function, machine, lives, walks);
         features.need = peaks.need;
         features.with_uniform = peaks.with_uniform;
         features.hoisted = peaks.hoisted;

@@ -41,6 +41,8 @@ pub(super) struct Walks {
     order: Vec<u32>,
     hoist: Hoist,
     pub blocks: Vec<BlockPeak>,
+    /// By place in the machine's list of values: a source that is read for the last time, or a result that is never read.
+    ends: Vec<bool>,
     /// Slots that live across each call.
     pub across_calls: Vec<(u32, u32)>,
 }
@@ -58,6 +60,8 @@ impl Walks {
             stamps.clear();
             stamps.resize(function.vregs.len(), 0);
         }
+        self.ends.clear();
+        self.ends.resize(machine.value_count(), false);
         self.number = 0;
         self.across_calls.clear();
         self.blocks.clear();
@@ -92,7 +96,7 @@ impl Walks {
     /// The peak of a block in the order that is set.
     fn walk_block(&mut self, machine: &Machine, lives: &Lives, block: BlockId, counting: Counting) -> u32 {
         self.number += 1;
-        let Self { live_in_walk, held_in_walk, number, order, across_calls, .. } = self;
+        let Self { live_in_walk, held_in_walk, number, order, across_calls, ends, .. } = self;
         let weight = |vreg: VRegId| {
             let is_counted = counting.uniform || machine.places[vreg.index()] != Place::Uniform;
             if is_counted { slots(machine, vreg) } else { 0 }
@@ -106,9 +110,11 @@ impl Walks {
         for &at in order.iter().rev() {
             let row = &machine.rows[at as usize];
             let mut after = now;
-            for &vreg in machine.defs(row) {
+            let (results, sources) = machine.places_of(row);
+            for (&vreg, place) in machine.defs(row).iter().zip(results) {
                 let live = &mut live_in_walk[vreg.index()];
                 if *live != *number {
+                    ends[place] |= counting.uniform;
                     after += weight(vreg);
                 } else if !row.is_guarded {
                     *live = 0;
@@ -128,14 +134,37 @@ impl Walks {
                 extra = held;
             }
             peak = peak.max(after + extra);
-            for &vreg in machine.uses(row) {
+            for (&vreg, place) in machine.uses(row).iter().zip(sources) {
                 if std::mem::replace(&mut live_in_walk[vreg.index()], *number) != *number {
+                    ends[place] |= counting.uniform;
                     now += weight(vreg);
                 }
             }
             peak = peak.max(now + extra);
         }
         peak
+    }
+}
+
+impl Walks {
+    /// The sources of a row, and whether they are read for the last time.
+    pub(super) fn last_uses_of<'a>(
+        &'a self,
+        machine: &'a Machine,
+        row: &Row,
+    ) -> impl Iterator<Item = (VRegId, bool)> + 'a {
+        let (_, sources) = machine.places_of(row);
+        machine.uses(row).iter().copied().zip(self.ends[sources].iter().copied())
+    }
+
+    /// The results of a row, and whether nothing reads them.
+    pub(super) fn results_of<'a>(
+        &'a self,
+        machine: &'a Machine,
+        row: &Row,
+    ) -> impl Iterator<Item = (VRegId, bool)> + 'a {
+        let (results, _) = machine.places_of(row);
+        machine.defs(row).iter().copied().zip(self.ends[results].iter().copied())
     }
 }
 

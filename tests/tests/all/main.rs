@@ -31,6 +31,7 @@ mod native;
 mod phases;
 mod pressure;
 mod ptxas;
+mod registers;
 mod regress;
 mod removed;
 mod round_trip;
