@@ -98,7 +98,9 @@ fn measure_all(code: Code, forms: Res<FormTable>, nests: Res<LoopNests>, mut scr
         });
         ns[5] = time(&mut || measure(&function, &forms, set, live, pressure));
         if let Some(nest) = nests.get(function.code) {
-            ns[9] = time(&mut || drop(black_box(estimator.look_at(&function, &forms, nest))));
+            ns[9] = time(&mut || {
+                black_box(estimator.look_at(&function, &forms, nest));
+            });
             ns[6] = time(&mut || uniformity::solve(&function, &forms, nest, set, uniform, verdicts));
         }
         ns[7] = time(&mut || kept.build(&function, &forms, set));
