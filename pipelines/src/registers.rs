@@ -32,6 +32,9 @@ pub struct KernelRegisters {
     pub occupancy: u32,
     /// Most registers that it may take.
     pub budget: u32,
+    /// Slots of 32 bits that the values get.
+    #[serde(skip)]
+    pub allocated: u32,
     /// What the forecast was made of.
     #[serde(skip)]
     pub features: Features,
@@ -46,6 +49,7 @@ pub struct KernelRegisters {
 /// One function, as far as others that call it have to know.
 struct Known {
     features: Features,
+    allocated: u32,
     /// Names of each call, that of the function among them, and slots that live across.
     calls: Vec<(Vec<Vec<u8>>, u32)>,
 }
@@ -80,6 +84,7 @@ pub fn registers(text: &[u8], command_line: Option<u32>) -> Result<Vec<KernelReg
             spills: found.spills,
             occupancy: found.warps * 100 / found.warps_max,
             budget: found.budget,
+            allocated: known.allocated,
             features: known.features,
             callees,
             sm: functions.sm,
@@ -147,9 +152,10 @@ impl Functions {
         *sm = function.text.sm;
         let features = estimator.look_at(&function, forms, nest);
         let name = |name| tables.pools.names.bytes(text, name).to_vec();
+        let allocated = estimator.allocated(&function).unwrap_or(features.need);
         let names = |names: &[NameId]| names.iter().map(|&one| name(one)).collect();
         let calls = estimator.calls.iter().map(|call| (names(&call.names), call.across)).collect();
-        Ok(Some(Known { features, calls }))
+        Ok(Some(Known { features, allocated, calls }))
     }
 }
 
@@ -163,14 +169,15 @@ pub(crate) fn table<'a>(kernels: impl Iterator<Item = &'a KernelRegisters>) -> S
         "spills",
         "occupancy",
         "need",
+        "allocated",
         "uniform",
         "early loads",
         "unrolled",
     ];
     let mut table = plain_table(&heading);
-    for KernelRegisters { name, registers, spills, occupancy, budget, features, .. } in kernels {
-        let Features { need, allocated, with_uniform, held, hoisted, unrolled, .. } = *features;
-        let slots = [need, allocated, with_uniform - need.min(with_uniform), held.max(hoisted), unrolled];
+    for KernelRegisters { name, registers, spills, occupancy, budget, features, allocated, .. } in kernels {
+        let Features { need, with_uniform, held, hoisted, unrolled, .. } = *features;
+        let slots = [need, *allocated, with_uniform - need.min(with_uniform), held.max(hoisted), unrolled];
         let slots = slots.map(|count| count.to_string());
         let found = [registers.to_string(), budget.to_string(), spills.to_string(), format!("{occupancy} %")];
         table.add_row(std::iter::once(name.clone()).chain(found).chain(slots));

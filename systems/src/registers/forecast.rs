@@ -41,8 +41,6 @@ const STEPPED_MAX: f64 = 72.0;
 pub struct Features {
     /// Slots at the peak of the code as it stands, without uniform values.
     pub need: u32,
-    /// Slots up to the last one that the allocator gives to a value.
-    pub allocated: u32,
     /// Slots at that peak with uniform values.
     pub with_uniform: u32,
     /// Slots at the peak when loads go as early as they may.

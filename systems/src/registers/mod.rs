@@ -55,6 +55,7 @@ pub struct Estimator {
     lives: Lives,
     walks: Walks,
     allocator: Allocator,
+    is_too_large: bool,
     /// The calls of the function that was looked at last.
     pub calls: Vec<Call>,
     /// Functions that were too large for rows of bits: their registers are counted as they stand in PTX.
@@ -64,7 +65,7 @@ pub struct Estimator {
 impl Estimator {
     /// What is known of a function.
     pub fn look_at(&mut self, function: &FunctionView<'_>, forms: &FormTable, nest: &LoopNest) -> Features {
-        let Self { machine, lives, walks, allocator, calls, too_large_count } = self;
+        let Self { machine, lives, walks, calls, too_large_count, is_too_large, .. } = self;
         calls.clear();
         machine.look_at(function, forms);
         let mut features = Features {
@@ -75,12 +76,12 @@ impl Estimator {
             sets_limit: machine.sets_limit,
             ..Features::default()
         };
-        if !lives.solve(function, machine) {
+        *is_too_large = !lives.solve(function, machine);
+        if *is_too_large {
             *too_large_count += 1;
             let slots = peak_as_it_stands(function, forms);
             return Features {
                 need: slots,
-                allocated: slots,
                 with_uniform: slots,
                 hoisted: slots,
                 held: slots,
@@ -88,7 +89,6 @@ impl Estimator {
             };
         }
         let peaks = walks.walk(function, machine, lives);
-        features.allocated = allocator.allocate(function, machine, lives, walks);
         features.need = peaks.need;
         features.with_uniform = peaks.with_uniform;
         features.hoisted = peaks.hoisted;
@@ -103,6 +103,13 @@ impl Estimator {
             calls.push(Call { names: operands.iter().filter_map(symbol).collect(), across });
         }
         features
+    }
+
+    /// Slots up to the last one that the [allocator](fat_point) gives to a value of the function that was looked at last;
+    /// none where that was too large.
+    pub fn allocated(&mut self, function: &FunctionView<'_>) -> Option<u32> {
+        let Self { machine, lives, walks, allocator, is_too_large, .. } = self;
+        (!*is_too_large).then(|| allocator.allocate(function, machine, lives, walks))
     }
 }
 

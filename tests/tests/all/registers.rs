@@ -56,7 +56,7 @@ fn expect_same(blessed: &str, text: &str) {
 #[test]
 fn one_kernel_alone() {
     let all = table("O3/softmax", &[]);
-    let name = all.lines().nth(1).and_then(|line| line.split(' ').next()).expect("a kernel");
+    let name = all.lines().nth(1).and_then(|line| line.split_whitespace().next()).expect("a kernel");
     let alone = table("O3/softmax", &["--function", name]);
     assert_eq!(alone.lines().count(), 2, "{alone}");
 }
