@@ -80,13 +80,7 @@ impl Estimator {
         if *is_too_large {
             *too_large_count += 1;
             let slots = peak_as_it_stands(function, forms);
-            return Features {
-                need: slots,
-                with_uniform: slots,
-                hoisted: slots,
-                held: slots,
-                ..features
-            };
+            return Features { need: slots, with_uniform: slots, hoisted: slots, held: slots, ..features };
         }
         let peaks = walks.walk(function, machine, lives);
         features.need = peaks.need;

@@ -110,7 +110,7 @@ fn a_budget_bounds_the_forecast() {
     assert!(features.need > 80);
     let of_limit = |limit| forecast(&features, Default::default(), 90, Promises::default(), limit);
     let free = of_limit(None);
-    assert!(free.registers > 80 && free.spills == 0, "{free:?}");
+    assert!(free.registers > 64 && free.spills == 0, "{free:?}");
     let tight = of_limit(Some(32));
     assert!(
         tight.registers == 32 && tight.spills == free.registers - 32 && tight.warps > free.warps,
