@@ -31,17 +31,18 @@
 //! On real modules it takes out 9 of 10,000 instructions, for two passes over all operands where it finds something.
 //!
 //! # What does not move
-//! What other threads take part in; what has a guard or an effect; carries; clocks; what reads or writes a variable. And what a
+//! What other threads take part in; what has a guard or an effect; carries; clocks, and what comes after one; what reads or writes
+//! a variable; what would fill more registers for the arms than `SLOTS_MAX`. And what a
 //! phi reads: its register is that of the phi where SSA form is left, and may hold another value at the branch, so that a
 //! copy would stay where the instruction was.
 
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::form::{Form, FormFlags};
 use ptxopt_components::ids::{BlockId, FormId, Id, InstId, VRegId};
 use ptxopt_components::opcodes::Effects;
-use ptxopt_components::operand::{Operand, OperandKind, reads};
+use ptxopt_components::operand::{Operand, OperandKind, reads, writes};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::special_registers::{Reading, SPECIAL_REGISTERS};
 use ptxopt_engine::edit::{Editor, FunctionEditor};
@@ -62,6 +63,10 @@ pub const PHASE: Phase = Phase {
 
 /// Instructions of an arm that are looked at: what stands further down would live long before it is read.
 const INSTS_MAX: usize = 64;
+
+/// Slots of 32 bits that hoisted instructions of one branch may fill for what stays in the arms. `ptxas` does not sink a load below a
+/// branch: sixty hoisted loads, each of which an instruction of its own arm reads, took it from 30 registers to 66.
+const SLOTS_MAX: u32 = 16;
 
 /// Rounds over a function: what comes out of inner branches may come out of the outer one.
 const ROUNDS_MAX: usize = 4;
@@ -96,11 +101,17 @@ pub struct Scratch {
     of_arm: AHashMap<Key, InstId>,
     /// Of one branch: results of twins, by those of the instructions that they are twins of.
     known_as: AHashMap<VRegId, VRegId>,
+    /// By branch: the slots that are filled so far.
+    slots: AHashMap<InstId, u32>,
+    /// Of one branch: results that no hoisted instruction reads so far.
+    filled: AHashSet<VRegId>,
     key: Vec<Operand>,
     /// Reads of results of twins: the pair, the instruction, the position, and what is read then.
     reads: Vec<(usize, InstId, usize, VRegId)>,
     /// By register: one more than its pair.
     pair_of: Vec<u32>,
+    /// Pairs that stay because of the limit.
+    limit_hits: u64,
 }
 
 /// What an instruction computes: its form and what it reads.
@@ -108,6 +119,7 @@ type Key = (FormId, Box<[Operand]>);
 
 /// Works on one function; gives nothing where the bisect limit is reached.
 fn hoist(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) -> Option<()> {
+    scratch.slots.clear();
     for _ in 0..ROUNDS_MAX {
         scratch.find(f);
         if scratch.pairs.is_empty() {
@@ -116,6 +128,7 @@ fn hoist(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) -> Option<()> {
         scratch.find_reads(&f.view());
         scratch.apply(f)?;
     }
+    f.stats().limits_hit += std::mem::take(&mut scratch.limit_hits);
     Some(())
 }
 
@@ -151,6 +164,8 @@ impl Scratch {
     fn find_in(&mut self, f: &FunctionEditor<'_>, before: InstId, one: BlockId, other: BlockId) {
         self.of_arm.clear();
         self.known_as.clear();
+        self.filled.clear();
+        let mut slots = self.slots.get(&before).copied().unwrap_or_default();
         for inst in movable(f, one) {
             if let Some(key) = self.key_of(f, inst) {
                 self.of_arm.entry(key).or_insert(inst);
@@ -164,6 +179,20 @@ impl Scratch {
             let Some(&inst) = self.of_arm.get(&key).filter(|&&inst| have_like_results(f, inst, twin)) else {
                 continue;
             };
+            // What a hoisted instruction reads is taken for read by that alone.
+            let of = |vreg: VRegId| slots_of(f, vreg);
+            let read: u32 =
+                reads(f.operands_of(inst)).filter(|vreg| self.filled.contains(vreg)).map(of).sum();
+            let written: u32 = writes(f.operands_of(inst)).map(of).sum();
+            if (slots + written).saturating_sub(read) > SLOTS_MAX {
+                self.limit_hits += 1;
+                continue;
+            }
+            slots = (slots + written).saturating_sub(read);
+            reads(f.operands_of(inst)).for_each(|vreg| {
+                self.filled.remove(&vreg);
+            });
+            self.filled.extend(writes(f.operands_of(inst)));
             self.of_arm.remove(&key);
             for (result, own) in f.operands_of(inst).iter().zip(f.operands_of(twin)) {
                 if let (true, Some(result), Some(own)) = (own.is_definition(), result.vreg(), own.vreg()) {
@@ -171,6 +200,9 @@ impl Scratch {
                 }
             }
             self.pairs.push(Pair { inst, twin, before });
+        }
+        if slots > 0 {
+            self.slots.insert(before, slots);
         }
     }
 
@@ -190,9 +222,6 @@ impl Scratch {
             }
             match operand.kind() {
                 OperandKind::Sink => return None,
-                OperandKind::Special(row) if SPECIAL_REGISTERS[row as usize].reading != Reading::Fixed => {
-                    return None;
-                }
                 _ => self.key.push(operand),
             }
         }
@@ -244,10 +273,18 @@ impl Scratch {
     }
 }
 
-/// The first instructions of an arm that may stand before its branch, if the other arm has them.
+/// Slots of 32 bits that a register takes. A predicate counts as one.
+fn slots_of(f: &FunctionEditor<'_>, vreg: VRegId) -> u32 {
+    let ty = f.vreg(vreg).ty;
+    (ty.element().bits() * u32::from(ty.lanes)).div_ceil(32)
+}
+
+/// The first instructions of an arm that may stand before its branch, if the other arm has them: those before anything that reads
+/// a clock, whose difference measures them.
 fn movable(f: &FunctionEditor<'_>, block: BlockId) -> impl Iterator<Item = InstId> {
     let mut is_quiet = true;
-    f.view().insts_of(block).take(INSTS_MAX).filter(move |&inst| {
+    let stays = |inst: &InstId| !f.operands_of(*inst).iter().any(|operand| reads_clock(*operand));
+    f.view().insts_of(block).take(INSTS_MAX).take_while(stays).filter(move |&inst| {
         let (head, form) = (f.head(inst), f.form_of(inst));
         let is_plain_load = form.operation == Operation::Ld && form.effects == Effects::READ;
         let may_move = form.is_pure() || is_plain_load && is_quiet;
@@ -258,6 +295,11 @@ fn movable(f: &FunctionEditor<'_>, block: BlockId) -> impl Iterator<Item = InstI
             && form.flags.contains(FormFlags::MODELLED)
             && !form.is_convergent()
     })
+}
+
+/// Whether an operand has another value each time that it is read.
+fn reads_clock(operand: Operand) -> bool {
+    matches!(operand.kind(), OperandKind::Special(row) if SPECIAL_REGISTERS[row as usize].reading != Reading::Fixed)
 }
 
 /// Whether loads after it see what loads before it see.

@@ -114,7 +114,9 @@ pub(super) struct Choice {
     pub(super) joins: Vec<Joined>,
     pub(super) products: Vec<InstId>,
     have: AHashMap<Pair, Have>,
-    /// By block and pair: how many trees of the block that are still to come have it.
+    /// By register: how often it is a leaf, up to the largest number.
+    leaf_counts: Vec<u8>,
+    /// By block and pair of leaves that come again: how many trees of the block that are still to come have it.
     to_come: AHashMap<(BlockId, Pair), u32>,
     /// Registers that what is planned reads or computes.
     pub(super) taken: AHashSet<VRegId>,
@@ -158,6 +160,13 @@ impl Choice {
         if !trees.all.iter().any(|tree| may_gain(look, tree)) {
             return;
         }
+        self.leaf_counts.resize(function.vregs.len(), 0);
+        for leaf in &trees.leaves {
+            if let Value::Register(vreg) = leaf.value {
+                let count = &mut self.leaf_counts[vreg.index()];
+                *count = count.saturating_add(1);
+            }
+        }
         for tree in &trees.all {
             self.each_pair(trees, tree, |count| *count += 1);
         }
@@ -182,6 +191,7 @@ impl Choice {
         self.joins.clear();
         self.products.clear();
         self.have.clear();
+        self.leaf_counts.clear();
         self.to_come.clear();
         self.taken.clear();
         self.gone.clear();
@@ -191,10 +201,12 @@ impl Choice {
     }
 
     fn each_pair(&mut self, trees: &Trees, tree: &Tree, mut visit: impl FnMut(&mut u32)) {
+        let Self { leaf_counts, to_come, .. } = self;
         let leaves = &trees.leaves[tree.leaves.range()];
-        for (position, &one) in leaves.iter().enumerate() {
-            for &other in &leaves[position + 1..] {
-                visit(self.to_come.entry((tree.block, Pair::of(tree, one, other))).or_default());
+        let again = |leaf: &&Leaf| comes_again(leaf_counts, leaf);
+        for (position, one) in leaves.iter().enumerate().filter(|(_, leaf)| again(leaf)) {
+            for other in leaves[position + 1..].iter().filter(again) {
+                visit(to_come.entry((tree.block, Pair::of(tree, *one, *other))).or_default());
             }
         }
     }
@@ -297,6 +309,9 @@ impl Choice {
     /// Makes one leaf of two that are joined already; says whether there were such.
     fn take_known(&mut self, look: Look<'_>, tree: &Tree) -> bool {
         for position in 0..self.work.len() {
+            if !comes_again(&self.leaf_counts, &self.work[position]) {
+                continue;
+            }
             for other in position + 1..self.work.len() {
                 let pair = Pair::of(tree, self.work[position], self.work[other]);
                 let Some(have) = self.have.get(&pair).copied().filter(|&have| self.reaches(look, tree, have))
@@ -339,7 +354,13 @@ impl Choice {
         while self.work.len() > 1 {
             let mut best: Option<(u32, usize, usize, Pair)> = None;
             for position in 0..self.work.len() {
+                if !comes_again(&self.leaf_counts, &self.work[position]) {
+                    continue;
+                }
                 for other in position + 1..self.work.len() {
+                    if !comes_again(&self.leaf_counts, &self.work[other]) {
+                        continue;
+                    }
                     let pair = Pair::of(tree, self.work[position], self.work[other]);
                     let count = self.to_come.get(&(tree.block, pair)).copied().unwrap_or_default();
                     if count > best.map_or(0, |(count, ..)| count) {
@@ -442,6 +463,14 @@ impl Choice {
             };
             between().any(|inst| writes(look.function.operands_of(inst)).any(is_next))
         })
+    }
+}
+
+/// Whether a leaf may be one of another tree, too.
+fn comes_again(leaf_counts: &[u8], leaf: &Leaf) -> bool {
+    match leaf.value {
+        Value::Register(vreg) => leaf_counts[vreg.index()] > 1,
+        Value::Planned(_) => true,
     }
 }
 
