@@ -2,7 +2,7 @@
 //!
 //! `one kernel` is a call in a warm process on 50 instructions. `growth` is one function of growing size with a block
 //! for every five instructions, and shapes on which simpler algorithms are quadratic: a machine of states after one
-//! block, registers that live over all blocks, verified after each phase, and those of `ptxopt_generate::shapes`. `batch` runs the sets of modules on one thread, and its rate is instructions a second.
+//! block, registers that live over all blocks, verified after each phase, and those of `ptxopt_generate::shapes`, some of them structurized as well. `batch` runs the sets of modules on one thread, and its rate is instructions a second.
 //! These are CPU time of the process, from which other programs on the machine take less than from wall time.
 //!
 //! `threads`, which is printed last, runs one and two threads in turn, the way the command does: a loop on each
@@ -72,6 +72,18 @@ fn growth(criterion: &mut Criterion<CpuTime>) {
         group.bench_function(BenchmarkId::new(name, report.instructions_in), |bencher| {
             bencher.iter(|| optimize(black_box(&text), &options))
         });
+    }
+    let mut options = Options::default();
+    options.set_knob("structurizecfg=on").expect("the knob exists");
+    let tangled = ["nested-ifs", "nest", "conditions", "cases", "exits"];
+    for shape in SHAPES.iter().filter(|shape| tangled.contains(&shape.name)) {
+        for size in [shape.large / 8, shape.large] {
+            let text = (shape.text)(size).into_bytes();
+            let report = optimize(&text, &options).unwrap_or_else(|error| panic!("{error}")).report;
+            group.throughput(Throughput::Elements(report.instructions_in));
+            let name = BenchmarkId::new(format!("structurized {}", shape.name), report.instructions_in);
+            group.bench_function(name, |bencher| bencher.iter(|| optimize(black_box(&text), &options)));
+        }
     }
     group.finish();
 }

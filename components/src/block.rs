@@ -24,6 +24,14 @@ bitflags! {
         const IRREDUCIBLE = 0x0200_0000;
         /// Its instructions are linked to one another instead of standing in one piece.
         const CHAINED = 0x0400_0000;
+        /// A Flow block: nothing but tests of what threads carry, and a branch.
+        const FLOW = 0x0800_0000;
+        /// Threads that execute the branch at its end go the same way, as the structurizer has found out.
+        const UNIFORM_BRANCH = 0x1000_0000;
+        /// The reconvergence head of a structurized function (document offset +672).
+        const RECONVERGENCE_HEAD = 0x2000_0000;
+        /// The reconvergence tail of a structurized function (document offset +680).
+        const RECONVERGENCE_TAIL = 0x4000_0000;
     }
 
     /// Secondary block flags (document offset +292).

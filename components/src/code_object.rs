@@ -39,12 +39,18 @@ pub struct CodeSpans {
 
 bitflags! {
     /// State of a function. The document offset of a bit stands beside it. Documented bits without a reader here are left
-    /// out: 0, 1, 3, 4, 5 and 12 are free.
+    /// out: 1, 5 and 12 are free.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Pod, Zeroable)]
     #[repr(transparent)]
     pub struct CodeFlags: u32 {
+        /// The structurizer took the function.
+        const STRUCTURIZED = 1 << 0;
         /// A terminator leaves the kernel early (+1369 bit 7).
         const EARLY_EXIT_SEEN = 1 << 2;
+        /// A pragma names an attribute with which the structurizer leaves the function alone.
+        const KEEPS_FLOW = 1 << 3;
+        /// A pragma marks a block as a handler of exceptions.
+        const HAS_FUNCLETS = 1 << 4;
         /// Some loop's interval of ranks is not its body (+1377 bit 5).
         const RPO_VIOLATION = 1 << 6;
         /// Is an `.entry`.

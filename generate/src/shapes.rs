@@ -18,7 +18,7 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 18] = [
+pub const SHAPES: [Shape; 21] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
     Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
@@ -37,6 +37,9 @@ pub const SHAPES: [Shape; 18] = [
     Shape { name: "diamonds", of: "branches", large: 12_000, text: diamonds },
     Shape { name: "clamps", of: "levels", large: 10_000, text: clamps },
     Shape { name: "invariants", of: "invariants of a loop", large: 30_000, text: invariants },
+    Shape { name: "conditions", of: "levels", large: 10_000, text: conditions },
+    Shape { name: "cases", of: "cases", large: 10_000, text: cases },
+    Shape { name: "exits", of: "exits of a loop", large: 5_000, text: exits },
 ];
 
 /// Values that meet at each join of [`joins`].
@@ -259,6 +262,41 @@ fn clamps(levels: usize) -> String {
     });
     let ends = each(levels, |text, n| writeln!(text, "B{}:", levels - 1 - n));
     kernel("", &(heads + &ends))
+}
+
+/// Each inside the one before, with two conditions that lead to one `else`: ways of branches cross at each level.
+fn conditions(levels: usize) -> String {
+    let front = each(levels, |text, n| {
+        writeln!(text, "setp.gt.u32 %p0, %r0, {n};\n@!%p0 bra E{n};\nadd.u32 %r1, %r1, {n};")?;
+        writeln!(text, "setp.eq.u32 %p1, %r1, {n};\n@%p1 bra E{n};")
+    });
+    let back = each(levels, |text, n| {
+        let level = levels - 1 - n;
+        writeln!(
+            text,
+            "add.u32 %r1, %r1, 1;\nbra J{level};\nE{level}:\nxor.b32 %r1, %r1, {level};\nJ{level}:"
+        )
+    });
+    kernel("", &(front + &back))
+}
+
+/// A `switch` most of whose cases fall into the next one.
+fn cases(count: usize) -> String {
+    let labels = each(count, |text, n| write!(text, "{}C{n}", if n > 0 { ", " } else { "" }));
+    let bodies = each(count, |text, n| {
+        writeln!(text, "C{n}: add.u32 %r1, %r1, {n};")?;
+        if n % 4 == 3 { writeln!(text, "bra END;") } else { Ok(()) }
+    });
+    let start = format!("ways: .branchtargets {labels};\nrem.u32 %r2, %r0, {count};\nbrx.idx %r2, ways;\n");
+    kernel("", &(start + &bodies + "END:\n"))
+}
+
+/// A loop that is left for many places.
+fn exits(count: usize) -> String {
+    let leave = each(count, |text, n| writeln!(text, "setp.eq.u32 %p0, %r2, {};\n@%p0 bra X{n};", 7 * n));
+    let after = each(count, |text, n| writeln!(text, "X{n}: add.u32 %r1, %r1, {n};\nbra END;"));
+    let round = "add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, 3;\n@%p1 bra H;\nbra END;\n";
+    kernel("", &format!("mov.u32 %r2, %r0;\nH: xor.b32 %r1, %r1, %r2;\n{leave}{round}{after}END:\n"))
 }
 
 /// A kernel around code that changes `%r1`, and may use the thread's number `%r0`.

@@ -12,10 +12,11 @@
 //! one by one, the guilty one without the phase that failed. A function on which several phases fail is passed through
 //! unchanged.
 
-use crate::options::Options;
+use crate::options::{Limits, Options};
 use crate::remarks::{Remark, RemarkKind, RemarkPhase, RemarkPlace};
 use crate::report::{FunctionLeft, ModuleReport, PhaseTime, PhaseUndone, Status, UnknownWord};
 use crate::standard::{self, ORDER};
+use crate::table::PASSES;
 use ptxopt_engine::diagnostics::{Diagnostic, Diagnostics, word_at};
 use ptxopt_engine::ptx::scan::{FunctionText, Module, Part};
 use ptxopt_engine::ptx::writer::assemble;
@@ -354,10 +355,13 @@ fn cause(reason: String) -> String {
     if reason == TIME_LIMIT { reason } else { format!("a phase failed: {}", reason.replace('\n', " ")) }
 }
 
-/// Takes functions back that came out larger than the growth limit allows.
+/// Takes functions back that came out larger than the growth limit allows. Passes that were asked for add blocks.
 fn leave_grown(module: &Module<'_>, functions: &[FunctionText], plan: &Plan, output: &mut BatchOutput) {
+    let is_pass = |step: &Step| PASSES.iter().any(|row| u16::from(row.number.0) == step.number);
+    let of_passes = if plan.steps.iter().any(is_pass) { u64::from(Limits::GROWTH_OF_PASSES) } else { 0 };
+    let growth_percent = plan.limits.growth_percent.max(of_passes);
     for (function, out) in functions.iter().zip(&mut output.functions) {
-        let allowed = out.insts_in as u64 * plan.limits.growth_percent;
+        let allowed = out.insts_in as u64 * growth_percent;
         if out.left.is_none() && out.insts_out as u64 * 100 > allowed {
             let first = output.text.len();
             let source = &module.text[function.header.first as usize..function.body.end()];

@@ -11,6 +11,7 @@ use crate::level::{OptLevel, UnknownLevel};
 use crate::names::{self, NameError, Selection};
 use crate::table::{self, Does, Part, PhaseNumber, PhaseRow};
 use ptxopt_systems::flow::simplify_loops;
+use ptxopt_systems::structurize::{self, irreducible};
 use ptxopt_systems::values::general_optimize;
 
 /// How much the verifier looks at between phases.
@@ -24,6 +25,9 @@ pub enum VerifyLevel {
     /// Everything, with facts computed anew.
     Full,
 }
+
+/// The parameter of the structurizer.
+const SKIP_UNIFORM_REGIONS: &str = "skip-uniform-regions";
 
 /// What one function may cost before it is left as it was. Each limit that bites is counted and reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,6 +49,9 @@ impl Limits {
     pub const MEMORY: u64 = 8 << 30;
     /// No growth: a caller is never worse off than without the optimizer.
     pub const GROWTH: u32 = 100;
+    /// At the end, where passes run that add blocks: a graph of empty blocks in which every join is open takes some four
+    /// instructions a block. The steps before them keep to the limit.
+    pub const GROWTH_OF_PASSES: u32 = 700;
 }
 
 impl Default for Limits {
@@ -226,6 +233,14 @@ impl Options {
                 let level = OptLevel::from_number(*number);
                 self.level = level.ok_or_else(|| UnknownLevel { text: number.to_string() })?;
             }
+            (Knob::StructurizeCfg, Value::Text(text)) => {
+                if text.eq_ignore_ascii_case(SKIP_UNIFORM_REGIONS) {
+                    self.knobs.set(Setting { knob: Knob::SkipUniformRegions, value: Value::Bool(true) });
+                } else if !text.eq_ignore_ascii_case("on") {
+                    return Err(KnobError::WrongKind { knob, value: text.clone() }.into());
+                }
+                self.knobs.set(setting);
+            }
             (Knob::DontMergeBasicBlocks, Value::Bool(value)) => self.dont_merge_blocks = *value,
             _ => self.knobs.set(setting),
         }
@@ -260,10 +275,15 @@ impl Options {
         let has_copies =
             row.is(&general_optimize::PHASE) && self.named_phases.contains_part(Part::OriCopyProp);
         // The named ones rely on what is required.
-        let is_named =
-            self.named_phases.is_empty() || is_in(&self.named_phases) || has_copies || phase.required;
+        let is_named = self.named_phases.is_empty()
+            || is_in(&self.named_phases)
+            || has_copies
+            || phase.required
+            || table::PASSES.iter().any(|pass| pass.number == row.number);
         if !row.runs_at(self.level) {
             Verdict::NotAtLevel
+        } else if let Some(gate) = self.closed_pass(row) {
+            Verdict::GateClosed(gate)
         } else if let Some(veto) =
             self.knob_of(|acts| matches!(acts, Acts::Vetoes(phase) if row.is(phase)), true)
         {
@@ -279,6 +299,18 @@ impl Options {
         } else {
             Verdict::Runs
         }
+    }
+
+    /// The knob that asks for a pass outside the pipeline, where neither that nor its name does.
+    fn closed_pass(&self, row: &PhaseRow) -> Option<Knob> {
+        let (knob, is_on) = if row.is(&structurize::PHASE) {
+            (Knob::StructurizeCfg, self.knobs.is_set(Knob::StructurizeCfg))
+        } else if row.is(&irreducible::PHASE) {
+            (Knob::FixIrreducible, self.knobs.is_on(Knob::FixIrreducible))
+        } else {
+            return None;
+        };
+        (!is_on && !self.named_phases.contains(row.number)).then_some(knob)
     }
 
     /// What of the GeneralOptimize bundles runs. Copy propagation has a name of its own: named alone, it runs without the

@@ -143,6 +143,21 @@ pub const ORDER: &[Edge] = &[
         reason: "the inspection sees the code that is written",
     },
     Edge {
+        before: "AdvancedPhaseAfterSetRegAttr",
+        after: "structurizecfg",
+        reason: "phases that thread and merge branches would lead threads past Flow blocks",
+    },
+    Edge {
+        before: "fix-irreducible",
+        after: "structurizecfg",
+        reason: "the structurizer takes no function with a cycle of several entries",
+    },
+    Edge {
+        before: "structurizecfg",
+        after: "FinalInspectionPass",
+        reason: "the inspection sees the code that is written",
+    },
+    Edge {
         before: "OriPerformLiveDeadFourth",
         after: "FinalInspectionPass",
         reason: "the inspection sees the code that is written",
@@ -192,7 +207,7 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
         Some(Step { number: u16::from(row.number.0), name: row.name, phase, dump, verified })
     };
     let steps = |row: &'static PhaseRow| own_step(row).into_iter().chain(graph_dump(row, options));
-    let mut steps: Vec<Step> = table::PHASES.iter().flat_map(steps).collect();
+    let mut steps: Vec<Step> = table::in_order().flat_map(steps).collect();
     if !shows_steps {
         drop_repeated_sweeps(&mut steps);
     }
@@ -295,7 +310,7 @@ mod tests {
     fn every_name_in_the_order_is_a_phase() {
         for edge in ORDER {
             for name in [edge.before, edge.after] {
-                assert!(table::PHASES.iter().any(|row| row.name == name), "{name}");
+                assert!(!table::named(name).is_empty(), "{name}");
             }
         }
     }

@@ -8,6 +8,7 @@ use crate::flow::{
     nested_branches, optimize_branches, optimize_switches, predicate, simplify_loops, split_at_control_flow,
 };
 use crate::ssa::{build_ssa, leave_ssa, promote_locals};
+use crate::structurize::{self, irreducible};
 use crate::upkeep::sweep;
 use crate::values::{
     eliminate_dead, general_optimize, gvn_cse, hoist_common, hoist_invariants, propagate_back_copies,
@@ -106,6 +107,16 @@ fn nested_branches() {
 #[test]
 fn simplify_loops() {
     assert!(check("simplify_loops", &[SPLIT], &simplify_loops::PHASE) > 8);
+}
+
+#[test]
+fn structurizecfg() {
+    assert!(check("structurizecfg", &[SPLIT, SWEEP], &structurize::PHASE) > 15);
+}
+
+#[test]
+fn fix_irreducible() {
+    assert!(check("fix_irreducible", &[SPLIT, SWEEP], &irreducible::PHASE) > 2);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::flow::{
 };
 use crate::report::{code, graph, registers};
 use crate::ssa::promote_locals;
+use crate::structurize::{self, irreducible};
 use crate::upkeep::{advance_progress, inspect, sweep};
 use crate::values::{
     eliminate_dead, general_optimize, gvn_cse, hoist_common, hoist_invariants, propagate_back_copies,
@@ -14,7 +15,7 @@ use crate::values::{
 use ptxopt_engine::run::phase::{Phase, Wanted};
 
 /// Each phase with the name of its file, followed by what tells those of one file apart.
-const NAMES: [(&Phase, &str); 31] = [
+const NAMES: [(&Phase, &str); 33] = [
     (&control_flow::ANALYSIS, "analyze_control_flow"),
     (&control_flow::PHASE, "analyze_control_flow"),
     (&def_use::ANALYSIS, "def_use"),
@@ -28,6 +29,8 @@ const NAMES: [(&Phase, &str); 31] = [
     (&optimize_switches::PHASE, "optimize_switches"),
     (&simplify_loops::PHASE, "simplify_loops"),
     (&split_at_control_flow::PHASE, "split_at_control_flow"),
+    (&structurize::PHASE, "structurizecfg"),
+    (&irreducible::PHASE, "fix_irreducible"),
     (&code::INITIAL, "report_initial_code"),
     (&code::PHASE, "report_code"),
     (&graph::DOT, "dump_graph"),
@@ -93,13 +96,15 @@ fn what_is_left_out_where_nobody_looks() {
     assert_eq!(named(|phase| phase.verified), ["check_final"]);
 }
 
-/// Blocks of loops are made, and several moves of a vector access, which rows must be there for.
+/// Blocks of loops are made, Flow blocks, and several moves of a vector access, which rows must be there for.
 #[test]
 fn what_adds_rows_asks_for_room() {
     assert_eq!(
         named(|phase| phase.room_percent > 0),
         [
             "simplify_loops",
+            "structurizecfg",
+            "fix_irreducible",
             "gvn_cse",
             "late_commoning",
             "hoist_common",

@@ -9,6 +9,7 @@ pub mod flow;
 pub mod registers;
 pub mod report;
 pub mod ssa;
+pub mod structurize;
 pub mod upkeep;
 pub mod values;
 

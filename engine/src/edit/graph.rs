@@ -84,6 +84,29 @@ impl Change<'_, '_> {
         self.set_guard(inst, None);
     }
 
+    /// Sets flags of a block.
+    pub fn set_block_flags(&mut self, block: BlockId, flags: BlockFlags) {
+        self.f.tools.journal.save_block(&self.f.rows, block);
+        self.f.rows.blocks[block.index()].flags |= flags;
+    }
+
+    /// Marks a new block as a Flow block, and labels it as one.
+    pub fn label_flow(&mut self, block: BlockId) {
+        self.set_block_flags(block, BlockFlags::FLOW);
+        let f = &mut *self.f;
+        if f.rows.labels[block.index()].name.is_none() {
+            f.tools.journal.save_label(&f.rows, block);
+            let label = f.rows.pools.names.fresh_flow_label(f.rows.text.module);
+            f.rows.labels[block.index()].name = Maybe::some(label);
+        }
+    }
+
+    /// The next block in the text that is not deleted.
+    #[must_use]
+    pub fn next_in_text(&self, block: BlockId) -> Option<BlockId> {
+        self.f.next_in_text(block)
+    }
+
     /// Starts a new block after `inst`; gives it. It takes the rows after `inst`, so a block that is split several times
     /// is split from its end.
     pub fn split_after(&mut self, inst: InstId) -> BlockId {

@@ -29,6 +29,7 @@ use crate::store::columns::{
 };
 use crate::store::room::lay_out;
 use crate::store::tables::CodeTables;
+use crate::store::view::FunctionView;
 use crate::values::def_use::DefUses;
 use crate::values::reaching::ReachingValues;
 use bevy_ecs::prelude::*;
@@ -36,7 +37,7 @@ use bevy_ecs::schedule::{LogLevel, ScheduleBuildSettings, ScheduleLabel, SingleT
 use bevy_ecs::system::{SystemParam, SystemState};
 use ptxopt_components::block::{BlockEdges, BlockFlags, BlockHead, BlockLabel, BlockOrder};
 use ptxopt_components::code_object::{CodeFlags, CodeSpans, CodeState, CodeText};
-use ptxopt_components::ids::{CodeId, Id, NameId};
+use ptxopt_components::ids::{BlockId, CodeId, Id, NameId};
 use ptxopt_components::instruction::{InstHead, InstLinks, InstOperands, InstPlace};
 use ptxopt_components::types::{PackedType, PtxType};
 use ptxopt_components::vreg::{VRegFlags, VRegHead, VRegName};
@@ -678,12 +679,26 @@ fn end(world: &mut World, undo: &mut UndoState, mut scratch: Local<CompactScratc
     log.began = now;
 }
 
+/// Where threads of a structurized function part and meet again (document offsets +672 and +680): a line for each block.
+fn convergence_of(function: &FunctionView<'_>) -> String {
+    let marks = [(BlockFlags::RECONVERGENCE_HEAD, "head"), (BlockFlags::RECONVERGENCE_TAIL, "tail")];
+    let mut lines = String::new();
+    for (mark, word) in marks {
+        let of_mark = |block: &BlockId| function.blocks[block.index()].flags.contains(mark);
+        for block in function.block_ids().filter(of_mark) {
+            lines.push_str(&format!("// reconvergence {word} {block:?}\n"));
+        }
+    }
+    lines
+}
+
 fn dump_code(code: Code, forms: Res<FormTable>, mut dumps: ResMut<Dumps>, number: u16, name: &'static str) {
     let mut writer = WriterScratch::default();
     let Dumps { source, text } = &mut *dumps;
     for function in code.view().functions() {
         let progress = function.state.progress;
         text.extend_from_slice(format!("// after phase {number} {name}, progress {progress}\n").as_bytes());
+        text.extend_from_slice(convergence_of(&function).as_bytes());
         write_function(&function, &forms, source, &mut writer, text);
         text.extend_from_slice(b"\n\n");
     }

@@ -27,12 +27,17 @@ struct Made {
     next_label: u64,
     /// Number in the next fresh prefix of registers: above those that the text holds.
     next_prefix: u64,
+    /// Number of the next label of a Flow block: above those that the text holds.
+    next_flow: u64,
     /// The prefixes of registers made so far, by type.
     prefixes: Vec<(PackedType, NameId)>,
 }
 
 /// What the name of a label made here starts with. A number follows.
 const FRESH_LABEL: &[u8] = b"$L__ptxopt_";
+
+/// What the label of a Flow block starts with. Nothing follows, or a number.
+const FLOW_LABEL: &[u8] = b"Flow";
 
 /// What the name of a register made here starts with. A number and the type follow.
 const FRESH_PREFIX: &[u8] = b"%opt";
@@ -57,8 +62,8 @@ impl Names {
         self.fresh.clear();
         self.table.clear();
         self.made.truncate(1);
-        let Made { next_label, next_prefix, prefixes } = &mut self.made[0];
-        (*next_label, *next_prefix) = (0, 0);
+        let Made { next_label, next_prefix, next_flow, prefixes } = &mut self.made[0];
+        (*next_label, *next_prefix, *next_flow) = (0, 0, 0);
         prefixes.clear();
     }
 
@@ -97,6 +102,10 @@ impl Names {
             let Made { next_prefix, .. } = made.last_mut().expect("there is one at least");
             *next_prefix = (*next_prefix).max(after_number(&bytes[FRESH_PREFIX.len()..]));
         }
+        if let Some(number) = bytes.strip_prefix(FLOW_LABEL) {
+            let Made { next_flow, .. } = made.last_mut().expect("there is one at least");
+            *next_flow = (*next_flow).max(after_number(number).max(1));
+        }
         let id = texts.len() as u32;
         texts.push(NameText::in_module(Span::between(first, end)));
         table.insert_unique(hash, id, |&id| hasher.hash_one(texts[id as usize].bytes(module, fresh)));
@@ -125,6 +134,19 @@ impl Names {
         self.fresh.extend_from_slice(FRESH_LABEL);
         self.fresh.extend_from_slice(itoa::Buffer::new().format(*next_label).as_bytes());
         *next_label += 1;
+        self.texts.push(NameText::fresh(Span::between(first, self.fresh.len())));
+        NameId::new(self.texts.len() - 1)
+    }
+
+    /// As [`Names::fresh_label`], for a Flow block: `Flow`, `Flow1`, ...
+    pub fn fresh_flow_label(&mut self, module: u32) -> NameId {
+        let Made { next_flow, .. } = &mut self.made[module as usize];
+        let first = self.fresh.len();
+        self.fresh.extend_from_slice(FLOW_LABEL);
+        if *next_flow > 0 {
+            self.fresh.extend_from_slice(itoa::Buffer::new().format(*next_flow).as_bytes());
+        }
+        *next_flow += 1;
         self.texts.push(NameText::fresh(Span::between(first, self.fresh.len())));
         NameId::new(self.texts.len() - 1)
     }

@@ -286,6 +286,14 @@ pub struct Flags {
     #[arg(long, global = true, overrides_with = "no_unroll")]
     no_unroll: bool,
 
+    /// Let the ways of divergent branches meet in Flow blocks, where they do not
+    #[arg(long, global = true, overrides_with = "structurize")]
+    structurize: bool,
+
+    /// Give cycles with several entries one, a dispatch block
+    #[arg(long, global = true, overrides_with = "fix_irreducible")]
+    fix_irreducible: bool,
+
     /// Worker threads; 0 is one a core
     #[arg(
         short = 'j',
@@ -339,6 +347,8 @@ impl Flags {
             faithful,
             dont_merge_blocks,
             no_unroll,
+            structurize,
+            fix_irreducible,
             threads: _,
             stat,
             verbose,
@@ -354,6 +364,8 @@ impl Flags {
             ("--faithful", *faithful),
             ("--dont-merge-basicblocks", *dont_merge_blocks),
             ("--no-unroll", *no_unroll),
+            ("--structurize", *structurize),
+            ("--fix-irreducible", *fix_irreducible),
             ("--stat", !stat.is_empty()),
             ("--verbose", *verbose),
         ];
@@ -384,6 +396,13 @@ impl Flags {
         }
         for limit in &self.limit {
             options.set_limit(limit)?;
+        }
+        for (is_given, knob) in
+            [(self.structurize, "structurizecfg=on"), (self.fix_irreducible, "fix-irreducible")]
+        {
+            if is_given {
+                options.set_knob(knob)?;
+            }
         }
         for knob in &self.knob {
             options.set_knob(knob)?;

@@ -5,7 +5,7 @@ use comfy_table::{ContentArrangement, Table};
 use crate::knobs::{Acts, KNOBS, Kind, Knob, KnobRow};
 use crate::options::{Options, Verdict};
 use crate::report::{plain_table, right_align, trimmed};
-use crate::table::{Does, PHASES};
+use crate::table::{Does, PASSES, PHASES};
 
 /// The phases, with what becomes of each under the options. Lines are folded to the width, if there is one.
 pub fn phases(options: &Options, width: Option<u16>) -> String {
@@ -25,6 +25,19 @@ pub fn phases(options: &Options, width: Option<u16>) -> String {
             row.category.to_string(),
             row.gate.to_string(),
             verdict.to_string(),
+            here,
+        ]);
+    }
+    for row in &PASSES {
+        let phase = row.phase().map_or("", |phase| phase.name);
+        let (category, verdict) = (row.category.to_string(), options.verdict(row).to_string());
+        let here = format!("system {phase}");
+        table.add_row([
+            row.number.to_string(),
+            row.name.to_owned(),
+            category,
+            row.gate.to_string(),
+            verdict,
             here,
         ]);
     }

@@ -16,7 +16,6 @@ const NO_PHASE: Acts = No("the phase that it steers has no system in this releas
 /// The knob counts rounds, of which there are none.
 const ONE_WALK: Acts =
     No("a bundle is one walk that tries an instruction until no rule changes it; there are no rounds");
-const NO_PASS: Acts = No("the structurizer is not part of this release");
 
 const COPY_PROP: Reach = Phases(&[13, 29, 37, 46, 58, 65]);
 
@@ -139,17 +138,21 @@ pub const KNOBS: [KnobRow; 53] = [
         "the same as NamedPhases"),
     row(Knob::OptLevelFlag, "--opt-level", NONE, All, Int, Preset::Int(2), OnTheRun,
         "the optimization level, 0 to 5; 4 and 5 are 3"),
-    row(Knob::StructurizeCfg, "structurizecfg", NONE, Structurize, Text, Preset::Unset, NO_PASS,
+    row(Knob::StructurizeCfg, "structurizecfg", NONE, Structurize, Text, Preset::Unset, OnTheRun,
         "run the structurizer; the value `skip-uniform-regions` sets that knob"),
-    row(Knob::SkipUniformRegions, "structurizecfg-skip-uniform-regions", NONE, Structurize, Bool, Preset::Bool(false), NO_PASS,
+    row(Knob::SkipUniformRegions, "structurizecfg-skip-uniform-regions", NONE, Structurize, Bool, Preset::Bool(false),
+        Sets(Field::Bool(|all| &mut all.structurize.skips_uniform_regions)),
         "leave regions alone in which every branch is uniform"),
-    row(Knob::RelaxedUniformRegions, "structurizecfg-relaxed-uniform-regions", NONE, Structurize, Bool, Preset::Bool(true), NO_PASS,
+    row(Knob::RelaxedUniformRegions, "structurizecfg-relaxed-uniform-regions", NONE, Structurize, Bool, Preset::Bool(true),
+        Sets(Field::Bool(|all| &mut all.structurize.has_relaxed_uniform_regions)),
         "a region with at most one conditional child may count as uniform although the child has a divergent branch"),
-    row(Knob::EnableShrinkWrap, "enable-shrink-wrap", NONE, Structurize, Mode(2), Preset::Mode(0), NO_PASS,
+    row(Knob::EnableShrinkWrap, "enable-shrink-wrap", NONE, Structurize, Mode(2), Preset::Mode(0),
+        Sets(Field::Mode(|all, mode| all.structurize.shrink_wrap = mode)),
         "0 asks the strategy and the function's attributes, 1 always structurizes, 2 never"),
-    row(Knob::EhFuncletContinue, "unnamed.eh-funclet-continue", NONE, Structurize, Bool, Preset::Bool(false), NO_PASS,
+    row(Knob::EhFuncletContinue, "unnamed.eh-funclet-continue", NONE, Structurize, Bool, Preset::Bool(false),
+        Sets(Field::Bool(|all| &mut all.structurize.continues_after_funclets)),
         "after the remark on exception handling, go on with the rest of the function"),
-    row(Knob::FixIrreducible, "fix-irreducible", NONE, Structurize, Bool, Preset::Bool(false), NO_PASS,
+    row(Knob::FixIrreducible, "fix-irreducible", NONE, Structurize, Bool, Preset::Bool(false), OnTheRun,
         "first turn cycles with several entries into loops with one"),
     row(Knob::BranchRounds, "BranchRounds", NONE, Phases(&[15]), Count, Preset::Count(8),
         Sets(Field::Count(|all| &mut all.branches.rounds_max)),

@@ -7,6 +7,7 @@ use super::{Acts, Knobs, Value};
 use crate::options::Options;
 use ptxopt_engine::run::phase::Settings;
 use ptxopt_systems::flow::optimize_branches;
+use ptxopt_systems::structurize;
 use ptxopt_systems::values::general_optimize::{self, Propagation};
 use ptxopt_systems::values::gvn_cse::{self, late};
 use ptxopt_systems::values::{propagate_back_copies, reassociate};
@@ -26,6 +27,8 @@ pub struct PhaseSettings {
     pub late_commoning: late::Settings,
     /// Phase 82.
     pub back_copies: propagate_back_copies::Settings,
+    /// The structurizer.
+    pub structurize: structurize::Settings,
 }
 
 /// A field of [`PhaseSettings`], with the kind of its knob.
@@ -44,12 +47,12 @@ pub enum Field {
 /// What phases read under these options.
 #[must_use]
 pub fn of(options: &Options) -> Settings {
-    let PhaseSettings { branches, copies, gvn_cse, reassociation, late_commoning, back_copies } =
+    let PhaseSettings { branches, copies, gvn_cse, reassociation, late_commoning, back_copies, structurize } =
         fill(&options.knobs);
     let bundles = general_optimize::Settings { propagation: copies, ..options.bundles() };
     let gvn_cse = gvn_cse::Settings { is_faithful: options.faithful, ..gvn_cse };
     let settings = Settings::default().with(branches).with(bundles).with(gvn_cse);
-    settings.with(reassociation).with(late_commoning).with(back_copies)
+    settings.with(reassociation).with(late_commoning).with(back_copies).with(structurize)
 }
 
 fn fill(knobs: &Knobs) -> PhaseSettings {

@@ -14,7 +14,7 @@ mod page;
 mod rows;
 
 pub use page::markdown;
-pub use rows::{NOT_YET, PHASES};
+pub use rows::{NOT_YET, PASSES, PHASES};
 
 use std::fmt;
 
@@ -23,6 +23,9 @@ use ptxopt_engine::run::phase::Phase;
 
 /// How many phases the pipeline has.
 pub const PHASE_COUNT: usize = 159;
+
+/// The phase that looks at the code as it is written.
+const FINAL_INSPECTION: usize = 94;
 
 /// The number of a phase in the source pipeline, 0 to 158.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -193,9 +196,15 @@ pub const FAMILIES: [Family; 1] = [Family {
     phases: &[PhaseNumber(16), PhaseNumber(33), PhaseNumber(61), PhaseNumber(84)],
 }];
 
-/// The row of a phase; `None` past the end of the table.
+/// The rows in the order in which they run: passes stand before the final inspection.
+pub fn in_order() -> impl Iterator<Item = &'static PhaseRow> {
+    let (before, after) = PHASES.split_at(FINAL_INSPECTION);
+    before.iter().chain(&PASSES).chain(after)
+}
+
+/// The row of a phase or pass; `None` where there is none.
 pub fn row(number: PhaseNumber) -> Option<&'static PhaseRow> {
-    PHASES.get(usize::from(number.0))
+    PHASES.get(usize::from(number.0)).or_else(|| PASSES.iter().find(|row| row.number == number))
 }
 
 /// The rows of this name or family, whatever its case. Empty where there are none.
@@ -203,14 +212,14 @@ pub fn named(name: &str) -> Vec<&'static PhaseRow> {
     if let Some(family) = FAMILIES.iter().find(|family| family.name.eq_ignore_ascii_case(name)) {
         return family.phases.iter().filter_map(|&number| row(number)).collect();
     }
-    PHASES.iter().filter(|row| row.name.eq_ignore_ascii_case(name)).collect()
+    in_order().filter(|row| row.name.eq_ignore_ascii_case(name)).collect()
 }
 
 /// Every name that addresses something: rows, families, parts. Rows that share a name give it more than once.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let families = FAMILIES.iter().map(|family| family.name);
     let parts = Part::ALL.into_iter().map(Part::name);
-    PHASES.iter().map(|row| row.name).chain(families).chain(parts)
+    in_order().map(|row| row.name).chain(families).chain(parts)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Does, FAMILIES, PHASES, Part, PhaseNumber, PhaseRow};
+use super::{Does, FAMILIES, PASSES, PHASES, Part, PhaseNumber, PhaseRow};
 use crate::level::OptLevel;
 
 /// The text of `docs/PHASES.md`.
@@ -17,6 +17,7 @@ pub fn markdown() -> String {
     write_counts(&mut page);
     write_rows(&mut page);
     write_names(&mut page);
+    write_passes(&mut page);
     page
 }
 
@@ -64,6 +65,18 @@ fn write_names(page: &mut String) {
     }
     for part in Part::ALL {
         let _ = writeln!(page, "| {} | {} | a part of each |", part.name(), list(part.phases()));
+    }
+}
+
+fn write_passes(page: &mut String) {
+    page.push_str(
+        "\n## Passes outside the pipeline\n\n\
+         They run on request, above -O0, before phase 94: where their knob or their name is given.\n\n\
+         | number | name | here |\n|---:|---|---|\n",
+    );
+    for row in &PASSES {
+        let system = row.phase().map_or("", |phase| phase.name);
+        let _ = writeln!(page, "| {} | {} | system `{system}` |", row.number, row.name);
     }
 }
 

@@ -16,6 +16,7 @@ use ptxopt_systems::flow::{
 };
 use ptxopt_systems::report::code;
 use ptxopt_systems::ssa::{build_ssa, leave_ssa, promote_locals};
+use ptxopt_systems::structurize::{self, irreducible};
 use ptxopt_systems::upkeep::{advance_progress, inspect, sweep};
 use ptxopt_systems::values::{
     eliminate_dead, general_optimize, gvn_cse, hoist_common, hoist_invariants, propagate_back_copies,
@@ -213,4 +214,10 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(156, "DumpNVuCodeHex", Reporting, Any, Nothing(ENCODING)),
     row(157, "DebuggerBreak", Cleanup, Any, Nothing(DEBUGGER)),
     row(158, "NOP", Cleanup, Any, Nothing(NOP)),
+];
+
+/// Passes outside the pipeline, which run on request before the final inspection. Their numbers are of no source.
+pub static PASSES: [PhaseRow; 2] = [
+    row(200, "fix-irreducible", Lowering, Any, Runs(&irreducible::PHASE)),
+    row(201, "structurizecfg", Lowering, Any, Runs(&structurize::PHASE)),
 ];

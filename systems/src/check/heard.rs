@@ -42,7 +42,7 @@ const MMA: &str = "wgmma.fence.sync.aligned; \
 const CHOICE: &str = "mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 9; mov.u32 %r2, 1; @%p1 bra J; A: mov.u32 %r2, 2; \
     J: st.global.u32 [g], %r2; ret;";
 
-static CASES: [Case; 20] = [
+static CASES: [Case; 21] = [
     case("rows", "mov.b32 %r1, 1; ret;", &[], |slot| {
         slot.add(|mut insts: InstsMut| insts.columns().0[0].block = BlockId(7));
     }),
@@ -59,6 +59,14 @@ static CASES: [Case; 20] = [
     case("ssa", "mov.u32 %r1, 1; mov.u32 %r1, 2; ret;", &[], |slot| {
         slot.add(|mut codes: CodeObjectsMut| codes.columns().0[0].flags |= CodeFlags::SSA);
     }),
+    case(
+        "structure",
+        "@%p1 bra E; @%p2 bra E; mov.b32 %r1, 1; bra J; E: mov.b32 %r1, 2; J: mov.b32 %r1, 3; ret;",
+        &[],
+        |slot| {
+            slot.add(|mut codes: CodeObjectsMut| codes.columns().0[0].flags |= CodeFlags::STRUCTURIZED);
+        },
+    ),
     case("edges", "bra L; L: ret;", &[], |slot| {
         slot.add(|mut blocks: BlocksMut| blocks.columns().1[0].succs.count = 0);
     }),

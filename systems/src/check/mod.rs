@@ -38,6 +38,7 @@ pub mod liveness_full;
 pub mod operand_types;
 pub mod rows;
 pub mod ssa;
+pub mod structure;
 pub mod tables;
 pub mod terminators;
 pub mod uniformity;
@@ -79,6 +80,7 @@ pub const ALL: &[Check] = &[
     uniformity::CHECK,
     uniformity_full::CHECK,
     ssa::CHECK,
+    structure::CHECK,
     dead_code::CHECK,
     def_use::CHECK,
     definitions::CHECK,

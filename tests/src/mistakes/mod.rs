@@ -14,6 +14,7 @@ mod memory;
 mod page;
 mod predicates;
 mod registers;
+mod structure;
 pub mod text;
 mod threads;
 
@@ -54,7 +55,7 @@ impl Mistake {
 /// All mistakes, by family.
 #[must_use]
 pub fn all() -> Vec<&'static Mistake> {
-    let families: [&'static [Mistake]; 8] = [
+    let families: [&'static [Mistake]; 9] = [
         &arithmetic::MISTAKES,
         &predicates::MISTAKES,
         &registers::MISTAKES,
@@ -63,6 +64,7 @@ pub fn all() -> Vec<&'static Mistake> {
         &flow::MISTAKES,
         &edges::MISTAKES,
         &threads::MISTAKES,
+        &structure::MISTAKES,
     ];
     families.into_iter().flatten().collect()
 }

@@ -16,7 +16,6 @@
 
 use crate::fuzz::{Findings, guarded, refusal, roll, run};
 use bolero::generator::bolero_generator::{Driver, ValueGenerator};
-use ptxopt::knobs::Knobs;
 use ptxopt::{OptLevel, Options, VerifyLevel};
 use ptxopt_tests::generated::generated;
 use ptxopt_tests::modules::corpus;
@@ -31,6 +30,14 @@ const FIXED_COUNT: u64 = 400;
 
 /// Most blocks of a random function: such a function is verified in a millisecond, and has every shape of a larger one.
 const BLOCK_COUNT_MAX: usize = 40;
+
+/// Knobs that let more phases run, each in one of so many inputs.
+const KNOBS: [(usize, &str); 4] = [
+    (2, "Knob487.LoopMakeSingleEntry"),
+    (3, "structurizecfg=on"),
+    (3, "fix-irreducible"),
+    (8, "structurizecfg-skip-uniform-regions"),
+];
 
 /// Changes after which the bisect limit may end a run.
 const FUEL_MAX: usize = 24;
@@ -66,6 +73,8 @@ fn phases_do_no_harm_to_any_code() {
 struct Input {
     text: Vec<u8>,
     options: Options,
+    /// The knobs that are set in the options.
+    knobs: Vec<&'static str>,
 }
 
 impl std::fmt::Debug for Input {
@@ -78,10 +87,10 @@ impl Input {
     /// The options that vary.
     fn how(&self) -> String {
         let Options { level, bisect, force_debug, dont_merge_blocks, no_unroll, remarks, .. } = &self.options;
-        let simplifies_loops = self.options.knobs != Knobs::default();
         format!(
             "level {level} bisect {bisect:?} force_debug {force_debug} dont_merge_blocks {dont_merge_blocks} no_unroll {no_unroll} \
-             remarks {remarks} simplifies loops {simplifies_loops}"
+             remarks {remarks} knobs {:?}",
+            self.knobs
         )
     }
 }
@@ -114,10 +123,14 @@ impl ValueGenerator for Inputs {
             remarks: dice(8) == 0,
             ..Options::default()
         };
-        if dice(2) == 0 {
-            options.set_knob("Knob487.LoopMakeSingleEntry").expect("there is such a knob");
+        let mut knobs = Vec::new();
+        for (one_in, knob) in KNOBS {
+            if dice(one_in) == 0 {
+                options.set_knob(knob).expect("there is such a knob");
+                knobs.push(knob);
+            }
         }
-        Some(Input { text, options })
+        Some(Input { text, options, knobs })
     }
 }
 
@@ -158,7 +171,7 @@ fn guarded_fault(input: &Input) -> Result<Treated, String> {
 /// # Errors
 /// What is wrong with how it is treated.
 fn fault(input: &Input) -> Result<Treated, String> {
-    let Input { text, options } = input;
+    let Input { text, options, .. } = input;
     let Ok(as_read) = rewrite(text) else { return Ok(Treated::Refused) };
     let optimize = |text: &[u8], options: &Options| {
         ptxopt::optimize(text, options).map_err(|error| format!("refused: {error}"))
@@ -189,5 +202,5 @@ fn what_came_in_wrong_is_no_fault() {
     let options = Options { verify: VerifyLevel::Full, ..Options::default() };
     let report = ptxopt::optimize(text, &options).expect("the reader takes it").report;
     assert!(matches!(refusal(&report), Ok(Some(_))), "{report:?}");
-    assert!(fault(&Input { text: text.to_vec(), options }).is_ok());
+    assert!(fault(&Input { text: text.to_vec(), options, knobs: Vec::new() }).is_ok());
 }

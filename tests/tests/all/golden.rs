@@ -3,12 +3,14 @@
 //! `tests/golden/PHASE/CLAIM.ptx` holds the module. Its first comment gives the claim and why it holds; `// CHECK: `
 //! lines must stand in the output in this order, `// CHECK-NOT: ` lines nowhere in it. `CLAIM.diff` is what the phase
 //! changed, as a unified diff; it is empty where the claim is that nothing changes. `BLESS=1` writes the diffs again,
-//! never a check. `// FORCE-DEBUG` and `// FAITHFUL` in the first comment run with that option, `// KNOB: NAME=VALUE` with that knob, `// PTXAS: REASON` says why the
+//! never a check. `// REMARK: ` lines are all the remarks of the phase, byte for byte, where there is one. `// FORCE-DEBUG` and `// FAITHFUL` in the first comment run with that option, `// KNOB: NAME=VALUE` with that knob, `// PTXAS: REASON` says why the
 //! assembler is not asked about a module. `// RULE: NAME` and `// NOT-RULE: NAME` are for the rules of general optimization,
 //! whose own test reads them.
 
 use bevy_ecs::change_detection::ResMut;
-use ptxopt::{OptLevel, Options, Output, Status, VerifyLevel, optimize, optimize_with_plan, standard};
+use ptxopt::{
+    OptLevel, Options, Output, Remark, Status, VerifyLevel, optimize, optimize_with_plan, standard,
+};
 use ptxopt_components::block::BlockFlags;
 use ptxopt_components::ids::Id;
 use ptxopt_engine::ptx::scan::Module;
@@ -57,6 +59,8 @@ const GOLDENS: &[Golden] = &[
     Golden { phase: "late_commoning", before: &[6, 23, 29, 33, 63], step: 64, is_listed: false },
     Golden { phase: "predicate", before: &[6, 23, 29, 33], step: 63, is_listed: false },
     Golden { phase: "hoist_invariants", before: &[6, 23, 29, 33], step: 35, is_listed: false },
+    Golden { phase: "structurizecfg", before: &[6, 76], step: 201, is_listed: false },
+    Golden { phase: "fix_irreducible", before: &[6, 76], step: 200, is_listed: false },
     Golden { phase: "leave_ssa", before: &[6, 23, 29, 33], step: 73, is_listed: false },
     Golden { phase: "propagate_back_copies", before: &[6, 76], step: 82, is_listed: false },
 ];
@@ -119,6 +123,8 @@ test_folders! {
     late_commoning
     predicate
     hoist_invariants
+    structurizecfg
+    fix_irreducible
     leave_ssa
     propagate_back_copies
 }
@@ -201,6 +207,7 @@ fn check(golden: &Golden, path: &Path) -> Result<(), String> {
     let before = shown(golden, &run(golden, &text, false));
     let after = shown(golden, &run(golden, &text, true));
     check_lines(&text, &after).map_err(|error| format!("{claim}: {error}\n{after}"))?;
+    check_remarks(golden, &text).map_err(|error| format!("{claim}: {error}"))?;
     let diff = TextDiff::from_lines(&before, &after);
     let diff = diff.unified_diff().context_radius(3).header("before", golden.phase).to_string();
     let blessed_path = path.with_extension("diff");
@@ -224,9 +231,11 @@ fn run(golden: &Golden, text: &str, with_step: bool) -> Output {
     };
     // The gate of phase 18.
     options.set_knob("Knob487.LoopMakeSingleEntry").expect("the knob exists");
-    for knob in directive(text, "KNOB: ") {
+    // What asks for the passes outside the pipeline.
+    for knob in ["structurizecfg=on", "fix-irreducible"].into_iter().chain(directive(text, "KNOB: ")) {
         options.set_knob(knob).unwrap_or_else(|error| panic!("{error}"));
     }
+    options.remarks = directive(text, REMARK).next().is_some();
     // What a phase leaves to later ones may be more than was there.
     options.set_limit("growth=1000").expect("it is a limit");
     let module = Module::scan(text.as_bytes()).unwrap_or_else(|error| panic!("{error:?}"));
@@ -273,6 +282,21 @@ fn shown(golden: &Golden, output: &Output) -> String {
 /// What follows `// NAME` in each line that starts so.
 fn directive<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = &'t str> {
     text.lines().filter_map(move |line| line.strip_prefix("// ")?.strip_prefix(name)).map(str::trim)
+}
+
+/// What a line with a remark of the phase starts with.
+const REMARK: &str = "REMARK: ";
+
+/// Compares what the phase remarks with what the claim says, where it says something.
+fn check_remarks(golden: &Golden, text: &str) -> Result<(), String> {
+    let wanted: Vec<&str> = directive(text, REMARK).collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let own = |remark: &&Remark| remark.phase.as_ref().is_some_and(|phase| phase.number == golden.step);
+    let remarks: Vec<String> =
+        run(golden, text, true).remarks.iter().filter(own).map(|remark| remark.to_string()).collect();
+    if remarks == wanted { Ok(()) } else { Err(format!("remarks are\n{}", remarks.join("\n"))) }
 }
 
 fn check_lines(text: &str, output: &str) -> Result<(), String> {

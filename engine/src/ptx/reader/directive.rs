@@ -4,7 +4,29 @@ use super::Reader;
 use crate::diagnostics::Diagnostic;
 use crate::ptx::cursor::Cursor;
 use ptxopt_components::anchor::{Anchor, AnchorKind};
+use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, InstId, Span};
+
+/// Attributes of a function with which the structurizer leaves it alone, as pragmas name them.
+const KEEPING: [&[u8]; 5] =
+    [b"\"convergent\"", b"\"nodivergencesource\"", b"\"nounwind\"", b"\"alwaysinline\"", b"\"optnone\""];
+
+/// The mark of a block that handles an exception.
+const FUNCLET: &[u8] = b"\"ehfunclet\"";
+
+/// What the pragmas of blocks say about their function.
+pub(super) fn flags_of_pragmas(text: &[u8], anchors: &[Anchor]) -> CodeFlags {
+    let mut flags = CodeFlags::empty();
+    for anchor in anchors.iter().filter(|anchor| anchor.kind == AnchorKind::BlockPragma) {
+        let says = |word: &[u8]| memchr::memmem::find(&text[anchor.text.range()], word).is_some();
+        flags.set(
+            CodeFlags::KEEPS_FLOW,
+            flags.contains(CodeFlags::KEEPS_FLOW) || KEEPING.iter().any(|word| says(word)),
+        );
+        flags.set(CodeFlags::HAS_FUNCLETS, flags.contains(CodeFlags::HAS_FUNCLETS) || says(FUNCLET));
+    }
+    flags
+}
 
 impl Reader<'_, '_> {
     pub(super) fn directive(&mut self) -> Result<(), Diagnostic> {

@@ -304,6 +304,7 @@ impl Reader<'_, '_> {
         let mut flags = CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST;
         flags.set(CodeFlags::ENTRY, function.is_entry);
         flags.set(CodeFlags::LEFT, self.left.is_some());
+        flags |= directive::flags_of_pragmas(self.cursor.text, &out.pools.anchors[self.first.anchor..]);
         out.left.extend(self.left.map(|reason| (CodeId::new(out.code_spans.len()), reason)));
         out.code_spans.push(spans);
         let live_insts = spans.insts.count;

@@ -1,0 +1,263 @@
+//! Fix irreducible cycles: gives a cycle with several entries one, a dispatch block.
+//!
+//! Source phase  none of the 159; the pass `fix-irreducible` (structurize-cfg), on request
+//! Reads         Blocks, Insts, Fact::Loops
+//! Writes        blocks, branches, moves and tests of new registers
+//! Needs         control flow ends its block; no SSA form; every block is reachable
+//! Leaves        no cycle with several entries in functions that it has changed
+//! Breaks        control-flow facts, loops, liveness, uniformity
+//! Cost          blocks and edges, times the depth of the cycles, at most [`ROUNDS_MAX`]
+//! Paper         Erosa and Hendren 1994, "Taming Control Flow"; LLVM's FixIrreducible
+//! Checked by    the run of the structurizer after it, which takes no function with such a cycle
+//!
+//! # How it works
+//! Every edge to an entry of the cycle sets a number that stands for the entry, and leads to the dispatch block, which tests
+//! the number. Inside, without the edges to the entries, the same is done for the cycles that are left.
+//! ```text
+//!     @p bra B;                      mov.pred r, 0; @p bra D;
+//! A:  ...                            mov.pred r, -1;
+//!                                 D: @!r bra B;
+//!                                 A: ...
+//!     bra B;                         mov.pred r, 0; bra D;
+//! B:  ...                         B: ...
+//!     @q bra A;                      mov.pred r, -1; @q bra D;
+//! ```
+//! The source's pass splits nodes, which may double the code for each entry; here nothing is duplicated.
+//!
+//! # What is left alone
+//! A function in which such a cycle holds a convergent instruction: threads that came by different entries would meet there
+//! where they did not before. A function that would grow by more than [`GROWTH_PERCENT_MAX`] percent.
+
+use super::emit::{Carrier, Detour, Gate, Gates, Stands, To};
+use super::shape::Shape;
+use bevy_ecs::prelude::*;
+use ptxopt_components::block::BlockFlags;
+use ptxopt_components::code_object::CodeFlags;
+use ptxopt_components::ids::{BlockId, Id};
+use ptxopt_components::instruction::Marks;
+use ptxopt_engine::edit::{Editor, FunctionEditor};
+use ptxopt_engine::graph::nest::LoopNests;
+use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::phase::Phase;
+use ptxopt_engine::store::view::FunctionView;
+
+/// Cycles in one another that are looked at. Code nests loops a few levels deep.
+pub const ROUNDS_MAX: usize = 64;
+
+/// Instructions that may be added, in percent of those that are there; a few are always allowed.
+pub const GROWTH_PERCENT_MAX: usize = 100;
+
+/// Instructions that may be added to any function.
+const GROWTH_ALLOWED: usize = 32;
+
+/// The pass.
+pub const PHASE: Phase = Phase {
+    name: "fix_irreducible",
+    room_percent: 400,
+    needs: &[Fact::Loops],
+    breaks: &[Fact::ControlFlow, Fact::Loops, Fact::PostDominators, Fact::Liveness, Fact::Uniformity],
+    install: |slot| {
+        slot.init_resource::<LoopNests>();
+        slot.add(run);
+    },
+    ..Phase::NOTHING
+};
+
+/// Works on every function.
+pub fn run(mut editor: Editor, nests: Res<LoopNests>, mut scratch: Local<Scratch>) {
+    editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| {
+        let is_irreducible =
+            nests.get(f.code()).is_some_and(|nest| nest.irreducible_regions().next().is_some());
+        if is_irreducible {
+            fix(&mut f, &mut scratch);
+        }
+    });
+}
+
+/// Memory to be used again.
+#[derive(Default)]
+pub struct Scratch {
+    shape: Shape,
+    gates: Gates,
+    components: Components,
+}
+
+/// Gives each cycle of a function one entry, or says why not.
+fn fix(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
+    let (function, forms) = f.view_and_forms();
+    let offset = function.labels[0].offset;
+    let found = if function.state.flags.contains(CodeFlags::SSA) {
+        Err("the function is in SSA form")
+    } else {
+        scratch.shape.load(&function, forms).and_then(|()| find(&function, scratch))
+    };
+    let price = scratch.gates.gates.len() * 3 + scratch.gates.detours.len() * 2;
+    let allowed = GROWTH_ALLOWED + function.live_inst_count() * GROWTH_PERCENT_MAX / 100;
+    match found {
+        Err(reason) => f.missed(offset, reason),
+        Ok(_) if price > allowed => f.missed(offset, "dispatch blocks would add too many instructions"),
+        Ok(cycles) => {
+            if scratch.gates.apply(
+                f,
+                &scratch.shape,
+                offset,
+                "dispatch blocks for cycles with several entries",
+            ) {
+                let gates = scratch.gates.gates.len();
+                f.analysis(
+                    offset,
+                    format!("{cycles} cycles get {gates} dispatch blocks: at most {price} instructions"),
+                );
+            }
+        }
+    }
+}
+
+/// Finds the gates of all cycles; gives how many cycles there are.
+fn find(function: &FunctionView<'_>, scratch: &mut Scratch) -> Result<usize, &'static str> {
+    let Scratch { shape, gates, components } = scratch;
+    gates.gates.clear();
+    gates.carriers.clear();
+    gates.detours.clear();
+    let mut is_cut = vec![false; shape.edges.len()];
+    let mut cycles = 0;
+    for _ in 0..ROUNDS_MAX {
+        components.find(shape, &is_cut);
+        if components.cycles.is_empty() {
+            gates.detours.sort_unstable_by_key(|detour| detour.edge);
+            return Ok(cycles);
+        }
+        for cycle in &components.cycles {
+            let blocks = &components.blocks[cycle.clone()];
+            let component = components.of_block[blocks[0].index()];
+            let is_inside = |block: BlockId| components.of_block[block.index()] == component;
+            let is_entry = |block: &BlockId| {
+                shape.edges_into(*block).iter().any(|&edge| !is_inside(shape.edge(edge).from))
+            };
+            let mut entries: Vec<BlockId> = blocks.iter().copied().filter(is_entry).collect();
+            entries.sort_unstable();
+            if entries.len() > 1 {
+                if blocks.iter().any(|&block| holds_convergent(function, block)) {
+                    return Err("a cycle with several entries holds a convergent instruction");
+                }
+                cycles += 1;
+                dispatch(shape, gates, &entries);
+            }
+            for &entry in &entries {
+                for &edge in shape.edges_into(entry) {
+                    is_cut[edge as usize] = true;
+                }
+            }
+        }
+    }
+    Err("cycles lie in one another too deep")
+}
+
+fn holds_convergent(function: &FunctionView<'_>, block: BlockId) -> bool {
+    function.rows_of(block).any(|(_, head, _)| head.marks.contains(Marks::CONVERGENT))
+}
+
+/// Leads every edge to `entries` through a chain of gates before the last one.
+fn dispatch(shape: &Shape, gates: &mut Gates, entries: &[BlockId]) {
+    let (carrier, first) = (gates.carriers.len() as u32, gates.gates.len() as u32);
+    let (&last, others) = entries.split_last().expect("a cycle has an entry");
+    let is_pair = others.len() == 1;
+    gates.carriers.push(if is_pair { Carrier::Predicate(None) } else { Carrier::Number });
+    for (number, &entry) in others.iter().enumerate() {
+        let is_last = number + 1 == others.len();
+        gates.gates.push(Gate {
+            carrier,
+            number: number as u32,
+            is_negated: false,
+            then: To::Block(entry),
+            otherwise: if is_last { To::Block(last) } else { To::Gate(first + number as u32 + 1) },
+            stands: Stands::Before(last),
+            flags: BlockFlags::empty(),
+        });
+    }
+    for (number, &entry) in entries.iter().enumerate() {
+        let carries = if is_pair { u32::from(entry != last) } else { number as u32 };
+        let into = shape.edges_into(entry).iter();
+        gates.detours.extend(into.map(|&edge| Detour { edge, gate: first, carries }));
+    }
+}
+
+/// The strongly connected components with a cycle, of the graph without the edges that are cut (Tarjan 1972).
+#[derive(Default)]
+struct Components {
+    of_block: Vec<u32>,
+    blocks: Vec<BlockId>,
+    cycles: Vec<std::ops::Range<usize>>,
+    index: Vec<u32>,
+    low: Vec<u32>,
+    open: Vec<BlockId>,
+    walk: Vec<(BlockId, u32)>,
+}
+
+impl Components {
+    const UNSEEN: u32 = u32::MAX;
+
+    fn find(&mut self, shape: &Shape, is_cut: &[bool]) {
+        let count = shape.ends.len();
+        for list in [&mut self.of_block, &mut self.index, &mut self.low] {
+            list.clear();
+            list.resize(count, Self::UNSEEN);
+        }
+        self.blocks.clear();
+        self.cycles.clear();
+        let (mut next_index, mut next_component) = (0, 0);
+        for root in (0..count).map(BlockId::new) {
+            if self.index[root.index()] != Self::UNSEEN {
+                continue;
+            }
+            self.walk.push((root, shape.edges_of(root).start));
+            while let Some((block, edge)) = self.walk.pop() {
+                let at = block.index();
+                if self.index[at] == Self::UNSEEN {
+                    (self.index[at], self.low[at]) = (next_index, next_index);
+                    next_index += 1;
+                    self.open.push(block);
+                }
+                if edge < shape.edges_of(block).end {
+                    self.walk.push((block, edge + 1));
+                    let to = shape.edge(edge).to;
+                    if is_cut[edge as usize] {
+                        continue;
+                    }
+                    if self.index[to.index()] == Self::UNSEEN {
+                        self.walk.push((to, shape.edges_of(to).start));
+                    } else if self.of_block[to.index()] == Self::UNSEEN {
+                        self.low[at] = self.low[at].min(self.index[to.index()]);
+                    }
+                    continue;
+                }
+                if let Some(&(parent, _)) = self.walk.last() {
+                    self.low[parent.index()] = self.low[parent.index()].min(self.low[at]);
+                }
+                if self.low[at] == self.index[at] {
+                    self.close(shape, is_cut, block, next_component);
+                    next_component += 1;
+                }
+            }
+        }
+    }
+
+    /// Takes the component of `root` from the open blocks.
+    fn close(&mut self, shape: &Shape, is_cut: &[bool], root: BlockId, component: u32) {
+        let first = self.blocks.len();
+        while let Some(block) = self.open.pop() {
+            self.of_block[block.index()] = component;
+            self.blocks.push(block);
+            if block == root {
+                break;
+            }
+        }
+        let leads_to_itself =
+            |edge: u32| !is_cut[edge as usize] && shape.edge(edge).to == shape.edge(edge).from;
+        if self.blocks.len() > first + 1 || shape.edges_of(root).any(leads_to_itself) {
+            self.cycles.push(first..self.blocks.len());
+        } else {
+            self.blocks.truncate(first);
+        }
+    }
+}
