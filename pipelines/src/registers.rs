@@ -15,7 +15,7 @@ use ptxopt_engine::ptx::scan::{FunctionText, Module};
 use ptxopt_engine::store::tables::CodeTables;
 use ptxopt_systems::registers::{Callees, Estimator, Features, Promises, forecast};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::report::{plain_table, right_align, trimmed};
 
@@ -97,7 +97,7 @@ pub fn registers(text: &[u8], command_line: Option<u32>) -> Result<Vec<KernelReg
 fn callees_of(kernel: &Known, by_name: &HashMap<&[u8], &Known>) -> Callees {
     let mut callees = Callees::default();
     let mut waiting = vec![(kernel, 0)];
-    let mut seen: Vec<&[u8]> = Vec::new();
+    let mut seen: HashSet<&[u8]> = HashSet::new();
     while let Some((caller, around)) = waiting.pop() {
         for (names, across) in &caller.calls {
             let callee = names.iter().find_map(|name| by_name.get_key_value(&name[..]));
@@ -108,8 +108,7 @@ fn callees_of(kernel: &Known, by_name: &HashMap<&[u8], &Known>) -> Callees {
             let around = around + across;
             callees.is_known = true;
             callees.slots = callees.slots.max(around + callee.features.with_uniform);
-            if !seen.contains(&name) {
-                seen.push(name);
+            if seen.insert(name) {
                 waiting.push((callee, around));
             }
         }

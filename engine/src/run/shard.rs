@@ -610,16 +610,21 @@ fn limit_growth(world: &mut World, undo: &mut UndoState, room_percent: u32) {
 
 fn undo_growth(undo: &mut Undo, limits: &Limits, room_percent: u32) {
     let allowed_percent = limits.growth_percent.max(100 + u64::from(room_percent));
-    let changed: Vec<CodeId> = undo.journal.changed().collect();
-    for code in changed {
-        let columns = undo.code.columns();
+    let Undo { code, journal, .. } = undo;
+    let columns = code.columns();
+    let has_grown = |code: &CodeId| {
         let insts = columns.code_states[code.index()].live_insts;
         let insts_in = columns.code_texts[code.index()].insts_in;
         // What only shrinks it is not what made it large.
-        let has_grown = undo.journal.live_insts_before(code).is_none_or(|before| insts > before);
-        if has_grown && u64::from(insts) * 100 > u64::from(insts_in) * allowed_percent {
-            undo.undo(code, || format!("it grew from {insts_in} to {insts} instructions"));
-        }
+        journal.live_insts_before(*code).is_none_or(|before| insts > before)
+            && u64::from(insts) * 100 > u64::from(insts_in) * allowed_percent
+    };
+    let grown: Vec<CodeId> = journal.changed().filter(has_grown).collect();
+    for code in grown {
+        let columns = undo.code.columns();
+        let insts = columns.code_states[code.index()].live_insts;
+        let insts_in = columns.code_texts[code.index()].insts_in;
+        undo.undo(code, || format!("it grew from {insts_in} to {insts} instructions"));
     }
 }
 
@@ -658,12 +663,12 @@ fn end(world: &mut World, undo: &mut UndoState, mut scratch: Local<CompactScratc
     if !world.resource::<Journal>().is_empty() {
         let mut undo = undo_in(undo, world);
         undo_growth(&mut undo, &limits, room_percent);
-        let Undo { code: columns, journal, .. } = &mut undo;
-        let code_count = if journal.is_empty() { 0 } else { columns.states().len() };
-        for code in (0..code_count).map(CodeId::new) {
-            if columns.states()[code.index()].flags.contains(CodeFlags::HAS_TOMBSTONES) {
-                let rows = columns.columns().function(code);
-                compact_rows(rows, |wear| wear.is_worn(), &mut scratch);
+        if !undo.journal.is_empty() {
+            let mut columns = undo.code.columns();
+            for code in (0..columns.code_states.len()).map(CodeId::new) {
+                if columns.code_states[code.index()].flags.contains(CodeFlags::HAS_TOMBSTONES) {
+                    compact_rows(columns.reborrow().function(code), |wear| wear.is_worn(), &mut scratch);
+                }
             }
         }
     }
