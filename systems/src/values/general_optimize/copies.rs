@@ -202,7 +202,10 @@ impl Walk<'_, '_> {
         }
         let definition = self.computed_by(packed, inst)?;
         let (form, total) = (self.f.form_of(definition), self.width(packed.vreg()?));
-        if form.operation != Operation::Mov || self.f.operands_of(definition).len() != count + 1 {
+        // What unpacks has as many operands where one of its results goes nowhere.
+        let is_packed = |operand: &Operand| !operand.is_definition() && operand.kind() != OperandKind::Sink;
+        let parts = self.f.operands_of(definition).get(1..)?;
+        if form.operation != Operation::Mov || parts.len() != count || !parts.iter().all(is_packed) {
             return None;
         }
         let mut copies = [(VRegId(0), None); PARTS_MAX];
