@@ -8,6 +8,7 @@ use ptxopt_engine::run::phase::{Edge, Limits, Phase, Plan, Step, Verify, Wanted}
 use ptxopt_systems::analyze::{control_flow, def_use, liveness, loops, post_dominators, uniformity};
 use ptxopt_systems::check;
 use ptxopt_systems::report::{code, graph};
+use ptxopt_systems::structurize;
 use ptxopt_systems::upkeep::sweep;
 
 /// What computes each fact.
@@ -199,6 +200,9 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
     let own_step = |row: &PhaseRow| {
         let dump = options.dump_after.contains(row.number);
         let (phase, verified) = match row.does {
+            Does::Runs(_) if options.runs(row.number) && row.is(&structurize::PHASE) => {
+                (structurizer(options), false)
+            }
             Does::Runs(phase) if options.runs(row.number) && is_wanted(phase) => (phase, phase.verified),
             // The code is shown as it is at the place of a phase that does not run.
             _ if dump => (&Phase::NOTHING, false),
@@ -231,6 +235,12 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
         settings: settings::of(options),
         keep_rolled: options.no_unroll,
     }
+}
+
+/// The structurizer, with the facts that it marks blocks by where something asks for the marks.
+fn structurizer(options: &Options) -> &'static Phase {
+    let asks = options.remarks || options.dumps() || options.knobs.is_on(Knob::SkipUniformRegions);
+    if asks { &structurize::TAGGING } else { &structurize::PHASE }
 }
 
 /// Drops sweeps that follow another one with nothing but reports between.

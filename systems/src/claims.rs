@@ -111,7 +111,9 @@ fn simplify_loops() {
 
 #[test]
 fn structurizecfg() {
-    assert!(check("structurizecfg", &[SPLIT, SWEEP], &structurize::PHASE) > 15);
+    for phase in [&structurize::PHASE, &structurize::TAGGING] {
+        assert!(check("structurizecfg", &[SPLIT, SWEEP], phase) > 15);
+    }
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::values::{
 use ptxopt_engine::run::phase::{Phase, Wanted};
 
 /// Each phase with the name of its file, followed by what tells those of one file apart.
-const NAMES: [(&Phase, &str); 33] = [
+const NAMES: [(&Phase, &str); 34] = [
     (&control_flow::ANALYSIS, "analyze_control_flow"),
     (&control_flow::PHASE, "analyze_control_flow"),
     (&def_use::ANALYSIS, "def_use"),
@@ -30,6 +30,7 @@ const NAMES: [(&Phase, &str); 33] = [
     (&simplify_loops::PHASE, "simplify_loops"),
     (&split_at_control_flow::PHASE, "split_at_control_flow"),
     (&structurize::PHASE, "structurizecfg"),
+    (&structurize::TAGGING, "structurizecfg"),
     (&irreducible::PHASE, "fix_irreducible"),
     (&code::INITIAL, "report_initial_code"),
     (&code::PHASE, "report_code"),
@@ -103,6 +104,7 @@ fn what_adds_rows_asks_for_room() {
         named(|phase| phase.room_percent > 0),
         [
             "simplify_loops",
+            "structurizecfg",
             "structurizecfg",
             "fix_irreducible",
             "gvn_cse",

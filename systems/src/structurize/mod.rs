@@ -1,7 +1,7 @@
 //! Structurize control flow: lets the ways that threads take from a divergent branch meet where they first can.
 //!
 //! Source phase  none of the 159; the pass `structurizecfg` (structurize-cfg), on request
-//! Reads         Blocks, Insts, Fact::Loops, Fact::Uniformity
+//! Reads         Blocks, Insts, Fact::Loops; Fact::Uniformity and Fact::PostDominators where blocks are to be marked
 //! Writes        blocks, branches, moves and tests of new registers; FLOW, UNIFORM_BRANCH and marks of head and tail on blocks
 //! Needs         control flow ends its block; no SSA form; every block is reachable
 //! Leaves        in functions marked STRUCTURIZED, what check/structure.rs says
@@ -82,19 +82,34 @@ pub const PHASE: Phase = Phase {
     name: "structurizecfg",
     // A dense graph of empty blocks takes a Flow block, a move an edge, and a jump, for each of its branches.
     room_percent: 600,
-    needs: &[Fact::Loops, Fact::PostDominators, Fact::Uniformity],
+    needs: &[Fact::Loops],
     breaks: &[Fact::ControlFlow, Fact::Loops, Fact::PostDominators, Fact::Liveness, Fact::Uniformity],
     install: install::<Standard>,
     ..Phase::NOTHING
 };
 
+/// The pass where something asks which branches are uniform: a dump or a remark that shows it, or the knob that lets uniform
+/// regions stay. All other code comes out as [`PHASE`] leaves it, which spares a function that needs no Flow block the facts.
+pub const TAGGING: Phase = Phase {
+    needs: &[Fact::Loops, Fact::PostDominators, Fact::Uniformity],
+    install: install_tagging::<Standard>,
+    ..PHASE
+};
+
 /// Installs the pass with a strategy.
 fn install<S: Strategy + Default + 'static>(slot: &mut Slot<'_>) {
+    slot.init_resource::<LoopNests>();
+    slot.init_resource::<Settings>();
+    slot.add(run::<S>);
+}
+
+/// Installs the pass with a strategy, and with what it marks blocks by.
+fn install_tagging<S: Strategy + Default + 'static>(slot: &mut Slot<'_>) {
     slot.init_resource::<LoopNests>();
     slot.init_resource::<PostDominatorTrees>();
     slot.init_resource::<Uniformities>();
     slot.init_resource::<Settings>();
-    slot.add(run::<S>);
+    slot.add(run_tagging::<S>);
 }
 
 /// What knobs choose.
@@ -133,6 +148,20 @@ pub struct Scratch {
 pub fn run<S: Strategy + Default>(
     mut editor: Editor,
     nests: Res<LoopNests>,
+    settings: Res<Settings>,
+    mut scratch: Local<Scratch>,
+) {
+    debug_assert!(!settings.skips_uniform_regions, "which regions are uniform is not known");
+    editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| {
+        let Some(nest) = nests.get(f.code()) else { return };
+        structurize(&mut f, &Facts { nest, tags: None }, &settings, &mut S::default(), &mut scratch);
+    });
+}
+
+/// Works on every function, as a strategy says, and marks its blocks.
+pub fn run_tagging<S: Strategy + Default>(
+    mut editor: Editor,
+    nests: Res<LoopNests>,
     trees: Res<PostDominatorTrees>,
     verdicts: Res<Uniformities>,
     settings: Res<Settings>,
@@ -141,7 +170,7 @@ pub fn run<S: Strategy + Default>(
     editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| {
         let facts = (nests.get(f.code()), trees.get(f.code()), verdicts.get(f.code()));
         let (Some(nest), Some(posts), Some(verdict)) = facts else { return };
-        let facts = Facts { nest, posts, verdict };
+        let facts = Facts { nest, tags: Some(Tags { posts, verdict }) };
         structurize(&mut f, &facts, &settings, &mut S::default(), &mut scratch);
     });
 }
@@ -150,7 +179,14 @@ pub fn run<S: Strategy + Default>(
 pub struct Facts<'a> {
     /// Its loops.
     pub nest: &'a LoopNest,
-    /// Its post-dominators.
+    /// What blocks are marked by, where that is asked for. Otherwise every branch is taken for a divergent one.
+    pub tags: Option<Tags<'a>>,
+}
+
+/// What blocks are marked by.
+#[derive(Clone, Copy)]
+pub struct Tags<'a> {
+    /// The post-dominators of the function.
     pub posts: &'a PostDominators,
     /// What is uniform.
     pub verdict: &'a Uniformity,
@@ -183,8 +219,10 @@ pub fn structurize(
         f.missed(offset, reason);
         return;
     }
-    let marks = Marks::find(f, facts, &scratch.shape);
-    marks.tell(f);
+    let marks = facts.tags.map(|tags| Marks::find(f, tags, &scratch.shape));
+    if let Some(marks) = &marks {
+        marks.tell(f);
+    }
     if !scratch.plan.flows.is_empty() {
         let registers = f.room().vregs.saturating_sub(emit::SHARED_REGISTERS);
         translate(&mut scratch.plan, &scratch.shape, registers, &mut scratch.gates);
@@ -192,7 +230,10 @@ pub fn structurize(
             return;
         }
     }
-    marks.set(f, scratch.plan.is_whole);
+    f.set_flags(CodeFlags::STRUCTURIZED, scratch.plan.is_whole);
+    if let Some(marks) = marks {
+        marks.set(f);
+    }
 }
 
 /// Whether the pass is to look at the function at all.
@@ -222,7 +263,7 @@ fn find(
         is_relaxed: settings.has_relaxed_uniform_regions,
     };
     let source = Source { function, shape: &scratch.shape, nest: facts.nest, rules };
-    let is_divergent = |block: BlockId| !facts.verdict.block_goes_alike(block);
+    let is_divergent = |block: BlockId| facts.tags.is_none_or(|tags| !tags.verdict.block_goes_alike(block));
     scratch.plan.make(&source, &mut Asks { strategy, is_divergent: &is_divergent })
 }
 
@@ -326,23 +367,23 @@ struct Marks {
 }
 
 impl Marks {
-    fn find(f: &FunctionEditor<'_>, facts: &Facts<'_>, shape: &Shape) -> Self {
+    fn find(f: &FunctionEditor<'_>, tags: Tags<'_>, shape: &Shape) -> Self {
         let function = f.view();
         let mut marks = Self { head: None, tail: None, uniform: Vec::new() };
         let mut is_first = true;
         for block in function.block_ids().filter(|&block| shape.branch_of(block).is_some()) {
-            if facts.verdict.block_goes_alike(block) {
+            if tags.verdict.block_goes_alike(block) {
                 marks.uniform.push(block);
                 continue;
             }
-            let meets = facts.posts.ipdom(block);
+            let meets = tags.posts.ipdom(block);
             if std::mem::take(&mut is_first) {
                 (marks.head, marks.tail) = (Some(block), meets);
                 continue;
             }
             marks.head = marks.head.and_then(|head| common_dominator(&function, head, block));
             marks.tail = match (marks.tail, meets) {
-                (Some(tail), Some(meets)) => facts.posts.nearest_common(tail, meets),
+                (Some(tail), Some(meets)) => tags.posts.nearest_common(tail, meets),
                 _ => None,
             };
         }
@@ -361,8 +402,7 @@ impl Marks {
         }
     }
 
-    fn set(&self, f: &mut FunctionEditor<'_>, is_whole: bool) {
-        f.set_flags(CodeFlags::STRUCTURIZED, is_whole);
+    fn set(&self, f: &mut FunctionEditor<'_>) {
         let mut change = f.required_change();
         for &block in &self.uniform {
             change.set_block_flags(block, BlockFlags::UNIFORM_BRANCH);
