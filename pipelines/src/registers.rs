@@ -41,6 +41,9 @@ pub struct KernelRegisters {
     /// What it calls.
     #[serde(skip)]
     pub callees: Callees,
+    /// What its header promises.
+    #[serde(skip)]
+    pub promises: Promises,
     /// The processor, 90 of `sm_90`; 0 where none is named.
     #[serde(skip)]
     pub sm: u32,
@@ -87,6 +90,7 @@ pub fn registers(text: &[u8], command_line: Option<u32>) -> Result<Vec<KernelReg
             allocated: known.allocated,
             features: known.features,
             callees,
+            promises,
             sm: functions.sm,
         })
     };

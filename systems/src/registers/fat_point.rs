@@ -167,10 +167,13 @@ pub(super) struct Allocator {
     /// Values that live at a time, by slot.
     taken: Vec<u16>,
     high: usize,
+    /// Uniform values get places too: their own file is too small for them.
+    pub takes_uniform: bool,
 }
 
 impl Allocator {
-    /// Slots up to the last one that a value gets, walking the code as it stands; uniform values are not counted.
+    /// Slots up to the last one that a value gets, walking the code as it stands; uniform values are not counted, unless
+    /// their file is too small.
     pub(super) fn allocate(
         &mut self,
         function: &FunctionView<'_>,
@@ -202,8 +205,11 @@ impl Allocator {
         self.histograms.secondary.fill(0);
         self.there.clear();
         self.high = 0;
-        let is_counted =
-            |vreg: VRegId| machine.places[vreg.index()] == Place::Own && slots(machine, vreg) > 0;
+        let takes_uniform = self.takes_uniform;
+        let is_counted = |vreg: VRegId| {
+            let place = machine.places[vreg.index()];
+            (place == Place::Own || takes_uniform && place == Place::Uniform) && slots(machine, vreg) > 0
+        };
         for block in function.block_ids().filter(|block| function.orders[block.index()].is_reachable()) {
             for vreg in std::mem::take(&mut self.there) {
                 self.leave(machine, vreg);

@@ -7,23 +7,26 @@
 //! Leaves        everything as it is
 //! Breaks        nothing
 //! Cost          four walks over the instructions, and rounds over rows of bits
-//! Paper         none: fitted to what `ptxas` reports
+//! Paper         none: fitted to what `ptxas` reports; Friedman 2001 for the trees
 //! Checked by    tests here, and `docs/FORECAST.md`
 //!
 //! `machine` says which values take a register at all, `walks` how many do at the same time, [`fat_point`] which slots they
-//! get, `targets` what the processor has, and `forecast` what follows.
+//! get, `mix` what the code does, `targets` what the processor has, and `forecast` what follows, with the help of `trees`.
 
 pub mod fat_point;
 mod forecast;
 mod lives;
 mod machine;
+mod mix;
 mod targets;
+mod trees;
 mod walks;
 
 #[cfg(test)]
 mod tests;
 
 pub use forecast::{COEFFICIENTS, Callees, Features, Forecast, forecast};
+pub use mix::Mix;
 pub use targets::{Promises, Target, WARP_THREADS, budget};
 
 use fat_point::Allocator;
@@ -37,7 +40,7 @@ use ptxopt_engine::dataflow::pressure::{LiveRegisters, Pressure, measure};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::graph::nest::LoopNest;
 use ptxopt_engine::store::view::FunctionView;
-use walks::Walks;
+use walks::{UNIFORM_FILE, Walks};
 
 /// A call, and the slots that live across it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +59,8 @@ pub struct Estimator {
     walks: Walks,
     allocator: Allocator,
     is_too_large: bool,
+    /// Whether the uniform values of the function that was looked at last fit their file.
+    has_uniform_file: bool,
     /// The calls of the function that was looked at last.
     pub calls: Vec<Call>,
     /// Functions that were too large for rows of bits: their registers are counted as they stand in PTX.
@@ -65,7 +70,7 @@ pub struct Estimator {
 impl Estimator {
     /// What is known of a function.
     pub fn look_at(&mut self, function: &FunctionView<'_>, forms: &FormTable, nest: &LoopNest) -> Features {
-        let Self { machine, lives, walks, calls, too_large_count, is_too_large, .. } = self;
+        let Self { machine, lives, walks, calls, too_large_count, is_too_large, has_uniform_file, .. } = self;
         calls.clear();
         machine.look_at(function, forms);
         let mut features = Features {
@@ -83,11 +88,18 @@ impl Estimator {
             return Features { need: slots, with_uniform: slots, hoisted: slots, held: slots, ..features };
         }
         let peaks = walks.walk(function, machine, lives);
-        features.need = peaks.need;
+        // The source tries again without uniform registers where these are too few.
+        *has_uniform_file = peaks.uniform <= UNIFORM_FILE;
+        features.need = if *has_uniform_file { peaks.need } else { peaks.with_uniform };
         features.with_uniform = peaks.with_uniform;
         features.hoisted = peaks.hoisted;
         features.held = peaks.held;
         features.unrolled = unrolled(nest, walks);
+        features.mean = peaks.mean;
+        features.rows_max = peaks.rows_max;
+        features.loaded_max = peaks.loaded_max;
+        (features.loop_need, features.loop_rows) = in_loops(nest, walks);
+        features.mix = Mix::of(function, forms, machine);
         for &(row, across) in &walks.across_calls {
             let operands = function.operands_of(machine.rows[row as usize].inst);
             let symbol = |operand: &Operand| match operand.kind() {
@@ -102,7 +114,8 @@ impl Estimator {
     /// Slots up to the last one that the [allocator](fat_point) gives to a value of the function that was looked at last;
     /// none where that was too large.
     pub fn allocated(&mut self, function: &FunctionView<'_>) -> Option<u32> {
-        let Self { machine, lives, walks, allocator, is_too_large, .. } = self;
+        let Self { machine, lives, walks, allocator, is_too_large, has_uniform_file, .. } = self;
+        allocator.takes_uniform = !*has_uniform_file;
         (!*is_too_large).then(|| allocator.allocate(function, machine, lives, walks))
     }
 }
@@ -118,6 +131,16 @@ fn unrolled(nest: &LoopNest, walks: &Walks) -> u32 {
         need + if rows <= UNROLLED_ROWS_MAX { (UNROLL_FACTOR - 1) * loaded } else { 0 }
     };
     innermost.map(of_loop).max().unwrap_or(0)
+}
+
+/// The highest pressure in an innermost loop, and the instructions of the largest one.
+fn in_loops(nest: &LoopNest, walks: &Walks) -> (u32, u32) {
+    let innermost = nest.ids().filter(|&id| nest.row(id).last == id);
+    innermost.fold((0, 0), |(need, rows), id| {
+        let blocks = || nest.blocks(id).iter().map(|block| walks.blocks[block.index()]);
+        let need_here = blocks().map(|block| block.need).max().unwrap_or(0);
+        (need.max(need_here), rows.max(blocks().map(|block| block.row_count).sum()))
+    })
 }
 
 /// Slots at the peak of the registers of PTX.

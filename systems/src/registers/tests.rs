@@ -117,3 +117,19 @@ fn a_budget_bounds_the_forecast() {
         "{tight:?}"
     );
 }
+
+/// Uniform values have a file of their own, of 63 registers. What does not fit takes registers like any other value.
+#[test]
+fn too_many_uniform_values_take_registers() {
+    let kernel = |count: usize| {
+        let make = |at| format!("mul.lo.u32 %r{}, %r98, {}; ", at + 2, 3 + 2 * at);
+        let read = |at| format!("mad.lo.u32 %r1, %r1, %r1, %r{}; ", at + 2);
+        let body: String = (0..count).map(make).chain((0..count).map(read)).collect();
+        of(&format!("mov.u32 %r98, %ctaid.x; {body} st.shared.u32 [%r1], %r1;"))
+    };
+    // The index has a register, and each product a uniform one.
+    let fits = kernel(60);
+    assert_eq!((fits.need, fits.with_uniform), (1, 61));
+    let spills = kernel(70);
+    assert_eq!((spills.need, spills.with_uniform), (71, 71));
+}

@@ -16,10 +16,18 @@ pub(super) struct Peaks {
     pub need: u32,
     /// As the code stands, with them.
     pub with_uniform: u32,
+    /// Of uniform values alone; looked at only where all values together are more than [`UNIFORM_FILE`].
+    pub uniform: u32,
     /// When loads go early.
     pub hoisted: u32,
     /// When loads go early, and what stores and addresses need of constants and parameters, too.
     pub held: u32,
+    /// On average over the instructions as they stand, in quarters of a slot.
+    pub mean: u32,
+    /// Instructions of the largest block.
+    pub rows_max: u32,
+    /// Slots of what the block loads that loads most.
+    pub loaded_max: u32,
 }
 
 /// What is known of a block.
@@ -45,11 +53,17 @@ pub(super) struct Walks {
     ends: Vec<bool>,
     /// Slots that live across each call.
     pub across_calls: Vec<(u32, u32)>,
+    /// Slots that live after each instruction, all together.
+    lived: u64,
 }
 
+/// Registers of the uniform file, UR0 to UR62.
+pub(super) const UNIFORM_FILE: u32 = 63;
+
 /// Which values a walk counts.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Counting {
+    own: bool,
     uniform: bool,
     held: bool,
 }
@@ -62,7 +76,7 @@ impl Walks {
         }
         self.ends.clear();
         self.ends.resize(machine.value_count(), false);
-        self.number = 0;
+        (self.number, self.lived) = (0, 0);
         self.across_calls.clear();
         self.blocks.clear();
         self.blocks.resize(function.blocks.len(), BlockPeak::default());
@@ -72,10 +86,13 @@ impl Walks {
             let rows = machine.rows_of(block);
             self.order.clear();
             self.order.extend(rows.clone().map(|row| row as u32));
-            let plain = Counting { uniform: false, held: false };
+            let plain = Counting { own: true, ..Counting::default() };
             let need = self.walk_block(machine, lives, block, plain);
-            let with_uniform =
-                self.walk_block(machine, lives, block, Counting { uniform: true, held: false });
+            let with_uniform = self.walk_block(machine, lives, block, Counting { uniform: true, ..plain });
+            if with_uniform > UNIFORM_FILE {
+                let uniform = Counting { uniform: true, ..Counting::default() };
+                peaks.uniform = peaks.uniform.max(self.walk_block(machine, lives, block, uniform));
+            }
             let loads = machine.rows[rows.clone()].iter().filter(|row| row.motion == Motion::Load);
             let loaded = loads.flat_map(|row| machine.defs(row)).map(|vreg| slots(machine, *vreg)).sum();
             self.blocks[block.index()] = BlockPeak { need, row_count: rows.len() as u32, loaded };
@@ -84,21 +101,25 @@ impl Walks {
                 self.hoist.order(machine, block, &mut self.order);
                 hoisted = self.walk_block(machine, lives, block, plain);
             }
-            let held = self.walk_block(machine, lives, block, Counting { uniform: false, held: true });
+            let held = self.walk_block(machine, lives, block, Counting { held: true, ..plain });
             peaks.need = peaks.need.max(need);
             peaks.with_uniform = peaks.with_uniform.max(with_uniform);
             peaks.hoisted = peaks.hoisted.max(hoisted);
             peaks.held = peaks.held.max(held);
+            peaks.rows_max = peaks.rows_max.max(rows.len() as u32);
+            peaks.loaded_max = peaks.loaded_max.max(loaded);
         }
+        peaks.mean = (4 * self.lived / machine.rows.len().max(1) as u64) as u32;
         peaks
     }
 
     /// The peak of a block in the order that is set.
     fn walk_block(&mut self, machine: &Machine, lives: &Lives, block: BlockId, counting: Counting) -> u32 {
         self.number += 1;
-        let Self { live_in_walk, held_in_walk, number, order, across_calls, ends, .. } = self;
+        let Self { live_in_walk, held_in_walk, number, order, across_calls, ends, lived, .. } = self;
         let weight = |vreg: VRegId| {
-            let is_counted = counting.uniform || machine.places[vreg.index()] != Place::Uniform;
+            let is_uniform = machine.places[vreg.index()] == Place::Uniform;
+            let is_counted = if is_uniform { counting.uniform } else { counting.own };
             if is_counted { slots(machine, vreg) } else { 0 }
         };
         let mut now = 0;
@@ -109,6 +130,9 @@ impl Walks {
         let (mut peak, mut held) = (now, 0);
         for &at in order.iter().rev() {
             let row = &machine.rows[at as usize];
+            if counting.own && counting.uniform {
+                *lived += u64::from(now);
+            }
             let mut after = now;
             let (results, sources) = machine.places_of(row);
             for (&vreg, place) in machine.defs(row).iter().zip(results) {
@@ -121,7 +145,7 @@ impl Walks {
                     now -= weight(vreg);
                 }
             }
-            if row.is_call && counting.uniform {
+            if row.is_call && counting.own && counting.uniform {
                 across_calls.push((at, now));
             }
             let mut extra = u32::from(row.extra);

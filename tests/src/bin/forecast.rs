@@ -29,7 +29,7 @@ fn main() -> io::Result<()> {
             let line = serde_json::json!({
                 "file": name, "name": kernel.name, "sm": sm, "registers": kernel.registers, "budget": kernel.budget,
                 "spills": kernel.spills, "occupancy": kernel.occupancy, "tight_spills": tight.spills,
-                "tight_budget": tight.budget, "values": features.values(*sm, *callees),
+                "tight_budget": tight.budget, "values": features.values(*sm, *callees), "asked": &features.asked(*sm, *callees, kernel.promises, 0.0)[1..],
             });
             writeln!(out, "{line}")?;
         }
