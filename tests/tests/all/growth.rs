@@ -4,7 +4,7 @@
 //! and written, or optimized, at one length and at eight times that, and what is compared is CPU time, as a ratio: a
 //! linear algorithm takes 8 times as long, a quadratic one 64 times.
 
-use ptxopt::{OptLevel, Options, VerifyLevel, optimize, optimize_with_plan, standard};
+use ptxopt::{Options, VerifyLevel, optimize, optimize_with_plan, standard};
 use ptxopt_engine::run::phase::{Phase, Plan, Step};
 use ptxopt_generate::shapes::SHAPES;
 use ptxopt_systems::flow::split_at_control_flow;
@@ -392,13 +392,15 @@ fn large_shapes_cost_what_they_are_long() {
 }
 
 /// Ways of branches that cross, and loops that are left for many places: Flow blocks are found and written as fast. So are
-/// regions that stay.
+/// regions that stay. No other phase runs, so that none makes the shapes simpler before.
 #[test]
 fn structurized_shapes_cost_what_they_are_long() {
     let of = ["nested-ifs", "blocks", "rounds", "nest", "conditions", "cases", "exits"];
     for knob in ["structurizecfg=on", "structurizecfg=skip-uniform-regions"] {
-        let mut options = Options { level: OptLevel::O1, threads: 1, ..Options::default() };
-        options.set_knob(knob).expect("the knob exists");
+        let mut options = Options { threads: 1, ..Options::default() };
+        for knob in [knob, "NamedPhases=structurizecfg"] {
+            options.set_knob(knob).expect("the knob exists");
+        }
         for shape in SHAPES.iter().filter(|shape| of.contains(&shape.name)) {
             say(&format!("growth: {} {} ({}), {knob}", shape.large, shape.of, shape.name));
             work_grows_like_its_text(|text| optimize_as(text, &options), shape.large / FACTOR, shape.text);
