@@ -40,6 +40,14 @@ pub struct Count {
     pub slots: u32,
 }
 
+impl Count {
+    /// Counts a register of so many slots; one of none counts for nothing.
+    fn add(&mut self, slots: u32) {
+        self.registers += u32::from(slots > 0);
+        self.slots += slots;
+    }
+}
+
 /// Registers at a point, by class.
 pub type Counts = [Count; CLASSES.len()];
 
@@ -101,6 +109,8 @@ fn spill_cost(vreg: &VRegHead, weight: u64, length: u32) -> f64 {
 pub struct LiveRegisters {
     /// By register: the place from which on, going backward, it is live; [`NOT_LIVE`] where it is not.
     live_from: Vec<u32>,
+    /// By register: its class and its slots; no slots where it counts for nothing.
+    weights: Vec<(u8, u32)>,
     counts: Counts,
     changes: Changes,
 }
@@ -116,18 +126,18 @@ fn weight_of(vreg: &VRegHead) -> Option<(usize, u32)> {
     Some((vreg.class() as usize, bits.div_ceil(32).max(1)))
 }
 
-fn count(counts: &mut Counts, vreg: &VRegHead) {
-    if let Some((class, slots)) = weight_of(vreg) {
-        counts[class].registers += 1;
-        counts[class].slots += slots;
-    }
-}
-
 impl LiveRegisters {
     /// Goes after the last block, where nothing is live.
     fn start(&mut self, function: &FunctionView<'_>, set: &LiveSet) {
         self.live_from.clear();
         self.live_from.resize(function.vregs.len(), NOT_LIVE);
+        self.weights.clear();
+        self.weights.extend(
+            function
+                .vregs
+                .iter()
+                .map(|vreg| weight_of(vreg).map_or((0, 0), |(class, slots)| (class as u8, slots))),
+        );
         self.counts = Counts::default();
         self.changes.collect(set);
     }
@@ -136,25 +146,32 @@ impl LiveRegisters {
         self.live_from[vreg.index()] != NOT_LIVE
     }
 
+    /// Adds `vreg` to `counts`.
+    fn count(&self, counts: &mut Counts, vreg: VRegId) {
+        let (class, slots) = self.weights[vreg.index()];
+        counts[usize::from(class)].add(slots);
+    }
+
     /// Makes `vreg` live from `place` backward; says whether it was not.
-    fn add(&mut self, function: &FunctionView<'_>, vreg: VRegId, place: u32) -> bool {
+    fn add(&mut self, vreg: VRegId, place: u32) -> bool {
         let is_new = !self.is_live(vreg);
         if is_new {
             self.live_from[vreg.index()] = place;
-            count(&mut self.counts, &function.vregs[vreg.index()]);
+            let (class, slots) = self.weights[vreg.index()];
+            self.counts[usize::from(class)].add(slots);
         }
         is_new
     }
 
     /// Ends the life of `vreg` at `place`; gives its length.
-    fn remove(&mut self, function: &FunctionView<'_>, vreg: VRegId, place: u32) -> u32 {
+    fn remove(&mut self, vreg: VRegId, place: u32) -> u32 {
         if !self.is_live(vreg) {
             return 0;
         }
-        if let Some((class, slots)) = weight_of(&function.vregs[vreg.index()]) {
-            self.counts[class].registers -= 1;
-            self.counts[class].slots -= slots;
-        }
+        let (class, slots) = self.weights[vreg.index()];
+        let count = &mut self.counts[usize::from(class)];
+        count.registers -= u32::from(slots > 0);
+        count.slots -= slots;
         std::mem::replace(&mut self.live_from[vreg.index()], NOT_LIVE) - place
     }
 }
@@ -188,7 +205,7 @@ pub fn measure(
         }
     }
     for vreg in set.live_in_vregs(BlockId(0)) {
-        pressure.lengths[vreg.index()] += live.remove(function, vreg, 0);
+        pressure.lengths[vreg.index()] += live.remove(vreg, 0);
     }
     pressure.last_uses.sort_unstable();
     pressure.find_peaks(function);
@@ -245,9 +262,9 @@ fn go_after(
     let is_outside = |vreg: VRegId| function.vregs[vreg.index()].flags.intersects(AT_LEAVING);
     let mut go = |live: &mut LiveRegisters, vreg: VRegId| {
         if set.is_live_out(block, vreg) || (leaves && is_outside(vreg)) {
-            live.add(function, vreg, end);
+            live.add(vreg, end);
         } else {
-            pressure.lengths[vreg.index()] += live.remove(function, vreg, end);
+            pressure.lengths[vreg.index()] += live.remove(vreg, end);
         }
     };
     for at in 0..live.changes.after(block).len() {
@@ -267,7 +284,7 @@ fn leave_unreachable(
 ) {
     let first = function.blocks[block.index()].insts.first;
     for vreg in outside.or_named_in(function, block) {
-        pressure.lengths[vreg.index()] += live.remove(function, vreg, first);
+        pressure.lengths[vreg.index()] += live.remove(vreg, first);
     }
 }
 
@@ -288,22 +305,22 @@ fn measure_block(
             let Some(vreg) = operand.vreg() else { continue };
             if !live.is_live(vreg) {
                 // Written for nobody: it takes its slots for an instant.
-                count(&mut after, &function.vregs[vreg.index()]);
+                live.count(&mut after, vreg);
                 pressure.lengths[vreg.index()] += 1;
             } else if kills(operand, is_guarded) {
-                pressure.lengths[vreg.index()] += live.remove(function, vreg, inst.0);
+                pressure.lengths[vreg.index()] += live.remove(vreg, inst.0);
             }
         }
         pressure.after[inst.index()] = after;
         for (position, operand) in operands.iter().enumerate() {
             let Some(vreg) = operand.vreg() else { continue };
             pressure.weights[vreg.index()] += 10_u64.pow(depth);
-            if operand.is_use() && live.add(function, vreg, inst.0) {
+            if operand.is_use() && live.add(vreg, inst.0) {
                 pressure.last_uses.push((inst, position as u32));
             }
         }
         for vreg in outside.read_by(function, outside.boundary.read_by(head, forms)) {
-            live.add(function, vreg, inst.0);
+            live.add(vreg, inst.0);
         }
         pressure.before[inst.index()] = live.counts;
     }
@@ -313,6 +330,10 @@ impl Pressure {
     fn find_peaks(&mut self, function: &FunctionView<'_>) {
         for (inst, _) in function.heads.iter().enumerate().filter(|(_, head)| head.is_live()) {
             for counts in [&self.before[inst], &self.after[inst]] {
+                let mut both = self.peaks.iter().zip(counts);
+                if both.all(|(peak, count)| count.slots < peak.count.slots || count.slots == 0) {
+                    continue;
+                }
                 for (peak, count) in self.peaks.iter_mut().zip(counts) {
                     if (count.slots, count.registers) > (peak.count.slots, peak.count.registers) {
                         *peak = Peak { count: *count, inst: Some(InstId::new(inst)) };
