@@ -405,7 +405,9 @@ impl Writer<'_, '_, '_> {
         falls_to: BlockId,
     ) {
         let next = self.change.next_in_text(block);
-        if to == falls_to {
+        if next == Some(falls_to) && self.only_jumps_to(falls_to) == Some(to) {
+            self.change.delete_branch(inst);
+        } else if to == falls_to {
             self.change.delete_branch(inst);
             self.fall(block, false, to);
         } else if next == Some(falls_to) {
@@ -420,6 +422,22 @@ impl Writer<'_, '_, '_> {
                 self.change.redirect(inst, to);
             }
             self.fall(block, true, falls_to);
+        }
+    }
+
+    /// Where an unguarded jump leads that is all that a block of the function holds, and will hold.
+    fn only_jumps_to(&self, block: BlockId) -> Option<BlockId> {
+        let End::Jumps { inst } = *self.shape.ends.get(block.index())? else { return None };
+        if !self.change.function().insts_of(block).eq([inst]) {
+            return None;
+        }
+        let edge = self.shape.edges_of(block).start;
+        match self.gates.detours.binary_search_by_key(&edge, |detour| detour.edge) {
+            Err(_) => Some(self.shape.edge(edge).to),
+            Ok(at) => {
+                let detour = self.gates.detours[at];
+                self.carries_default(&detour).then(|| self.blocks[detour.gate as usize])
+            }
         }
     }
 
