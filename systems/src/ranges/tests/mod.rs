@@ -1,0 +1,207 @@
+//! The phases on random functions and on modules: what each read sees is what it saw before.
+
+mod symbolic;
+
+use super::split_ranges;
+use crate::check::testing::{Built, Random, analyzed, labelled};
+use ptxopt_components::ids::{CodeId, Id, InstId, VRegId};
+use ptxopt_components::operand::{definitions, reads};
+use ptxopt_engine::edit::PlainEditor;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+const CODE: CodeId = CodeId(0);
+
+fn make_ready(body: &str) -> Built {
+    let mut built = labelled(body);
+    built.tables.make_room(200);
+    built.analyze();
+    built
+}
+
+/// Splits the registers of a function; gives how many new ones came, and how often a limit stopped it.
+fn split(built: &mut Built) -> (usize, u64) {
+    let before = built.function().vregs.len();
+    let mut editor = PlainEditor::default();
+    let Built { tables, forms, .. } = &mut *built;
+    let mut f = editor.edit(tables, forms, CODE);
+    split_ranges::split(&mut f, &mut split_ranges::Scratch::default());
+    let limits_hit = f.stats().limits_hit;
+    drop(f);
+    built.analyze();
+    (built.function().vregs.len() - before, limits_hit)
+}
+
+/// A kernel of up to nine blocks with four registers and two predicates, many of whose definitions are guarded.
+fn random_body(random: &mut Random) -> String {
+    let mut body = ".reg .b32 %r<5>; .reg .pred %p<3>;".to_owned();
+    for register in 1..=4 {
+        if random.below(3) > 0 {
+            write!(body, " mov.u32 %r{register}, {register}0;").unwrap();
+        }
+    }
+    body.push_str(" setp.lt.u32 %p1, %r1, %r3; setp.lt.u32 %p2, %r2, %r3;");
+    let count = 2 + random.below(8);
+    for block in 0..count {
+        write!(body, " {}:", label(block)).unwrap();
+        for _ in 0..random.below(7) {
+            let [to, one, other] = [(); 3].map(|()| 1 + random.below(4));
+            let predicate = 1 + random.below(2);
+            let guard = match random.below(5) {
+                0 => format!("@%p{predicate} "),
+                1 => format!("@!%p{predicate} "),
+                _ => String::new(),
+            };
+            match random.below(8) {
+                0..3 => write!(body, " {guard}mov.u32 %r{to}, {one};").unwrap(),
+                3..5 => write!(body, " {guard}add.u32 %r{to}, %r{one}, %r{other};").unwrap(),
+                5 => write!(body, " {guard}setp.lt.u32 %p{predicate}, %r{one}, %r{other};").unwrap(),
+                _ => write!(body, " {guard}st.global.u32 [g], %r{one};").unwrap(),
+            }
+        }
+        let target = label(random.below(count));
+        match random.below(6) {
+            0 => write!(body, " bra {target};").unwrap(),
+            1..4 => write!(body, " @%p{} bra {target};", 1 + random.below(2)).unwrap(),
+            _ => {}
+        }
+    }
+    body + " st.global.u32 [g], %r1; ret;"
+}
+
+fn label(block: usize) -> char {
+    (b'A' + block as u8) as char
+}
+
+#[test]
+fn what_is_read_after_splits_is_what_was_read_before() {
+    let (mut made, mut functions, mut limits) = (0, 0, 0);
+    for seed in 0..2000 {
+        let body = random_body(&mut Random(seed));
+        let mut built = make_ready(&body);
+        let before = built.tables.clone();
+        let (count, limits_hit) = split(&mut built);
+        let found = symbolic::check(before.view().function(CODE), built.function(), &built.forms);
+        assert_eq!(found, Ok(()), "seed {seed}: {body}");
+        assert_eq!(symbolic::made(&before.view().function(CODE), &built.function()), 0);
+        // Once is enough, where there is room.
+        assert!(limits_hit > 0 || split(&mut built) == (0, 0), "seed {seed}: {body}");
+        limits += limits_hit;
+        made += count;
+        functions += usize::from(count > 0);
+    }
+    assert!(made > 1000 && functions > 700 && limits < 20, "{made} in {functions} functions, {limits} limits");
+}
+
+/// The checker bites: a split that gives one more operand the new register is found wherever that operand can be reached.
+#[test]
+fn the_checker_finds_operands_of_another_register() {
+    let (mut tried, mut found) = (0, 0);
+    for seed in 0..400 {
+        let mut random = Random(seed);
+        let body = random_body(&mut random);
+        let mut built = make_ready(&body);
+        let before = built.tables.clone();
+        if split(&mut built).0 == 0 {
+            continue;
+        }
+        let function = built.function();
+        let reachable = |inst: InstId| {
+            function.orders[function.heads[inst.index()].block.index()].is_reachable()
+        };
+        let mut renamed: Vec<(InstId, usize, VRegId)> = Vec::new();
+        for (inst, _, operands) in function.rows().filter(|&(inst, ..)| reachable(inst)) {
+            let was = before.view().function(CODE).operands_of(inst);
+            for (position, operand) in operands.iter().enumerate().filter(|(_, operand)| operand.is_use()) {
+                let is_renamed = operand.vreg() != was[position].vreg();
+                renamed.extend(was[position].vreg().filter(|_| is_renamed).map(|vreg| (inst, position, vreg)));
+            }
+        }
+        if renamed.is_empty() {
+            continue;
+        }
+        let (inst, position, vreg) = renamed[random.below(renamed.len())];
+        let mut editor = PlainEditor::default();
+        let mut f = editor.edit(&mut built.tables, &mut built.forms, CODE);
+        let operand = f.operands_of(inst)[position].with_vreg(vreg);
+        f.required_change().set_operand(inst, position, operand);
+        drop(f);
+        tried += 1;
+        let checked = symbolic::check(before.view().function(CODE), built.function(), &built.forms);
+        found += usize::from(checked.is_err());
+    }
+    // What is left reads what nobody has written on any way.
+    assert!(tried > 150 && found * 20 >= tried * 19, "{found} of {tried}");
+}
+
+/// The sets of operands of a register, by hand: operands that share a definition that reaches them.
+#[test]
+fn a_guarded_write_keeps_the_web_of_what_it_may_leave() {
+    let both = |between: &str| {
+        let body = format!(
+            ".reg .b32 %r<3>; .reg .pred %p<2>; setp.eq.u32 %p1, 1, 0; mov.u32 %r1, 1; {between} \
+             @%p1 mov.u32 %r1, 2; st.global.u32 [g], %r1; ret;"
+        );
+        split(&mut make_ready(&body)).0
+    };
+    assert_eq!(both(""), 0);
+    assert_eq!(both("st.global.u32 [g], %r1; mov.u32 %r1, 3;"), 1);
+    assert_eq!(both("st.global.u32 [g], %r1; @%p1 mov.u32 %r1, 3;"), 0);
+}
+
+#[test]
+fn registers_without_guarded_writes_are_left_to_ssa_form() {
+    let body = ".reg .b32 %r<3>; mov.u32 %r1, 1; st.global.u32 [g], %r1; mov.u32 %r1, 2; st.global.u32 [g], %r1; ret;";
+    assert_eq!(split(&mut make_ready(body)).0, 0);
+}
+
+#[test]
+fn vectors_and_what_is_in_flight_stay() {
+    let vector = ".reg .v2 .b32 %v; .reg .pred %p<2>; setp.eq.u32 %p1, 1, 0; mov.u32 %v.x, 1; \
+                  @%p1 mov.u32 %v.x, 2; st.global.u32 [g], %v.x; mov.u32 %v.x, 3; st.global.u32 [g], %v.x; ret;";
+    assert_eq!(split(&mut make_ready(vector)).0, 0);
+}
+
+#[test]
+fn each_loop_keeps_what_goes_around_it() {
+    let body = ".reg .b32 %r<4>; .reg .pred %p<3>; setp.eq.u32 %p2, 1, 0; mov.u32 %r1, 0; A: @%p2 add.u32 %r1, %r1, 1; \
+                setp.lt.u32 %p1, %r1, 9; @%p1 bra A; B: mov.u32 %r1, 5; C: add.u32 %r1, %r1, 2; \
+                setp.lt.u32 %p1, %r1, 90; @%p1 bra C; D: st.global.u32 [g], %r1; ret;";
+    let mut built = make_ready(body);
+    assert_eq!(split(&mut built).0, 1);
+    let function = built.function();
+    let r1 = built.vreg("%r", 1);
+    let named: BTreeSet<u32> = function
+        .rows()
+        .filter(|(_, _, operands)| {
+            definitions(operands).any(|(vreg, _)| vreg == r1) || reads(operands).any(|vreg| vreg == r1)
+        })
+        .map(|(_, head, _)| head.block.0)
+        .collect();
+    assert!(named.iter().all(|&block| block <= 1), "{named:?}");
+}
+
+/// Too many blocks for too many registers: the phase stops, says so, and what it has done is right.
+#[test]
+fn the_limit_bites_where_many_registers_live_through_many_blocks() {
+    let (registers, blocks) = (120, 400);
+    let mut body = format!(".reg .b32 %r<{}>; .reg .pred %p<2>; setp.eq.u32 %p1, 1, 0;", registers + 1);
+    let each = |text: &str| (1..=registers).map(|at| text.replace('#', &at.to_string())).collect::<String>();
+    body += &each(" mov.u32 %r#, 1; @%p1 mov.u32 %r#, 2;");
+    for block in 0..blocks {
+        let name: String = [26 * 26, 26, 1].map(|digit| label(block / digit % 26)).iter().collect();
+        write!(body, " {name}: @%p1 bra {name};").unwrap();
+    }
+    body += &each(" st.global.u32 [g], %r#;");
+    body += &each(" mov.u32 %r#, 3; st.global.u32 [g], %r#;");
+    body += " ret;";
+    // All labels are named: none of what `labelled` adds after the end, which would lead back.
+    let mut built = analyzed(&body);
+    built.tables.make_room(200);
+    built.analyze();
+    let insts = built.function().heads.len();
+    let looks = split_ranges::LOOKS_LEAST + split_ranges::LOOKS_PER_INST_MAX * insts;
+    assert!(looks < registers * blocks * 4, "{looks}");
+    let (count, limits_hit) = split(&mut built);
+    assert!(0 < count && count < registers && limits_hit == 1, "{count} registers, {limits_hit} limits");
+}
