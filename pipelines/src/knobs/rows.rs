@@ -39,7 +39,7 @@ const fn row(
 
 /// Every knob: those of the sources, then those that only this program has. A row's index is its [`Knob`].
 #[rustfmt::skip]
-pub const KNOBS: [KnobRow; 53] = [
+pub const KNOBS: [KnobRow; 54] = [
     row(Knob::Knob210, "Knob210", Some(210), Phases(&[49]), Bool, Preset::Unset, Sets(Field::Bool(|all| &mut all.gvn_cse.skips_extended_blocks)),
         "under --faithful, on targets with the enhanced scope: GvnCse goes without its pass over extended basic blocks, to which its mode 2 keeps otherwise"),
     row(Knob::Knob235, "Knob235", Some(235), Phases(&[3]), Bool, Preset::Bool(false), Vetoes(&control_flow::PHASE),
@@ -161,4 +161,7 @@ pub const KNOBS: [KnobRow; 53] = [
     row(Knob::BranchHops, "BranchHops", NONE, Phases(&[15]), Count, Preset::Count(32),
         Sets(Field::Count(|all| &mut all.branches.hops_max)),
         "most empty blocks that OriBranchOpt leads one branch through; 0 leaves every branch its target"),
+    row(Knob::RegisterBudget, "RegisterBudget", NONE, Phases(&[138]), Count, Preset::Count(0),
+        Sets(Field::Count(|all| &mut all.high_pressure.registers_max)),
+        "most registers of a thread, as the assembler will be told with --maxrregcount; 0 where it will not be told"),
 ];

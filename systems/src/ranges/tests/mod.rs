@@ -2,11 +2,14 @@
 
 mod symbolic;
 
-use super::split_ranges;
+use super::{split_high_pressure, split_ranges};
 use crate::check::testing::{Built, Random, analyzed, labelled};
 use ptxopt_components::ids::{CodeId, Id, InstId, VRegId};
 use ptxopt_components::operand::{definitions, reads};
 use ptxopt_engine::edit::PlainEditor;
+use ptxopt_engine::ptx::reader::{ReaderScratch, read};
+use ptxopt_engine::ptx::scan::Module;
+use ptxopt_engine::values::reaching::ReachingValues;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -204,4 +207,120 @@ fn the_limit_bites_where_many_registers_live_through_many_blocks() {
     assert!(looks < registers * blocks * 4, "{looks}");
     let (count, limits_hit) = split(&mut built);
     assert!(0 < count && count < registers && limits_hit == 1, "{count} registers, {limits_hit} limits");
+}
+
+/// Accumulators of the loops of [`random_loops`]: more than 24 registers hold.
+const SUMS: usize = 40;
+
+/// A kernel with loads before up to three loops, one of them perhaps around another, and reads of what was loaded anywhere.
+fn random_loops(random: &mut Random) -> String {
+    let mut body = format!(
+        ".reg .b32 %r<40>; .reg .b64 %rd<40>; .reg .f32 %f<{}>; .reg .pred %p<9>; ld.param.u64 %rd1, [p]; \
+         mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2; mov.u64 %rd4, table; \
+         setp.lt.u32 %p1, %r1, 7;",
+        100 + SUMS
+    );
+    for sum in 0..SUMS {
+        write!(body, " ld.global.f32 %f{}, [%rd3+{}];", 100 + sum, 4 * sum).unwrap();
+    }
+    let loads = 3 + random.below(8);
+    for load in 0..loads {
+        let address = 10 + load;
+        match random.below(4) {
+            0 => write!(body, " add.s64 %rd{address}, %rd4, %rd2; ld.const.f32 %f{load}, [%rd{address}];"),
+            1 => write!(body, " mad.wide.u32 %rd{address}, %r1, {load}, %rd1; ld.global.nc.f32 %f{load}, [%rd{address}];"),
+            2 => write!(body, " @%p1 ld.global.nc.f32 %f{load}, [%rd3+{load}00];"),
+            _ => write!(body, " ld.global.nc.f32 %f{load}, [%rd3+{load}00];"),
+        }
+        .unwrap();
+    }
+    let reads = |body: &mut String, random: &mut Random| {
+        for _ in 0..random.below(4) {
+            let (sum, load) = (100 + random.below(SUMS), random.below(loads));
+            let guard = if random.below(4) == 0 { "@%p1 " } else { "" };
+            write!(body, " {guard}add.f32 %f{sum}, %f{sum}, %f{load};").unwrap();
+        }
+    };
+    let has_outer = random.below(3) == 0;
+    if has_outer {
+        body.push_str(" mov.u32 %r9, 0; M:");
+        reads(&mut body, random);
+    }
+    for number in 0..1 + random.below(3) {
+        let name = label(number);
+        write!(body, " mov.u32 %r2, 0; {name}:").unwrap();
+        for sum in 0..SUMS {
+            let [one, other] = [1, 7].map(|step| 100 + (sum + step) % SUMS);
+            write!(body, " fma.rn.f32 %f{}, %f{one}, %f{other}, %f{}; ", 100 + sum, 100 + sum).unwrap();
+        }
+        match random.below(9) {
+            0 => body.push_str(" st.global.f32 [%rd3], %f100;"),
+            1 => body.push_str(" bar.sync 0;"),
+            2 => body.push_str(" add.s64 %rd3, %rd3, 4;"),
+            3 => reads(&mut body, random),
+            4 => write!(body, " @%p1 bra EXIT;").unwrap(),
+            _ => {}
+        }
+        write!(body, " add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 9; @%p2 bra {name}; X{name}:").unwrap();
+        reads(&mut body, random);
+        if random.below(3) == 0 {
+            write!(body, " @%p1 bra Y{name}; Z{name}:").unwrap();
+            reads(&mut body, random);
+            write!(body, " Y{name}:").unwrap();
+        }
+    }
+    if has_outer {
+        body.push_str(" add.u32 %r9, %r9, 1; setp.lt.u32 %p3, %r9, 5; @%p3 bra M; N:");
+    }
+    reads(&mut body, random);
+    body.push_str(" EXIT:");
+    reads(&mut body, random);
+    for sum in 0..SUMS {
+        write!(body, " st.global.f32 [%rd1+{}], %f{};", 4 * sum, 100 + sum).unwrap();
+    }
+    body + " ret;"
+}
+
+fn loops_ready(body: &str) -> Built {
+    let head = ".version 8.6\n.target sm_90a\n.address_size 64\n.const .align 4 .b8 table[4096];";
+    let text = format!("{head}\n.entry k(.param .u64 p) {{{body}}}").into_bytes();
+    let mut built = Built { text, ..Built::default() };
+    let module = Module::scan(&built.text).expect("the module is well-formed");
+    read(&module, &module.functions, &mut built.forms, &mut ReaderScratch::default(), &mut built.tables)
+        .expect("the function is well-formed");
+    built.tables.make_room(100);
+    built.analyze();
+    built
+}
+
+/// Splits ranges for 24 registers; gives how many instructions came, and by how many the function grew.
+fn relieve(built: &mut Built) -> (usize, isize) {
+    let before = built.tables.clone();
+    let mut editor = PlainEditor::default();
+    let Built { tables, forms, .. } = &mut *built;
+    let mut f = editor.edit(tables, forms, CODE);
+    let settings = split_high_pressure::Settings { registers_max: 24 };
+    let mut scratch = split_high_pressure::Scratch::default();
+    split_high_pressure::work(&mut f, settings, &mut ReachingValues::default(), &mut scratch);
+    drop(f);
+    built.analyze();
+    let (before, after) = (before.view().function(CODE), built.function());
+    let grown = after.live_inst_count() as isize - before.live_inst_count() as isize;
+    (symbolic::made(&before, &after), grown)
+}
+
+#[test]
+fn what_is_loaded_again_is_what_was_loaded() {
+    let (mut made, mut functions) = (0, 0);
+    for seed in 0..300 {
+        let body = random_loops(&mut Random(seed));
+        let mut built = loops_ready(&body);
+        let before = built.tables.clone();
+        let (count, _) = relieve(&mut built);
+        let found = symbolic::check(before.view().function(CODE), built.function(), &built.forms);
+        assert_eq!(found, Ok(()), "seed {seed}: {body}");
+        made += count;
+        functions += usize::from(count > 0);
+    }
+    assert!(made > 200 && functions > 80, "{made} instructions in {functions} functions");
 }
