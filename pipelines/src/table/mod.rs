@@ -334,8 +334,11 @@ mod tests {
             73, 76, 83, 84, 89, 92, 94, 96, 102, 125, 126, 128, 132, 150, 151, 154,
         ];
         assert_eq!(running(OptLevel::O1), more);
-        let above_one =
-            more.iter().copied().chain([19, 35, 49, 50, 56, 63, 64, 66, 79, 82, 95, 138]).collect::<BTreeSet<u8>>();
+        let above_one = more
+            .iter()
+            .copied()
+            .chain([19, 35, 49, 50, 56, 63, 64, 66, 79, 82, 95, 138])
+            .collect::<BTreeSet<u8>>();
         assert!(running(OptLevel::O3).into_iter().eq(above_one), "these run above -O1 alone");
     }
 }

@@ -9,6 +9,7 @@ use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, OperandKind, reads, writes};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Modifiers;
+use ptxopt_components::special_registers::{Reading, SPECIAL_REGISTERS};
 use ptxopt_components::types::{RegClass, StateSpace, TypeKind};
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::dataflow::liveness::LiveSet;
@@ -111,13 +112,13 @@ impl Finder {
                 continue;
             }
             let block = function.heads[load.inst.index()].block;
-            let lives_through = |&&id: &&LoopId| {
-                !nest.holds(id, block) && live.is_live_in(nest.row(id).header, load.vreg)
-            };
+            let lives_through =
+                |&&id: &&LoopId| !nest.holds(id, block) && live.is_live_in(nest.row(id).header, load.vreg);
             for &id in over.iter().filter(lives_through).take(LOOPS_MAX) {
                 if let Some(mut split) = self.at_loop(look, reaching, load, id) {
                     let is_inside = |&(_, &inner): &(usize, &LoopId)| nest.holds(id, nest.row(inner).header);
-                    split.loops = over.iter().enumerate().filter(is_inside).map(|(number, _)| number).collect();
+                    split.loops =
+                        over.iter().enumerate().filter(is_inside).map(|(number, _)| number).collect();
                     self.found.push(split);
                     break;
                 }
@@ -160,7 +161,13 @@ impl Finder {
     }
 
     /// The split of a load at a loop through which its result lives.
-    fn at_loop(&mut self, look: &Look<'_>, reaching: &mut Reaching, load: &Load, id: LoopId) -> Option<Split> {
+    fn at_loop(
+        &mut self,
+        look: &Look<'_>,
+        reaching: &mut Reaching,
+        load: &Load,
+        id: LoopId,
+    ) -> Option<Split> {
         let Look { function, nest, .. } = *look;
         let header = nest.row(id).header;
         let block_of = |inst: InstId| function.heads[inst.index()].block;
@@ -173,8 +180,9 @@ impl Finder {
         if !tree.is_reachable(definition) || !tree.dominates(definition, header) {
             return None;
         }
-        let (after, before): (Vec<_>, Vec<_>) = load.reads.iter().copied().partition(|&(inst, _)| is_after(inst));
-        if before.iter().any(|&(inst, _)| !tree.is_reachable(block_of(inst)) ) {
+        let (after, before): (Vec<_>, Vec<_>) =
+            load.reads.iter().copied().partition(|&(inst, _)| is_after(inst));
+        if before.iter().any(|&(inst, _)| !tree.is_reachable(block_of(inst))) {
             return None;
         }
         let mut place = block_of(after.first()?.0);
@@ -225,7 +233,13 @@ impl Finder {
     }
 
     /// The nearest block that dominates two.
-    fn common(&mut self, look: &Look<'_>, reaching: &Reaching, mut one: BlockId, other: BlockId) -> Option<BlockId> {
+    fn common(
+        &mut self,
+        look: &Look<'_>,
+        reaching: &Reaching,
+        mut one: BlockId,
+        other: BlockId,
+    ) -> Option<BlockId> {
         while !reaching.tree().dominates(one, other) {
             one = self.above(look, one)?;
         }
@@ -257,13 +271,20 @@ impl Finder {
     }
 
     /// Whether nothing on any way from a load to a spot writes memory, waits or orders accesses.
-    fn is_quiet_between(&mut self, look: &Look<'_>, load: InstId, place: BlockId, spot: Spot) -> Option<bool> {
+    fn is_quiet_between(
+        &mut self,
+        look: &Look<'_>,
+        load: InstId,
+        place: BlockId,
+        spot: Spot,
+    ) -> Option<bool> {
         let Look { function, forms, .. } = *look;
         let from = function.heads[load.index()].block;
         let is_loud = |&inst: &InstId| is_loud(forms.get(function.heads[inst.index()].form));
         let after_load = function.insts_of(from).skip_while(|&inst| inst != load);
         let up_to_spot = function.insts_of(place).take_while(|&inst| spot != Spot::Before(inst));
-        if after_load.skip(1).any(|inst| is_loud(&inst)) || up_to_spot.into_iter().any(|inst| is_loud(&inst)) {
+        if after_load.skip(1).any(|inst| is_loud(&inst)) || up_to_spot.into_iter().any(|inst| is_loud(&inst))
+        {
             return Some(false);
         }
         let loud = std::mem::take(&mut self.is_loud);
@@ -329,14 +350,26 @@ fn remake(
 /// Whether an instruction computes an integer from registers and numbers in one step.
 fn computes_address(look: &Look<'_>, head: &InstHead, operands: &[Operand]) -> bool {
     let form = look.forms.get(head.form);
-    let is_integer = form.types.iter().flatten().all(|ty| {
-        matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits) && ty.bits() >= 32
-    });
-    let is_plain = |operand: &Operand| !matches!(operand.kind(), OperandKind::Special(_));
-    let is_cheap = matches!(
-        form.operation,
-        Operation::Add | Operation::Sub | Operation::Mul | Operation::Mad | Operation::Shl | Operation::Cvt
-    );
+    let is_integer = form
+        .types
+        .iter()
+        .flatten()
+        .all(|ty| matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits) && ty.bits() >= 32);
+    let is_plain = |operand: &Operand| match operand.kind() {
+        OperandKind::Special(row) => SPECIAL_REGISTERS[row as usize].reading != Reading::Varying,
+        _ => true,
+    };
+    let is_cheap = match form.operation {
+        Operation::Add
+        | Operation::Sub
+        | Operation::Mul
+        | Operation::Mad
+        | Operation::Shl
+        | Operation::Cvt => true,
+        // Where a thread is: what the assembler reads again wherever it is needed.
+        Operation::Mov => operands.iter().any(|operand| matches!(operand.kind(), OperandKind::Special(_))),
+        _ => false,
+    };
     is_cheap
         && is_integer
         && form.is_pure()

@@ -93,8 +93,7 @@ pub struct Settings {
 const BESIDE: u32 = 4;
 
 /// What a function must have for the phase to work on it.
-const WORKED_ON: CodeFlags =
-    CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST).union(CodeFlags::ENTRY);
+const WORKED_ON: CodeFlags = CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST).union(CodeFlags::ENTRY);
 
 /// Works on every kernel that is not in SSA form.
 pub fn run(

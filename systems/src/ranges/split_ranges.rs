@@ -215,8 +215,7 @@ fn sort_by_candidate(candidates: &mut [Candidate], unsorted: &[(u32, Named)], na
         next += std::mem::replace(&mut candidate.names, next);
     }
     named.clear();
-    let nowhere =
-        Named { block: BlockId::new(0), inst: InstId::new(0), position: 0, does: Does::Reads };
+    let nowhere = Named { block: BlockId::new(0), inst: InstId::new(0), position: 0, does: Does::Reads };
     named.resize(unsorted.len(), nowhere);
     for &(number, operand) in unsorted {
         let place = &mut candidates[number as usize].names;

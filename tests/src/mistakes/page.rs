@@ -112,7 +112,13 @@ pub const OF_PHASES: [(&str, &[&str]); 14] = [
     ),
     (
         "138 OriSplitHighPressureLiveRanges",
-        &["load-across-store", "load-across-barrier", "operand-redefined", "volatile-load", "wrong-dominator"],
+        &[
+            "load-across-store",
+            "load-across-barrier",
+            "operand-redefined",
+            "volatile-load",
+            "wrong-dominator",
+        ],
     ),
     (
         "63 OriDoPredication",

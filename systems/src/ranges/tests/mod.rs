@@ -3,7 +3,7 @@
 mod symbolic;
 
 use super::{split_high_pressure, split_ranges};
-use crate::check::testing::{Built, Random, analyzed, labelled};
+use crate::check::testing::{Built, Random, labelled};
 use ptxopt_components::ids::{CodeId, Id, InstId, VRegId};
 use ptxopt_components::operand::{definitions, reads};
 use ptxopt_engine::edit::PlainEditor;
@@ -17,6 +17,20 @@ const CODE: CodeId = CodeId(0);
 
 fn make_ready(body: &str) -> Built {
     let mut built = labelled(body);
+    built.tables.make_room(200);
+    built.analyze();
+    built
+}
+
+/// As [`make_ready`], with blocks as the reader ends them.
+fn read_ready(body: &str) -> Built {
+    let head =
+        ".version 8.6\n.target sm_90a\n.address_size 64\n.global .u32 g;\n.const .align 4 .b8 table[4096];";
+    let text = format!("{head}\n.entry k(.param .u64 p) {{{body}}}").into_bytes();
+    let mut built = Built { text, ..Built::default() };
+    let module = Module::scan(&built.text).expect("the module is well-formed");
+    read(&module, &module.functions, &mut built.forms, &mut ReaderScratch::default(), &mut built.tables)
+        .expect("the function is well-formed");
     built.tables.make_room(200);
     built.analyze();
     built
@@ -93,7 +107,10 @@ fn what_is_read_after_splits_is_what_was_read_before() {
         made += count;
         functions += usize::from(count > 0);
     }
-    assert!(made > 1000 && functions > 700 && limits < 20, "{made} in {functions} functions, {limits} limits");
+    assert!(
+        made > 1000 && functions > 700 && limits < 20,
+        "{made} in {functions} functions, {limits} limits"
+    );
 }
 
 /// The checker bites: a split that gives one more operand the new register is found wherever that operand can be reached.
@@ -109,15 +126,15 @@ fn the_checker_finds_operands_of_another_register() {
             continue;
         }
         let function = built.function();
-        let reachable = |inst: InstId| {
-            function.orders[function.heads[inst.index()].block.index()].is_reachable()
-        };
+        let reachable =
+            |inst: InstId| function.orders[function.heads[inst.index()].block.index()].is_reachable();
         let mut renamed: Vec<(InstId, usize, VRegId)> = Vec::new();
         for (inst, _, operands) in function.rows().filter(|&(inst, ..)| reachable(inst)) {
             let was = before.view().function(CODE).operands_of(inst);
             for (position, operand) in operands.iter().enumerate().filter(|(_, operand)| operand.is_use()) {
                 let is_renamed = operand.vreg() != was[position].vreg();
-                renamed.extend(was[position].vreg().filter(|_| is_renamed).map(|vreg| (inst, position, vreg)));
+                renamed
+                    .extend(was[position].vreg().filter(|_| is_renamed).map(|vreg| (inst, position, vreg)));
             }
         }
         if renamed.is_empty() {
@@ -198,10 +215,7 @@ fn the_limit_bites_where_many_registers_live_through_many_blocks() {
     body += &each(" st.global.u32 [g], %r#;");
     body += &each(" mov.u32 %r#, 3; st.global.u32 [g], %r#;");
     body += " ret;";
-    // All labels are named: none of what `labelled` adds after the end, which would lead back.
-    let mut built = analyzed(&body);
-    built.tables.make_room(200);
-    built.analyze();
+    let mut built = read_ready(&body);
     let insts = built.function().heads.len();
     let looks = split_ranges::LOOKS_LEAST + split_ranges::LOOKS_PER_INST_MAX * insts;
     assert!(looks < registers * blocks * 4, "{looks}");
@@ -228,7 +242,10 @@ fn random_loops(random: &mut Random) -> String {
         let address = 10 + load;
         match random.below(4) {
             0 => write!(body, " add.s64 %rd{address}, %rd4, %rd2; ld.const.f32 %f{load}, [%rd{address}];"),
-            1 => write!(body, " mad.wide.u32 %rd{address}, %r1, {load}, %rd1; ld.global.nc.f32 %f{load}, [%rd{address}];"),
+            1 => write!(
+                body,
+                " mad.wide.u32 %rd{address}, %r1, {load}, %rd1; ld.global.nc.f32 %f{load}, [%rd{address}];"
+            ),
             2 => write!(body, " @%p1 ld.global.nc.f32 %f{load}, [%rd3+{load}00];"),
             _ => write!(body, " ld.global.nc.f32 %f{load}, [%rd3+{load}00];"),
         }
@@ -276,21 +293,9 @@ fn random_loops(random: &mut Random) -> String {
     body.push_str(" EXIT:");
     reads(&mut body, random);
     for sum in 0..SUMS {
-        write!(body, " st.global.f32 [%rd1+{}], %f{};", 4 * sum, 100 + sum).unwrap();
+        write!(body, " st.global.f32 [%rd3+{}], %f{};", 4 * sum, 100 + sum).unwrap();
     }
     body + " ret;"
-}
-
-fn loops_ready(body: &str) -> Built {
-    let head = ".version 8.6\n.target sm_90a\n.address_size 64\n.const .align 4 .b8 table[4096];";
-    let text = format!("{head}\n.entry k(.param .u64 p) {{{body}}}").into_bytes();
-    let mut built = Built { text, ..Built::default() };
-    let module = Module::scan(&built.text).expect("the module is well-formed");
-    read(&module, &module.functions, &mut built.forms, &mut ReaderScratch::default(), &mut built.tables)
-        .expect("the function is well-formed");
-    built.tables.make_room(100);
-    built.analyze();
-    built
 }
 
 /// Splits ranges for 24 registers; gives how many instructions came, and by how many the function grew.
@@ -314,7 +319,7 @@ fn what_is_loaded_again_is_what_was_loaded() {
     let (mut made, mut functions) = (0, 0);
     for seed in 0..300 {
         let body = random_loops(&mut Random(seed));
-        let mut built = loops_ready(&body);
+        let mut built = read_ready(&body);
         let before = built.tables.clone();
         let (count, _) = relieve(&mut built);
         let found = symbolic::check(before.view().function(CODE), built.function(), &built.forms);
@@ -322,5 +327,5 @@ fn what_is_loaded_again_is_what_was_loaded() {
         made += count;
         functions += usize::from(count > 0);
     }
-    assert!(made > 200 && functions > 80, "{made} instructions in {functions} functions");
+    assert!(made > 150 && functions > 60, "{made} instructions in {functions} functions");
 }

@@ -150,7 +150,8 @@ impl Checker<'_> {
         let head = &self.before.heads[inst.index()];
         let operands = self.before.operands_of(inst);
         let is_guarded = head.opcode.is_guarded();
-        for (position, operand) in operands.iter().enumerate().filter(|(_, operand)| operand.is_definition()) {
+        for (position, operand) in operands.iter().enumerate().filter(|(_, operand)| operand.is_definition())
+        {
             let Some(was) = operand.vreg() else { continue };
             let is = new.and_then(|new| self.after.operands_of(new)[position].vreg());
             let is_whole = !is_guarded && !operand.is_partial();
@@ -171,7 +172,10 @@ impl Checker<'_> {
             }
         }
         let is_of_itself = definitions(operands).any(|(vreg, _)| reads(operands).any(|read| read == vreg));
-        state.again.set(inst.index(), !is_guarded && !is_of_itself && !self.effects(inst).intersects(Effects::KEEPS));
+        state.again.set(
+            inst.index(),
+            !is_guarded && !is_of_itself && !self.effects(inst).intersects(Effects::KEEPS),
+        );
     }
 
     /// A new instruction.
