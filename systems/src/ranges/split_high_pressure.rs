@@ -22,7 +22,8 @@
 //!                                             add.f32 f2, f2, f9;
 //! ```
 //! The range of `f1` is split at the loop, and what lies between is kept where it came from. Where nothing else reads `f1`, its
-//! definition goes: the function has as many instructions as before. Each loop gives up as many registers as its
+//! definition goes: the function has as many instructions as before. Elsewhere it grows, and that is done only as far as other phases
+//! have made it shorter: a function that comes out longer than it came in is given back as it was. Each loop gives up as many registers as its
 //! [forecast](crate::registers) exceeds what the kernel may take (`.maxnreg`, `.maxntid` with `.minnctapersm`, knob
 //! `RegisterBudget`), and no more; loads of constant memory first.
 //!
@@ -227,6 +228,8 @@ fn split(
         f.missed(f.view().text.body.first, "too many blocks lie between loads and their reads");
     }
     let (mut held, mut gone): (AHashSet<VRegId>, AHashSet<VRegId>) = Default::default();
+    // A function that came out longer than it came in would be given back as it was.
+    let mut spare = f.view().text.insts_in.saturating_sub(f.state().live_insts);
     for split in &finder.found {
         let is_needed = split.loops.iter().any(|&number| excesses[number].1 > 0);
         let is_free =
@@ -234,6 +237,13 @@ fn split(
         if !is_needed || !is_free {
             continue;
         }
+        let growth = split.insts.len() as u32 - u32::from(split.is_all);
+        if growth > spare {
+            let at = f.view().places[split.definition.index()].offset;
+            f.missed(at, "loading it again would make the function longer than it came in");
+            continue;
+        }
+        spare -= growth;
         apply(f, split)?;
         held.extend(&split.sources);
         gone.insert(split.vreg);
