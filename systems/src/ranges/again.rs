@@ -201,7 +201,7 @@ impl Finder {
         // What was read before must not be what keeps it alive.
         let starts = before.iter().map(|&(inst, _)| block_of(inst)).filter(|&block| block != definition);
         self.walk_back(look, starts, definition, |block| !nest.holds(id, block))?;
-        let (spot, before_inst) = spot_in(look, reaching, place, &after);
+        let (spot, before_inst) = spot_in(look, reaching, place, &after, load.is_const);
         if !load.is_const && !self.is_quiet_between(look, load.inst, place, spot)? {
             return None;
         }
@@ -295,13 +295,24 @@ impl Finder {
     }
 }
 
-/// Before the first of `reads` in a block, or at its end, but before what leaves it; and the instruction that comes then.
-fn spot_in(look: &Look<'_>, reaching: &Reaching, place: BlockId, reads: &[(InstId, u32)]) -> (Spot, InstId) {
-    let function = look.function;
-    let here = reads.iter().map(|&(inst, _)| inst).filter(|inst| function.heads[inst.index()].block == place);
-    let last = function.insts_of(place).next_back();
-    let leaves = last.filter(|last| function.heads[last.index()].marks.intersects(Marks::CONTROL));
-    match here.min().or(leaves) {
+/// Before the first of `reads` in a block, or at its end, but before what leaves it; and the instruction that comes then. A load that
+/// no store may come before stands before the first one there.
+fn spot_in(
+    look: &Look<'_>,
+    reaching: &Reaching,
+    place: BlockId,
+    reads: &[(InstId, u32)],
+    is_const: bool,
+) -> (Spot, InstId) {
+    let Look { function, forms, .. } = *look;
+    let head = |inst: InstId| &function.heads[inst.index()];
+    let first_read = reads.iter().map(|&(inst, _)| inst).filter(|&inst| head(inst).block == place).min();
+    let ends = |&inst: &InstId| {
+        Some(inst) == first_read
+            || head(inst).marks.intersects(Marks::CONTROL)
+            || !is_const && is_loud(forms.get(head(inst).form))
+    };
+    match function.insts_of(place).find(ends) {
         Some(inst) => (Spot::Before(inst), inst),
         None => (Spot::AtEnd(place), reaching.end_of(place).before),
     }
