@@ -5,7 +5,8 @@
 //!               inspection
 //! Reads         Blocks, Insts, VRegs, Fact::ControlFlow
 //! Writes        instructions, registers of operands
-//! Needs         control flow ends its block; instruction ids in program order; no SSA form
+//! Needs         control flow ends its block; no SSA form. Functions whose instruction ids are not in program order stay: to make
+//!               rows dense for every function costs more than the phase
 //! Leaves        every function as it was that its forecast says fits the registers which it may take
 //! Breaks        liveness, uniformity, program order
 //! Cost          a look at blocks and registers; where a kernel with loops has more registers than it may take, a pass over the
@@ -52,7 +53,7 @@
 //! - Results of vector loads: one load would be several.
 
 use super::again::Finder;
-use crate::registers::{Callees, Estimator, Promises, Target, budget, forecast};
+use crate::registers::{Callees, Estimator, Promises, REGISTERS_MAX, Target, budget, forecast};
 use ahash::AHashSet;
 use bevy_ecs::prelude::*;
 use ptxopt_components::block::BlockFlags;
@@ -72,7 +73,7 @@ use ptxopt_engine::values::reaching::ReachingValues;
 /// Phase 138.
 pub const PHASE: Phase = Phase {
     name: "split_high_pressure",
-    needs: &[Fact::ProgramOrder, Fact::ControlFlow],
+    needs: &[Fact::ControlFlow],
     breaks: &[Fact::Liveness, Fact::Uniformity, Fact::ProgramOrder],
     room_percent: 12,
     install: |slot| {
@@ -115,6 +116,10 @@ pub fn work(
 ) {
     let budget = budget_of(&f.view(), settings);
     if may_exceed(&f.view(), budget) && scratch.finder.list_loads(&f.view_and_forms()) {
+        if !f.fact_holds(Fact::ProgramOrder) {
+            f.missed(f.view().text.body.first, "the instructions are not in the order of their numbers");
+            return;
+        }
         // It ends early where the bisect limit is reached.
         let _ = split(f, budget, values, scratch);
     }
@@ -182,7 +187,9 @@ fn may_exceed(function: &FunctionView<'_>, budget: u32) -> bool {
         let general = function.vregs.iter().filter(|vreg| vreg.class() == RegClass::R);
         general.map(|vreg| (vreg.ty.element().bits() * u32::from(vreg.ty.lanes)).div_ceil(32)).sum()
     };
-    !function.state.flags.contains(CodeFlags::SSA)
+    // Who may take all registers hardly ever has too few, and the estimator costs more than the phase.
+    budget < REGISTERS_MAX
+        && !function.state.flags.contains(CodeFlags::SSA)
         && function.blocks.iter().any(|block| block.flags.contains(BlockFlags::LOOP_HEADER))
         && slots() > budget
 }

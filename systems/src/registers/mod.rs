@@ -24,7 +24,7 @@ mod walks;
 mod tests;
 
 pub use forecast::{COEFFICIENTS, Callees, Features, Forecast, forecast};
-pub use targets::{Promises, Target, WARP_THREADS, budget};
+pub use targets::{Promises, REGISTERS_MAX, Target, WARP_THREADS, budget};
 
 use fat_point::Allocator;
 use forecast::{UNROLL_FACTOR, UNROLLED_ROWS_MAX};
