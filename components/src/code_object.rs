@@ -124,6 +124,10 @@ impl CodeState {
 pub struct LaunchLimits {
     /// The most threads of a CTA, over all dimensions (`.maxntid`).
     pub threads_max: u32,
+    /// The most registers of a thread (`.maxnreg`).
+    pub registers_max: u32,
+    /// CTAs that an SM shall hold (`.minnctapersm`).
+    pub ctas_min: u32,
     /// Threads of a CTA along `x`, `y` and `z` (`.reqntid`), as far as they are named.
     pub threads: [u32; 3],
     /// CTAs of a cluster along `x`, `y` and `z` (`.reqnctapercluster`), as far as they are named.

@@ -69,6 +69,31 @@ pub const ORDER: &[Edge] = &[
         reason: "definitions that nobody reads, and unreachable ones, would get registers of their own",
     },
     Edge {
+        before: "OriSplitLiveRanges",
+        after: "GenerateMovPhi",
+        reason: "a register with a guarded definition stays a variable with all that it holds",
+    },
+    Edge {
+        before: "SetControlFlowOpLastInBB",
+        after: "OriSplitLiveRanges",
+        reason: "webs are found at block boundaries, so control may leave a block only there",
+    },
+    Edge {
+        before: "ConvertAllMovPhiToMov",
+        after: "OriSplitHighPressureLiveRanges",
+        reason: "what is loaded twice would be common again, and a phi is no instruction whose registers can be counted",
+    },
+    Edge {
+        before: "OriSplitHighPressureLiveRanges",
+        after: "structurizecfg",
+        reason: "Flow blocks hold no computation",
+    },
+    Edge {
+        before: "OriSplitHighPressureLiveRanges",
+        after: "FinalInspectionPass",
+        reason: "the inspection sees the code that is written",
+    },
+    Edge {
         before: "OriReplaceEquivMultiDefMov",
         after: "GeneralOptimizeLate",
         reason: "a phi that is equal to another one becomes a move, which copy propagation takes away",

@@ -7,6 +7,7 @@ use crate::check::tests::run;
 use crate::flow::{
     nested_branches, optimize_branches, optimize_switches, predicate, simplify_loops, split_at_control_flow,
 };
+use crate::ranges::{split_high_pressure, split_ranges};
 use crate::ssa::{build_ssa, leave_ssa, promote_locals};
 use crate::structurize::{self, irreducible};
 use crate::upkeep::sweep;
@@ -191,4 +192,14 @@ fn hoist_invariants() {
 #[test]
 fn promote_locals() {
     assert!(check("promote_locals", &[SPLIT], &promote_locals::PHASE) > 40);
+}
+
+#[test]
+fn split_ranges() {
+    assert!(check("split_ranges", &[SPLIT, SWEEP], &split_ranges::PHASE) > 12);
+}
+
+#[test]
+fn split_high_pressure() {
+    assert!(check("split_high_pressure", &[SPLIT, SWEEP], &split_high_pressure::PHASE) > 14);
 }

@@ -4,6 +4,7 @@ use crate::analyze::{control_flow, def_use, liveness, loops, post_dominators, un
 use crate::flow::{
     nested_branches, optimize_branches, optimize_switches, simplify_loops, split_at_control_flow,
 };
+use crate::ranges::{split_high_pressure, split_ranges};
 use crate::report::{code, graph, registers};
 use crate::ssa::promote_locals;
 use crate::structurize::{self, irreducible};
@@ -15,7 +16,7 @@ use crate::values::{
 use ptxopt_engine::run::phase::{Phase, Wanted};
 
 /// Each phase with the name of its file, followed by what tells those of one file apart.
-const NAMES: [(&Phase, &str); 34] = [
+const NAMES: [(&Phase, &str); 36] = [
     (&control_flow::ANALYSIS, "analyze_control_flow"),
     (&control_flow::PHASE, "analyze_control_flow"),
     (&def_use::ANALYSIS, "def_use"),
@@ -50,6 +51,8 @@ const NAMES: [(&Phase, &str); 34] = [
     (&propagate_back_copies::PHASE, "propagate_back_copies"),
     (&reassociate::PHASE, "reassociate"),
     (&promote_locals::PHASE, "promote_locals"),
+    (&split_ranges::PHASE, "split_ranges"),
+    (&split_high_pressure::PHASE, "split_high_pressure"),
 ];
 
 fn named(is_it: impl Fn(&Phase) -> bool) -> Vec<&'static str> {
@@ -112,7 +115,9 @@ fn what_adds_rows_asks_for_room() {
             "hoist_common",
             "hoist_invariants",
             "reassociate",
-            "promote_locals"
+            "promote_locals",
+            "split_ranges",
+            "split_high_pressure"
         ]
     );
 }

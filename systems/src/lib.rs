@@ -6,6 +6,7 @@
 pub mod analyze;
 pub mod check;
 pub mod flow;
+pub mod ranges;
 pub mod registers;
 pub mod report;
 pub mod ssa;

@@ -7,6 +7,7 @@ use super::settings::Field;
 use super::{Acts, Kind, Knob, KnobRow, Preset, Reach};
 use ptxopt_systems::analyze::control_flow;
 use ptxopt_systems::flow::{optimize_branches, simplify_loops};
+use ptxopt_systems::ranges::split_ranges;
 use ptxopt_systems::values::gvn_cse::{self, late};
 use ptxopt_systems::values::{hoist_common, reassociate};
 
@@ -38,7 +39,7 @@ const fn row(
 
 /// Every knob: those of the sources, then those that only this program has. A row's index is its [`Knob`].
 #[rustfmt::skip]
-pub const KNOBS: [KnobRow; 53] = [
+pub const KNOBS: [KnobRow; 54] = [
     row(Knob::Knob210, "Knob210", Some(210), Phases(&[49]), Bool, Preset::Unset, Sets(Field::Bool(|all| &mut all.gvn_cse.skips_extended_blocks)),
         "under --faithful, on targets with the enhanced scope: GvnCse goes without its pass over extended basic blocks, to which its mode 2 keeps otherwise"),
     row(Knob::Knob235, "Knob235", Some(235), Phases(&[3]), Bool, Preset::Bool(false), Vetoes(&control_flow::PHASE),
@@ -49,8 +50,8 @@ pub const KNOBS: [KnobRow; 53] = [
         "only these phases run, beside checks, analyses and sweeps: names or numbers with `+` between"),
     row(Knob::EnableGvnCseMode, "EnableGvnCseMode", Some(402), Phases(&[49]), Mode(6), Preset::Unset, Sets(Field::Mode(|all, mode| all.gvn_cse.mode = gvn_cse::Mode::of(mode))),
         "how far GvnCse looks: 0 off, 1 block, 2 dominators, 3 to 6 dominators and around loops; under --faithful, 3 to 6 are 2 on targets without the enhanced scope"),
-    row(Knob::Knob456, "Knob456", Some(456), Phases(&[19]), Bool, Preset::Unset, NO_PHASE,
-        "asked by OriSplitLiveRanges on entry, together with the register budget"),
+    row(Knob::Knob456, "Knob456", Some(456), Phases(&[19]), Bool, Preset::Bool(true), Opens(&split_ranges::PHASE),
+        "asked by OriSplitLiveRanges on entry: it runs only if this is true"),
     row(Knob::Knob464, "Knob464", Some(464), Phases(&[13, 29]), Int, Preset::Unset, ONE_WALK,
         "most rounds of the early GeneralOptimize bundles"),
     row(Knob::Knob474, "Knob474", Some(474), Phases(&[37, 58]), Float, Preset::Float(0.25), ONE_WALK,
@@ -160,4 +161,7 @@ pub const KNOBS: [KnobRow; 53] = [
     row(Knob::BranchHops, "BranchHops", NONE, Phases(&[15]), Count, Preset::Count(32),
         Sets(Field::Count(|all| &mut all.branches.hops_max)),
         "most empty blocks that OriBranchOpt leads one branch through; 0 leaves every branch its target"),
+    row(Knob::RegisterBudget, "RegisterBudget", NONE, Phases(&[138]), Count, Preset::Count(0),
+        Sets(Field::Count(|all| &mut all.high_pressure.registers_max)),
+        "most registers of a thread, as the assembler will be told with --maxrregcount; 0 where it will not be told"),
 ];

@@ -7,6 +7,7 @@ use super::{Acts, Knobs, Value};
 use crate::options::Options;
 use ptxopt_engine::run::phase::Settings;
 use ptxopt_systems::flow::optimize_branches;
+use ptxopt_systems::ranges::split_high_pressure;
 use ptxopt_systems::structurize;
 use ptxopt_systems::values::general_optimize::{self, Propagation};
 use ptxopt_systems::values::gvn_cse::{self, late};
@@ -27,6 +28,8 @@ pub struct PhaseSettings {
     pub late_commoning: late::Settings,
     /// Phase 82.
     pub back_copies: propagate_back_copies::Settings,
+    /// Phase 138.
+    pub high_pressure: split_high_pressure::Settings,
     /// The structurizer.
     pub structurize: structurize::Settings,
 }
@@ -47,12 +50,20 @@ pub enum Field {
 /// What phases read under these options.
 #[must_use]
 pub fn of(options: &Options) -> Settings {
-    let PhaseSettings { branches, copies, gvn_cse, reassociation, late_commoning, back_copies, structurize } =
-        fill(&options.knobs);
+    let PhaseSettings {
+        branches,
+        copies,
+        gvn_cse,
+        reassociation,
+        late_commoning,
+        back_copies,
+        high_pressure,
+        structurize,
+    } = fill(&options.knobs);
     let bundles = general_optimize::Settings { propagation: copies, ..options.bundles() };
     let gvn_cse = gvn_cse::Settings { is_faithful: options.faithful, ..gvn_cse };
     let settings = Settings::default().with(branches).with(bundles).with(gvn_cse);
-    settings.with(reassociation).with(late_commoning).with(back_copies).with(structurize)
+    settings.with(reassociation).with(late_commoning).with(back_copies).with(high_pressure).with(structurize)
 }
 
 fn fill(knobs: &Knobs) -> PhaseSettings {

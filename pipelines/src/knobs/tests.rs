@@ -124,7 +124,7 @@ fn bare_name_is_for_bool_only() {
 fn the_last_setting_stands_and_others_have_defaults() {
     let mut knobs = Knobs::default();
     assert_eq!(knobs.value(Knob::Knob474), Some(Value::Float(0.25)));
-    assert!(knobs.is_on(Knob::EnableGvnCse) && !knobs.is_on(Knob::Knob456));
+    assert!(knobs.is_on(Knob::EnableGvnCse) && !knobs.is_on(Knob::Knob235));
     knobs.set(one("464=3"));
     knobs.set(one("464=5"));
     assert_eq!(knobs.value(Knob::Knob464), Some(Value::Int(5)));

@@ -14,6 +14,7 @@ use ptxopt_systems::analyze::{control_flow, uniformity};
 use ptxopt_systems::flow::{
     nested_branches, optimize_branches, optimize_switches, predicate, simplify_loops, split_at_control_flow,
 };
+use ptxopt_systems::ranges::{split_high_pressure, split_ranges};
 use ptxopt_systems::report::code;
 use ptxopt_systems::ssa::{build_ssa, leave_ssa, promote_locals};
 use ptxopt_systems::structurize::{self, irreducible};
@@ -74,7 +75,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(16, "OriPerformLiveDeadFirst", Analysis, Any, Runs(&eliminate_dead::FULL)),
     row(17, "OptimizeBindlessHeaderLoads", Optimization, Any, Nothing(MACHINE)),
     row(18, "OriLoopSimplification", Optimization, Any, Runs(&simplify_loops::PHASE)),
-    row(19, "OriSplitLiveRanges", Optimization, Any, Nothing(NOT_YET)),
+    row(19, "OriSplitLiveRanges", Optimization, Above(2), Runs(&split_ranges::PHASE)),
     row(20, "PerformPGO", Optimization, Any, Nothing(PROFILE)),
     row(21, "OriStrengthReduce", Optimization, Any, Nothing(NOT_YET)),
     row(22, "OriLoopUnrolling", Optimization, Above(1), Nothing(NOT_YET)),
@@ -193,7 +194,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(135, "AdvancedPhaseLateExpandSyncInstructions", Gate, Any, Nothing(HOOK)),
     row(136, "LateMergeEquivalentConditionalFlow", Optimization, Any, Nothing(MERGED)),
     row(137, "LateExpansionUnsupportedOpsMid", Lowering, Any, Nothing(MACHINE)),
-    row(138, "OriSplitHighPressureLiveRanges", RegAlloc, Any, Nothing(NOT_YET)),
+    row(138, "OriSplitHighPressureLiveRanges", RegAlloc, Above(2), Runs(&split_high_pressure::PHASE)),
     row(139, "ProcessO0WaitsAndSBs", Scheduling, Exactly(0), Nothing(SCHEDULING)),
     row(140, "PostFixUp", Cleanup, Any, Nothing(MACHINE)),
     row(141, "MercConverter", Encoding, Any, Nothing(ENCODING)),

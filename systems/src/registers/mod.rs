@@ -27,13 +27,13 @@ mod tests;
 
 pub use forecast::{COEFFICIENTS, Callees, Features, Forecast, forecast};
 pub use mix::Mix;
-pub use targets::{Promises, Target, WARP_THREADS, budget};
+pub use targets::{Promises, REGISTERS_MAX, Target, WARP_THREADS, budget};
 
 use fat_point::Allocator;
 use forecast::{UNROLL_FACTOR, UNROLLED_ROWS_MAX};
 use lives::Lives;
-use machine::Machine;
-use ptxopt_components::ids::{Id, NameId};
+use machine::{Machine, Place};
+use ptxopt_components::ids::{BlockId, Id, NameId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, solve};
 use ptxopt_engine::dataflow::pressure::{LiveRegisters, Pressure, measure};
@@ -109,6 +109,19 @@ impl Estimator {
             calls.push(Call { names: operands.iter().filter_map(symbol).collect(), across });
         }
         features
+    }
+
+    /// Slots that a block of the function that was looked at last needs at its peak, without uniform values; nothing where that
+    /// was too large.
+    #[must_use]
+    pub fn need_of(&self, block: BlockId) -> Option<u32> {
+        self.walks.blocks.get(block.index()).filter(|_| !self.is_too_large).map(|peak| peak.need)
+    }
+
+    /// Whether a register of the function that was looked at last takes one of the machine that is not uniform.
+    #[must_use]
+    pub fn takes_register(&self, vreg: VRegId) -> bool {
+        matches!(self.machine.places[vreg.index()], Place::Own | Place::Shared(_))
     }
 
     /// Slots up to the last one that the [allocator](fat_point) gives to a value of the function that was looked at last;

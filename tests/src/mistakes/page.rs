@@ -107,6 +107,20 @@ pub const OF_PHASES: [(&str, &[&str]); 14] = [
         &["load-hoisted", "load-across-barrier", "volatile-load", "guard-dropped", "type-ignored"],
     ),
     (
+        "19 OriSplitLiveRanges",
+        &["guarded-write-kills", "live-out", "back-edge-liveness", "coalesced-copies", "operand-redefined"],
+    ),
+    (
+        "138 OriSplitHighPressureLiveRanges",
+        &[
+            "load-across-store",
+            "load-across-barrier",
+            "operand-redefined",
+            "volatile-load",
+            "wrong-dominator",
+        ],
+    ),
+    (
         "63 OriDoPredication",
         &["select-arms", "guard-negation", "guard-dropped", "arms-swapped", "guarded-write-kills"],
     ),

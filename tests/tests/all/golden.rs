@@ -62,6 +62,8 @@ const GOLDENS: &[Golden] = &[
     Golden { phase: "structurizecfg", before: &[6, 76], step: 201, is_listed: false },
     Golden { phase: "fix_irreducible", before: &[6, 76], step: 200, is_listed: false },
     Golden { phase: "leave_ssa", before: &[6, 23, 29, 33], step: 73, is_listed: false },
+    Golden { phase: "split_ranges", before: &[6, 76], step: 19, is_listed: false },
+    Golden { phase: "split_high_pressure", before: &[6, 76], step: 138, is_listed: false },
     Golden { phase: "propagate_back_copies", before: &[6, 76], step: 82, is_listed: false },
 ];
 
@@ -127,6 +129,8 @@ test_folders! {
     fix_irreducible
     leave_ssa
     propagate_back_copies
+    split_ranges
+    split_high_pressure
 }
 
 /// A diff without a module, or a folder that no test visits, would claim something that nothing checks.

@@ -15,6 +15,8 @@ impl Reader<'_, '_> {
                 let product = named.iter().try_fold(1_u32, |all, &dim| all.checked_mul(dim.max(1)));
                 self.launch.threads_max = product.filter(|_| named[0] > 0).unwrap_or(0);
             }
+            b"maxnreg" => self.launch.registers_max = self.extents()?[0],
+            b"minnctapersm" => self.launch.ctas_min = self.extents()?[0],
             b"reqntid" => self.launch.threads = self.extents()?,
             b"reqnctapercluster" => self.launch.cluster = self.extents()?,
             _ => {}
