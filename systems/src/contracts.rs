@@ -10,12 +10,12 @@ use crate::structurize::{self, irreducible};
 use crate::upkeep::{advance_progress, inspect, sweep};
 use crate::values::{
     eliminate_dead, general_optimize, gvn_cse, hoist_common, hoist_invariants, propagate_back_copies,
-    reassociate,
+    reassociate, sink,
 };
 use ptxopt_engine::run::phase::{Phase, Wanted};
 
 /// Each phase with the name of its file, followed by what tells those of one file apart.
-const NAMES: [(&Phase, &str); 33] = [
+const NAMES: [(&Phase, &str); 34] = [
     (&control_flow::ANALYSIS, "analyze_control_flow"),
     (&control_flow::PHASE, "analyze_control_flow"),
     (&def_use::ANALYSIS, "def_use"),
@@ -48,6 +48,7 @@ const NAMES: [(&Phase, &str); 33] = [
     (&hoist_invariants::PHASE, "hoist_invariants"),
     (&propagate_back_copies::PHASE, "propagate_back_copies"),
     (&reassociate::PHASE, "reassociate"),
+    (&sink::PHASE, "sink"),
     (&promote_locals::PHASE, "promote_locals"),
 ];
 
@@ -110,6 +111,7 @@ fn what_adds_rows_asks_for_room() {
             "hoist_common",
             "hoist_invariants",
             "reassociate",
+            "sink",
             "promote_locals"
         ]
     );

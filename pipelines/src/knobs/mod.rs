@@ -78,6 +78,7 @@ pub enum Knob {
     FixIrreducible,
     BranchRounds,
     BranchHops,
+    SinkRematEnable,
 }
 
 impl Knob {

@@ -8,7 +8,7 @@ use super::{Acts, Kind, Knob, KnobRow, Preset, Reach};
 use ptxopt_systems::analyze::control_flow;
 use ptxopt_systems::flow::{optimize_branches, simplify_loops};
 use ptxopt_systems::values::gvn_cse::{self, late};
-use ptxopt_systems::values::{hoist_common, reassociate};
+use ptxopt_systems::values::{hoist_common, reassociate, sink};
 
 /// The phase that the knob steers has no system yet.
 const NO_PHASE: Acts = No("the phase that it steers has no system in this release");
@@ -38,7 +38,7 @@ const fn row(
 
 /// Every knob: those of the sources, then those that only this program has. A row's index is its [`Knob`].
 #[rustfmt::skip]
-pub const KNOBS: [KnobRow; 53] = [
+pub const KNOBS: [KnobRow; 54] = [
     row(Knob::Knob210, "Knob210", Some(210), Phases(&[49]), Bool, Preset::Unset, Sets(Field::Bool(|all| &mut all.gvn_cse.skips_extended_blocks)),
         "under --faithful, on targets with the enhanced scope: GvnCse goes without its pass over extended basic blocks, to which its mode 2 keeps otherwise"),
     row(Knob::Knob235, "Knob235", Some(235), Phases(&[3]), Bool, Preset::Bool(false), Vetoes(&control_flow::PHASE),
@@ -160,4 +160,6 @@ pub const KNOBS: [KnobRow; 53] = [
     row(Knob::BranchHops, "BranchHops", NONE, Phases(&[15]), Count, Preset::Count(32),
         Sets(Field::Count(|all| &mut all.branches.hops_max)),
         "most empty blocks that OriBranchOpt leads one branch through; 0 leaves every branch its target"),
+    row(Knob::SinkRematEnable, "SinkRematEnable", NONE, Phases(&[54]), Bool, Preset::Bool(true), Opens(&sink::PHASE),
+        "sink what only some of the ways on read; `ptxas` has a switch of this name"),
 ];
