@@ -110,7 +110,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(51, "ExtractShaderConstsFinal", Optimization, Any, Nothing(GRAPHICS)),
     row(52, "OriReplaceEquivMultiDefMov", Optimization, Any, Runs(&replace_equivalent_moves::PHASE)),
     row(53, "OriPropagateVaryingFirst", Optimization, Any, Runs(&uniformity::PHASE)),
-    row(54, "OriDoRematEarly", Optimization, Above(1), Runs(&sink::PHASE)),
+    row(54, "OriDoRematEarly", Optimization, Above(2), Runs(&sink::PHASE)),
     row(55, "LateExpansion", Lowering, Any, Nothing(MACHINE)),
     row(56, "SpeculativeHoistComInsts", Optimization, Above(2), Runs(&hoist_common::PHASE)),
     row(57, "RemoveASTToDefaultValues", Cleanup, Any, Nothing(GRAPHICS)),

@@ -162,7 +162,11 @@ fn sink(
         solve(&function, forms, liveness, live_set);
         live_set
     });
-    f.stats().limits_hit += std::mem::take(&mut walk.limit_hits);
+    let limit_hits = std::mem::take(&mut walk.limit_hits);
+    if limit_hits > 0 {
+        f.stats().limits_hit += limit_hits;
+        f.missed(f.view().text.body.first, "too far between a value and who reads it, or too many that live");
+    }
     ends.clear();
     phis.clear();
     for &Move { inst, to } in &walk.moves {

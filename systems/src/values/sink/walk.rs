@@ -20,6 +20,10 @@ use ptxopt_engine::values::reaching::Reaching;
 /// loops would be walked for each value that lives through it.
 const STEPS_MAX: usize = 64;
 
+/// Registers times blocks up to which live sets are solved: eight megabytes of bits. Where everything lives everywhere, solving
+/// takes as long as they are large. In larger functions an operand is known to live on where it is read below the new place.
+const CELLS_MAX: usize = 1 << 26;
+
 /// What is looked at.
 #[derive(Clone, Copy)]
 pub(super) struct Look<'a> {
@@ -176,9 +180,10 @@ impl Walk {
         if !is_rarer && !crosses_calls {
             return None;
         }
+        let live_set = live_set.get(look.function, &mut self.limit_hits);
         let (mut kept, mut is_copied) = (0, false);
         for vreg in reads(operands) {
-            if !self.is_live_at(look, vreg, from, to, live_set.get()) {
+            if !self.is_live_at(look, vreg, from, to, live_set) {
                 kept += look.slots_kept(vreg);
                 is_copied |= self.is_tied[vreg.index()];
             }
@@ -208,7 +213,7 @@ impl Walk {
 
     /// Whether who comes to `from` need not come to `to`: the way leaves a loop, or takes one arm of a branch.
     fn is_rarer(&mut self, look: Look<'_>, from: BlockId, to: BlockId) -> bool {
-        let Look { function, .. } = look;
+        let Look { function, nest, .. } = look;
         if function.orders[to.index()].depth < function.orders[from.index()].depth {
             return true;
         }
@@ -222,7 +227,10 @@ impl Walk {
                 function.heads[last.index()].marks.contains(Marks::CONTROL)
                     && function.guard_of(last).is_some()
             };
+            // Who enters a loop leaves it: its exits are no arms.
+            let is_of_inner_loop = nest.loop_of(idom).is_some_and(|id| !nest.holds(id, from));
             if function.preds(at) == [idom]
+                && !is_of_inner_loop
                 && (function.succs(idom).len() > 1 || function.insts_of(idom).next_back().is_some_and(guards))
             {
                 return true;
@@ -234,7 +242,14 @@ impl Walk {
     }
 
     /// Whether something keeps a register at `to` that is read at `from` above it.
-    fn is_live_at(&self, look: Look<'_>, vreg: VRegId, from: Place, to: Place, live_set: &LiveSet) -> bool {
+    fn is_live_at(
+        &self,
+        look: Look<'_>,
+        vreg: VRegId,
+        from: Place,
+        to: Place,
+        live_set: Option<&LiveSet>,
+    ) -> bool {
         let is_read_below = |read: Place| {
             if read.block == to.block {
                 read.part <= to.part
@@ -243,11 +258,13 @@ impl Walk {
             }
         };
         let known = [self.kept_at[vreg.index()], self.last_read[vreg.index()]];
-        if known.into_iter().flatten().any(is_read_below) || live_set.is_live_out(to.block, vreg) {
+        if known.into_iter().flatten().any(is_read_below) {
             return true;
         }
+        let Some(live_set) = live_set else { return false };
         let is_at_start = to.part == Part::BeforeCalls(self.calls[to.block.index()]);
-        to.block != from.block && is_at_start && live_set.is_live_in(to.block, vreg)
+        live_set.is_live_out(to.block, vreg)
+            || to.block != from.block && is_at_start && live_set.is_live_in(to.block, vreg)
     }
 }
 
@@ -274,8 +291,15 @@ struct LiveSets<'s, F> {
 }
 
 impl<'s, F: FnOnce() -> &'s LiveSet> LiveSets<'s, F> {
-    fn get(&mut self) -> &'s LiveSet {
-        let Self { solve, set } = self;
-        set.get_or_insert_with(|| solve.take().expect("it is asked once")())
+    /// The live sets; none where they would be too large.
+    fn get(&mut self, function: &FunctionView<'_>, limit_hits: &mut u64) -> Option<&'s LiveSet> {
+        if let Some(solve) = self.solve.take() {
+            if function.blocks.len() * function.vregs.len() <= CELLS_MAX {
+                self.set = Some(solve());
+            } else {
+                *limit_hits += 1;
+            }
+        }
+        self.set
     }
 }
