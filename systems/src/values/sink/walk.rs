@@ -88,7 +88,8 @@ impl Walk {
                 let form = look.forms.get(head.form);
                 let part = match head.marks.contains(Marks::CONTROL) {
                     true => Part::End,
-                    false => Part::BeforeCalls(calls),
+                    // A call reads before it calls.
+                    false => Part::BeforeCalls(calls + u32::from(form.effects.intersects(Effects::CALL))),
                 };
                 let from = Place { block, part };
                 let to = self.target(look, from, form, head, operands, &mut live_set);
@@ -99,7 +100,7 @@ impl Walk {
                     self.read(look, vreg, to.unwrap_or(from), to.is_some());
                 }
                 if form.effects.intersects(Effects::CALL) {
-                    self.before_part.insert(from, inst);
+                    self.before_part.insert(Place { block, part: Part::BeforeCalls(calls) }, inst);
                     calls += 1;
                 }
             }
