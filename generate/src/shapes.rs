@@ -18,7 +18,7 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 21] = [
+pub const SHAPES: [Shape; 22] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
     Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
@@ -39,6 +39,7 @@ pub const SHAPES: [Shape; 21] = [
     Shape { name: "invariants", of: "invariants of a loop", large: 30_000, text: invariants },
     Shape { name: "conditions", of: "levels", large: 10_000, text: conditions },
     Shape { name: "cases", of: "cases", large: 10_000, text: cases },
+    Shape { name: "sinks", of: "values before a row of loops and branches", large: 8_000, text: sinks },
     Shape { name: "exits", of: "exits of a loop", large: 5_000, text: exits },
 ];
 
@@ -253,6 +254,20 @@ fn diamonds(count: usize) -> String {
         writeln!(text, "A{n}: xor.b32 %r2, %r1, {n};\nB{n}: add.u32 %r1, %r1, %r2;")
     });
     kernel("", &body)
+}
+
+/// Values that are computed first, and read one after the other in loops in a row and where arms in a row meet.
+fn sinks(count: usize) -> String {
+    let front = each(count, |text, n| {
+        writeln!(text, "mul.lo.s32 %v{n}, %r0, {};\nmul.lo.s32 %w{n}, %r0, {};", 2 * n + 3, 4 * n + 5)
+    });
+    let back = each(count, |text, n| {
+        writeln!(text, "H{n}: add.u32 %r1, %r1, %v{n};\nadd.u32 %r3, %r3, 1;")?;
+        writeln!(text, "setp.lt.u32 %p0, %r3, {};\n@%p0 bra H{n};", 2 * n)?;
+        writeln!(text, "setp.lt.u32 %p0, %r1, {n};\n@%p0 bra A{n};\nadd.u32 %r2, %r1, {n};\nbra B{n};")?;
+        writeln!(text, "A{n}: xor.b32 %r2, %r1, {n};\nB{n}: add.u32 %r1, %r1, %w{n};\nadd.u32 %r1, %r1, %r2;")
+    });
+    kernel(&format!(".reg .b32 %v<{count}>, %w<{count}>;"), &(front + &back))
 }
 
 /// Branches around one instruction and the next branch, all to one place: what is left of each is an arm of the one before.

@@ -13,7 +13,7 @@ use crate::structurize::{self, irreducible};
 use crate::upkeep::sweep;
 use crate::values::{
     eliminate_dead, general_optimize, gvn_cse, hoist_common, hoist_invariants, propagate_back_copies,
-    reassociate, remove_redundant_moves, replace_equivalent_moves,
+    reassociate, remove_redundant_moves, replace_equivalent_moves, sink,
 };
 use ptxopt_engine::run::phase::Phase;
 use std::fs;
@@ -166,6 +166,11 @@ fn reassociate() {
 #[test]
 fn hoist_common() {
     assert!(check("hoist_common", TO_VALUES, &hoist_common::PHASE) > 8);
+}
+
+#[test]
+fn sink() {
+    assert!(check("sink", TO_VALUES, &sink::PHASE) > 30);
 }
 
 #[test]

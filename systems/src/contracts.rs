@@ -11,12 +11,12 @@ use crate::structurize::{self, irreducible};
 use crate::upkeep::{advance_progress, inspect, sweep};
 use crate::values::{
     eliminate_dead, general_optimize, gvn_cse, hoist_common, hoist_invariants, propagate_back_copies,
-    reassociate,
+    reassociate, sink,
 };
 use ptxopt_engine::run::phase::{Phase, Wanted};
 
 /// Each phase with the name of its file, followed by what tells those of one file apart.
-const NAMES: [(&Phase, &str); 36] = [
+const NAMES: [(&Phase, &str); 37] = [
     (&control_flow::ANALYSIS, "analyze_control_flow"),
     (&control_flow::PHASE, "analyze_control_flow"),
     (&def_use::ANALYSIS, "def_use"),
@@ -50,6 +50,7 @@ const NAMES: [(&Phase, &str); 36] = [
     (&hoist_invariants::PHASE, "hoist_invariants"),
     (&propagate_back_copies::PHASE, "propagate_back_copies"),
     (&reassociate::PHASE, "reassociate"),
+    (&sink::PHASE, "sink"),
     (&promote_locals::PHASE, "promote_locals"),
     (&split_ranges::PHASE, "split_ranges"),
     (&split_high_pressure::PHASE, "split_high_pressure"),
@@ -115,6 +116,7 @@ fn what_adds_rows_asks_for_room() {
             "hoist_common",
             "hoist_invariants",
             "reassociate",
+            "sink",
             "promote_locals",
             "split_ranges",
             "split_high_pressure"

@@ -174,6 +174,17 @@ impl<'a> FunctionView<'a> {
         (!is_first).then(|| if is_chained { self.links[inst.index()].prev } else { InstId(inst.0 - 1) })
     }
 
+    /// The row after one of the same block, tombstones included; none for the last.
+    #[must_use]
+    pub fn row_after(&self, inst: InstId) -> Option<InstId> {
+        let block = &self.blocks[self.heads[inst.index()].block.index()];
+        if block.flags.contains(BlockFlags::CHAINED) {
+            // The ring closes at the first row.
+            return Some(self.links[inst.index()].next).filter(|next| next.0 != block.insts.first);
+        }
+        Some(InstId(inst.0 + 1)).filter(|next| next.index() < block.insts.end())
+    }
+
     /// The live instructions of a block, in order.
     #[inline]
     pub fn insts_of(&self, block: BlockId) -> impl DoubleEndedIterator<Item = InstId> + use<'a> {

@@ -79,6 +79,7 @@ pub enum Knob {
     BranchRounds,
     BranchHops,
     RegisterBudget,
+    SinkRematEnable,
 }
 
 impl Knob {

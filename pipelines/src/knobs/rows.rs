@@ -9,7 +9,7 @@ use ptxopt_systems::analyze::control_flow;
 use ptxopt_systems::flow::{optimize_branches, simplify_loops};
 use ptxopt_systems::ranges::split_ranges;
 use ptxopt_systems::values::gvn_cse::{self, late};
-use ptxopt_systems::values::{hoist_common, reassociate};
+use ptxopt_systems::values::{hoist_common, reassociate, sink};
 
 /// The phase that the knob steers has no system yet.
 const NO_PHASE: Acts = No("the phase that it steers has no system in this release");
@@ -39,7 +39,7 @@ const fn row(
 
 /// Every knob: those of the sources, then those that only this program has. A row's index is its [`Knob`].
 #[rustfmt::skip]
-pub const KNOBS: [KnobRow; 54] = [
+pub const KNOBS: [KnobRow; 55] = [
     row(Knob::Knob210, "Knob210", Some(210), Phases(&[49]), Bool, Preset::Unset, Sets(Field::Bool(|all| &mut all.gvn_cse.skips_extended_blocks)),
         "under --faithful, on targets with the enhanced scope: GvnCse goes without its pass over extended basic blocks, to which its mode 2 keeps otherwise"),
     row(Knob::Knob235, "Knob235", Some(235), Phases(&[3]), Bool, Preset::Bool(false), Vetoes(&control_flow::PHASE),
@@ -164,4 +164,6 @@ pub const KNOBS: [KnobRow; 54] = [
     row(Knob::RegisterBudget, "RegisterBudget", NONE, Phases(&[138]), Count, Preset::Count(0),
         Sets(Field::Count(|all| &mut all.high_pressure.registers_max)),
         "most registers of a thread, as the assembler will be told with --maxrregcount; 0 where it will not be told"),
+    row(Knob::SinkRematEnable, "SinkRematEnable", NONE, Phases(&[54]), Bool, Preset::Bool(true), Opens(&sink::PHASE),
+        "sink what only some of the ways on read; `ptxas` has a switch of this name"),
 ];

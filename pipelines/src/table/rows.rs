@@ -21,7 +21,7 @@ use ptxopt_systems::structurize::{self, irreducible};
 use ptxopt_systems::upkeep::{advance_progress, inspect, sweep};
 use ptxopt_systems::values::{
     eliminate_dead, general_optimize, gvn_cse, hoist_common, hoist_invariants, propagate_back_copies,
-    reassociate, remove_redundant_moves, replace_equivalent_moves,
+    reassociate, remove_redundant_moves, replace_equivalent_moves, sink,
 };
 
 /// The phase has a meaning for PTX, and this release does not have it.
@@ -47,6 +47,7 @@ const UNIFORM: &str = "PTX does not name uniform registers: the assembler that r
 const SEEN_LATER: &str =
     "its second run, where values are known, finds all that it would find: 35 ns an instruction for nothing";
 const HOISTED: &str = "its third run, a few phases before, leaves one invariant in 860 to it";
+const SUNK_LATER: &str = "before GvnCse it takes apart what is computed twice: after it, OriDoRematEarly sinks the same for fewer registers";
 const UNSAID: &str = "the sources name it without saying what it does";
 
 const fn row(number: u8, name: &'static str, category: Category, gate: LevelGate, does: Does) -> PhaseRow {
@@ -84,7 +85,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(25, "StageAndFence", Lowering, Any, Nothing(UNSAID)),
     row(26, "OriRemoveRedundantBarriers", Optimization, Above(1), Nothing(NOT_YET)),
     row(27, "AnalyzeUniformsForSpeculation", Analysis, Any, Runs(&uniformity::PHASE)),
-    row(28, "SinkRemat", Optimization, Above(1), Nothing(NOT_YET)),
+    row(28, "SinkRemat", Optimization, Above(1), Nothing(SUNK_LATER)),
     row(29, "GeneralOptimize", Optimization, Any, Runs(&general_optimize::PHASE)),
     row(30, "DoSwitchOptSecond", Optimization, Above(0), Runs(&optimize_switches::PHASE)),
     row(31, "OriLinearReplacement", Optimization, Any, Nothing(UNSAID)),
@@ -110,7 +111,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(51, "ExtractShaderConstsFinal", Optimization, Any, Nothing(GRAPHICS)),
     row(52, "OriReplaceEquivMultiDefMov", Optimization, Any, Runs(&replace_equivalent_moves::PHASE)),
     row(53, "OriPropagateVaryingFirst", Optimization, Any, Runs(&uniformity::PHASE)),
-    row(54, "OriDoRematEarly", Optimization, Above(1), Nothing(NOT_YET)),
+    row(54, "OriDoRematEarly", Optimization, Above(2), Runs(&sink::PHASE)),
     row(55, "LateExpansion", Lowering, Any, Nothing(MACHINE)),
     row(56, "SpeculativeHoistComInsts", Optimization, Above(2), Runs(&hoist_common::PHASE)),
     row(57, "RemoveASTToDefaultValues", Cleanup, Any, Nothing(GRAPHICS)),

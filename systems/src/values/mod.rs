@@ -7,10 +7,12 @@ pub mod gvn_cse;
 pub mod hoist_common;
 pub mod hoist_invariants;
 pub mod known_bits;
+mod movable;
 pub mod propagate_back_copies;
 pub mod reassociate;
 pub mod remove_redundant_moves;
 pub mod replace_equivalent_moves;
+pub mod sink;
 pub mod value_numbers;
 mod variable_moves;
 

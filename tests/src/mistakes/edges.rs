@@ -5,7 +5,7 @@ use super::line::{Inst, Line, registers};
 use super::text::{Mutated, each_function};
 use std::collections::BTreeSet;
 
-pub const MISTAKES: [Mistake; 11] = [
+pub const MISTAKES: [Mistake; 12] = [
     Mistake::new(
         "preheader-edge",
         "what stands before a loop may stand where every edge to its header passes",
@@ -41,6 +41,9 @@ pub const MISTAKES: [Mistake; 11] = [
     }),
     Mistake::new("branch-crossed", "what follows a guarded branch may come before it", [6, 18], |lines| {
         each_function(lines, cross_branches)
+    }),
+    Mistake::new("sunk-past-branch", "what the next block reads, no other way reads", [2, 12], |lines| {
+        each_function(lines, sink_past_branches)
     }),
     Mistake::new("guarded-end", "nothing runs past the end of a thread, guarded or not", [2, 12], |lines| {
         each_function(lines, cut_after_ends)
@@ -225,6 +228,19 @@ fn cross_branches(function: &[Line]) -> Mutated {
         let Some(guard) = branch.guard.as_deref().filter(|_| branch.is(&["bra"])) else { continue };
         let is_moved = next.is_pure() || next.is(&["mov"]);
         if is_moved && next.guard.is_none() && !next.writes_any(&registers(guard)) {
+            out.swap(at - 1, at);
+        }
+    }
+    (out != function).then_some(out)
+}
+
+/// Computations right before a guarded branch move after it.
+fn sink_past_branches(function: &[Line]) -> Mutated {
+    let mut out = function.to_vec();
+    for at in 1..function.len() {
+        let (Some(last), Some(branch)) = (inst(&function[at - 1]), inst(&function[at])) else { continue };
+        let Some(guard) = branch.guard.as_deref().filter(|_| branch.is(&["bra"])) else { continue };
+        if last.is_pure() && last.guard.is_none() && !last.writes_any(&registers(guard)) {
             out.swap(at - 1, at);
         }
     }

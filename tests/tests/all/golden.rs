@@ -56,6 +56,7 @@ const GOLDENS: &[Golden] = &[
     Golden { phase: "remove_redundant_moves", before: &[6, 23, 29, 33], step: 62, is_listed: false },
     Golden { phase: "reassociate", before: &[6, 23, 29, 33, 49], step: 50, is_listed: false },
     Golden { phase: "hoist_common", before: &[6, 23, 29, 33], step: 56, is_listed: false },
+    Golden { phase: "sink", before: &[6, 23, 29, 33], step: 54, is_listed: false },
     Golden { phase: "late_commoning", before: &[6, 23, 29, 33, 63], step: 64, is_listed: false },
     Golden { phase: "predicate", before: &[6, 23, 29, 33], step: 63, is_listed: false },
     Golden { phase: "hoist_invariants", before: &[6, 23, 29, 33], step: 35, is_listed: false },
@@ -122,6 +123,7 @@ test_folders! {
     remove_redundant_moves
     reassociate
     hoist_common
+    sink
     late_commoning
     predicate
     hoist_invariants
