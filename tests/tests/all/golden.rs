@@ -130,9 +130,9 @@ test_folders! {
     structurizecfg
     fix_irreducible
     leave_ssa
-    propagate_back_copies
     split_ranges
     split_high_pressure
+    propagate_back_copies
 }
 
 /// A diff without a module, or a folder that no test visits, would claim something that nothing checks.
