@@ -200,10 +200,10 @@ impl Webs {
         const READ: u32 = u32::MAX - 1;
         self.numbers.clear();
         self.numbers.resize(self.parents.len(), UNREAD);
-        for at in 0..self.web_of.len() {
+        for (at, named) in named.iter().enumerate() {
             let root = self.root(self.web_of[at]);
             self.web_of[at] = root;
-            if named[at].does == Does::Reads {
+            if named.does == Does::Reads {
                 self.numbers[root as usize] = READ;
             }
         }
