@@ -529,7 +529,8 @@ fn describe(remark: &log::Remark, module: &Module<'_>, plan: &Plan, line_starts:
     }
 }
 
-/// Shards that wait for the next batch, by what they were made for.
+/// Shards that wait for the next batch, by what they were made for; the one that has waited longest comes first, and goes
+/// first where there are too many.
 struct ShardPool(Mutex<Vec<(u64, Shard)>>);
 
 static SHARDS: ShardPool = ShardPool(Mutex::new(Vec::new()));
@@ -538,15 +539,17 @@ impl ShardPool {
     fn take(&self, key: Option<u64>) -> Option<Shard> {
         let mut shards = self.0.lock().ok()?;
         let at = shards.iter().rposition(|&(made_for, _)| Some(made_for) == key)?;
-        Some(shards.swap_remove(at).1)
+        Some(shards.remove(at).1)
     }
 
     fn give_back(&self, key: Option<u64>, mut shard: Shard) {
         if let Some(key) = key
             && shard.pool_rows() <= SHARD_ROWS_KEPT_MAX
             && let Ok(mut shards) = self.0.lock()
-            && shards.len() < SHARDS_KEPT_MAX
         {
+            if shards.len() >= SHARDS_KEPT_MAX {
+                shards.remove(0);
+            }
             shards.push((key, shard));
         }
     }
@@ -573,6 +576,23 @@ mod tests {
         let output = run(&module, &plan, Some(key)).expect("the module is valid");
         assert_eq!(output.report.undone.len(), if phase.is_some() { 2 } else { 0 });
         SHARDS.take(Some(key)).is_some()
+    }
+
+    /// What was used last is kept, however many other options came before.
+    #[test]
+    fn the_shard_that_waits_longest_goes_first() {
+        let pool = ShardPool(Mutex::new(Vec::new()));
+        let plan = Plan { steps: Vec::new(), ..standard::plan(&Options::default(), false) };
+        let give = |key| pool.give_back(Some(key), Shard::new(&plan));
+        let waiting = || pool.0.lock().unwrap().iter().map(|&(key, _)| key).collect::<Vec<u64>>();
+        let most = SHARDS_KEPT_MAX as u64;
+        (0..most).for_each(give);
+        let again = pool.take(Some(1)).expect("it waits");
+        pool.give_back(Some(1), again);
+        assert_eq!(waiting(), std::iter::once(0).chain(2..most).chain([1]).collect::<Vec<_>>());
+        give(most);
+        assert_eq!(waiting(), (2..most).chain([1, most]).collect::<Vec<_>>());
+        assert!(pool.take(Some(0)).is_none() && pool.take(None).is_none());
     }
 
     /// A module with a branch that phase 15 gives a new label, and a name that the next one has too.
