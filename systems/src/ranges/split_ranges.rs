@@ -23,7 +23,7 @@
 //! add.s32 r1, r2, r3;             add.s32 r8, r2, r3;          // a value
 //! st.global.b32 [rd2], r1;        st.global.b32 [rd2], r8;
 //! ```
-//! The [webs](super::webs) of a register share no read. The first one in the text keeps the register. No instruction is made,
+//! The webs (`webs`) of a register share no read. The first one in the text keeps the register. No instruction is made,
 //! deleted or moved.
 //!
 //! # What the source does beside it

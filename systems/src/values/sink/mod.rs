@@ -45,7 +45,7 @@
 //! is placed.
 //!
 //! # What stays
-//! - What may not move ([`movable`](super::movable)), and what is no instruction of the machine.
+//! - What may not move (`movable`), and what is no instruction of the machine.
 //! - What a phi reads. Its register is that of the phi where SSA form is left: elsewhere it would be copied.
 //! - What would keep more registers than it frees. An operand that nothing else keeps up to the place is one that it keeps:
 //!   ```text
