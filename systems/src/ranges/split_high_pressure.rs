@@ -12,7 +12,7 @@
 //! Cost          a look at blocks and registers; where a kernel with loops has more registers than it may take, a pass over the
 //!               instructions; where one of them could be made again, what the estimator costs, and live sets
 //! Papers        Briggs, Cooper and Torczon 1992, "Rematerialization", for loads of memory that nothing writes
-//! Checked by    check/definitions.rs, check/in_flight.rs; the symbolic checker of ranges/tests.rs; the judge
+//! Checked by    check/definitions.rs, check/in_flight.rs; the symbolic checker in ranges/tests; the judge
 //!
 //! # How it works
 //! ```text
