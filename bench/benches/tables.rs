@@ -6,10 +6,11 @@
 //! are CPU time of the thread, least and median over the rounds, in nanoseconds an instruction.
 //!
 //! ```text
-//! cargo bench -p ptxopt-bench --bench tables [-- --rounds N] [-- --only world|arrays]
+//! cargo bench -p ptxopt-bench --bench tables [-- --rounds N] [-- --only world|arrays] [-- --load WORD]
 //! ```
 //!
-//! `--only` runs one of the two without measuring, for profilers that count instructions.
+//! `--only` runs one of the two without measuring, for profilers that count instructions; `--load` those loads whose
+//! names have a word.
 
 use ptxopt_bench::clock::{minimum_and_median, thread_time};
 use ptxopt_bench::{kernels, modules};
@@ -291,7 +292,8 @@ fn main() {
         Some("arrays") => Only::Arrays,
         _ => Only::Both,
     };
-    for load in loads() {
-        measure(&load, rounds, only);
+    let wanted = value("--load").map_or("", String::as_str);
+    for load in loads().iter().filter(|load| load.name.contains(wanted)) {
+        measure(load, rounds, only);
     }
 }

@@ -32,6 +32,8 @@ bitflags! {
         const RECONVERGENCE_HEAD = 0x2000_0000;
         /// The reconvergence tail of a structurized function (document offset +680).
         const RECONVERGENCE_TAIL = 0x4000_0000;
+        /// What stood in arms of a branch stands in it.
+        const ARMS_JOINED = 0x8000_0000;
     }
 
     /// Secondary block flags (document offset +292).

@@ -43,6 +43,7 @@
 use crate::ssa::moves::{move_form, moved_as, read_of};
 use bevy_ecs::prelude::*;
 use ptxopt_components::anchor::AnchorKind;
+use ptxopt_components::block::BlockFlags;
 use ptxopt_components::code_object::{CodeFlags, Room};
 use ptxopt_components::description::Description;
 use ptxopt_components::form::{Form, FormFlags, shape};
@@ -263,6 +264,7 @@ impl Region {
             let guard = Operand::predicate(self.predicate, self.is_negated == is_taken);
             self.empty(&mut change, arm, guard);
         }
+        change.set_block_flags(self.head, BlockFlags::ARMS_JOINED);
         let is_joined = self.is_sole && self.falls_through && !join_is_pinned;
         for value in &self.values {
             if is_joined {

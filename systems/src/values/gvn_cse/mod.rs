@@ -59,7 +59,9 @@ pub(crate) mod tests;
 
 use super::value_numbers::ValueNumbers;
 use bevy_ecs::prelude::*;
+use ptxopt_components::block::BlockFlags;
 use ptxopt_components::code_object::CodeFlags;
+use ptxopt_components::ids::{BlockId, Id};
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
@@ -90,7 +92,9 @@ pub enum Mode {
     ExtendedBlock,
     /// Mode 2: in all blocks that dominate it.
     Dominators,
-    /// Modes 3 to 6: there too, and values around loops are equal unless they are seen to differ.
+    /// There too, but only in blocks and for blocks in which arms of branches are joined. No mode of the knob: what phase 64 does.
+    JoinedArms,
+    /// Modes 3 to 6: in all blocks that dominate it, and values around loops are equal unless they are seen to differ.
     AroundLoops,
 }
 
@@ -198,7 +202,13 @@ fn number_and_replace(
     let has_no_copies = f.remembers(Memo::NothingToPropagate);
     let reaching = values.of(f);
     let (function, forms) = f.view_and_forms();
-    numbers.find(&function, forms, reaching, mode == Mode::AroundLoops);
+    if mode == Mode::JoinedArms {
+        let is_joined =
+            |block: BlockId| function.blocks[block.index()].flags.contains(BlockFlags::ARMS_JOINED);
+        numbers.find_in(&function, forms, reaching, is_joined);
+    } else {
+        numbers.find(&function, forms, reaching, mode == Mode::AroundLoops);
+    }
     let limit_hits = numbers.limit_hits();
     f.stats().limits_hit += limit_hits;
     let is_settled = redundancies.replace(f, numbers, reaching, mode)?;

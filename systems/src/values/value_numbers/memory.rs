@@ -127,15 +127,10 @@ impl Chains {
         changes: &[Change],
         local_is_private: bool,
     ) {
+        self.start_apart();
         self.local_is_private = local_is_private;
-        self.limit_hits = 0;
-        self.versions.clear();
-        self.versions.push((Version(0), Began::Anyhow));
-        self.current = [0; Chain::COUNT];
         self.used = [false; Chain::COUNT];
         used.iter().for_each(|&chain| self.used[chain as usize] = true);
-        self.meets.clear();
-        self.at_end.clear();
         if used.is_empty() {
             return;
         }
@@ -156,6 +151,18 @@ impl Chains {
                 true
             });
         }
+    }
+
+    /// Makes ready for blocks of which each begins with [`Self::clobber`].
+    pub(super) fn start_apart(&mut self) {
+        self.local_is_private = false;
+        self.limit_hits = 0;
+        self.versions.clear();
+        self.versions.push((Version(0), Began::Anyhow));
+        self.current = [0; Chain::COUNT];
+        self.used = [true; Chain::COUNT];
+        self.meets.clear();
+        self.at_end.clear();
     }
 
     /// Goes to the start of a block, after all blocks that dominate it.

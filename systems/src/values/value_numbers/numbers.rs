@@ -10,7 +10,7 @@ use crate::values::general_optimize::constants::truncate;
 use ahash::AHashMap;
 use ptxopt_components::anchor::{AnchorKind, Decl};
 use ptxopt_components::code_object::CodeFlags;
-use ptxopt_components::ids::{Id, InstId, NameId, VRegId};
+use ptxopt_components::ids::{BlockId, Id, InstId, NameId, VRegId};
 use ptxopt_components::types::StateSpace;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::store::view::FunctionView;
@@ -116,18 +116,55 @@ impl ValueNumbers {
     ) {
         self.around_loops.start(assumes);
         loop {
-            self.start(function, forms, reaching);
-            self.walk(function, forms, reaching);
+            self.start(function, forms);
+            let local_is_private = self.list_changes(function);
+            self.overwritten.local_is_private = local_is_private;
+            self.chains.start(function, reaching.tree(), &self.used, &self.changes, local_is_private);
+            self.walk(function, forms, reaching, |chains, block| {
+                chains.enter(function, block);
+                true
+            });
             if self.around_loops.holds(function, &self.numbers) {
                 return;
             }
         }
     }
 
-    fn walk(&mut self, function: &FunctionView<'_>, forms: &FormTable, reaching: &mut Reaching) {
+    /// As [`Self::find`], in the blocks that are `wanted` only: each begins with memory of which nothing is known, and what is
+    /// computed elsewhere is equal to nothing.
+    pub fn find_in(
+        &mut self,
+        function: &FunctionView<'_>,
+        forms: &FormTable,
+        reaching: &mut Reaching,
+        wanted: impl Fn(BlockId) -> bool,
+    ) {
+        self.around_loops.start(false);
+        self.start(function, forms);
+        self.overwritten.local_is_private = false;
+        self.chains.start_apart();
+        self.walk(function, forms, reaching, |chains, block| {
+            let is_wanted = wanted(block);
+            if is_wanted {
+                chains.clobber();
+            }
+            is_wanted
+        });
+    }
+
+    /// Visits the blocks that `enters` wants to go into, each after those that dominate it.
+    fn walk(
+        &mut self,
+        function: &FunctionView<'_>,
+        forms: &FormTable,
+        reaching: &mut Reaching,
+        enters: impl Fn(&mut Chains, BlockId) -> bool,
+    ) {
         for at in 0..reaching.tree().preorder().len() {
             let block = reaching.tree().preorder()[at];
-            self.chains.enter(function, block);
+            if !enters(&mut self.chains, block) {
+                continue;
+            }
             let mut walk = Walk { numbers: self, function, forms, reaching, block };
             for (inst, head, operands) in function.rows_of(block) {
                 if head.is_phi() {
@@ -195,7 +232,7 @@ impl ValueNumbers {
         self.chains.limit_hits + self.around_loops.limit_hits
     }
 
-    fn start(&mut self, function: &FunctionView<'_>, forms: &FormTable, reaching: &Reaching) {
+    fn start(&mut self, function: &FunctionView<'_>, forms: &FormTable) {
         self.meanings.update(forms);
         self.numbers.clear();
         self.numbers.extend(
@@ -221,9 +258,6 @@ impl ValueNumbers {
         self.masked.extend(pragmas.map(|anchor| anchor.before));
         self.masked.sort_unstable();
         self.overwritten.start();
-        let local_is_private = self.list_changes(function);
-        self.overwritten.local_is_private = local_is_private;
-        self.chains.start(function, reaching.tree(), &self.used, &self.changes, local_is_private);
     }
 
     /// Lists what changes memory, and the chains that more than one access reads, or one that another one writes. Says whether
