@@ -26,6 +26,8 @@ use ptxopt_systems::values::{
 
 /// The phase has a meaning for PTX, and this release does not have it.
 pub const NOT_YET: &str = "no system for it in this release";
+const COLD: &str =
+    "blocks that end in a trap are cold for certain, and one module of a hundred has any (decision 10)";
 const DEBUGGER: &str = "stops in the debugger of the source compiler's authors";
 const ENCODING: &str = "PTX is the output: there is no machine code to encode";
 const GRAPHICS: &str = "serves graphics shaders: a PTX module holds compute code only";
@@ -98,7 +100,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(38, "OptimizeNestedCondBranches", Optimization, Above(0), Runs(&nested_branches::PHASE)),
     row(39, "ConvertVTGReadWrite", Lowering, Any, Nothing(GRAPHICS)),
     row(40, "DoVirtualCTAExpansion", Lowering, Any, Nothing(MACHINE)),
-    row(41, "MarkAdditionalColdBlocks", Analysis, Any, Nothing(NOT_YET)),
+    row(41, "MarkAdditionalColdBlocks", Analysis, Any, Nothing(COLD)),
     row(42, "ExpandMbarrier", Lowering, Any, Nothing(MACHINE)),
     row(43, "ForwardProgress", Lowering, Any, Nothing(UNSAID)),
     row(44, "OptimizeUniformAtomic", Optimization, Any, Nothing(NOT_YET)),
@@ -166,7 +168,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(106, "AdvancedPhasePostSched", Gate, Any, Nothing(HOOK)),
     row(107, "OriRemoveNopCode", Cleanup, Any, Nothing(NO_NOPS)),
     row(108, "OptimizeHotColdInLoop", Optimization, Any, Nothing(LAID_OUT)),
-    row(109, "OptimizeHotColdFlow", Optimization, Any, Nothing(NOT_YET)),
+    row(109, "OptimizeHotColdFlow", Optimization, Any, Nothing(COLD)),
     row(110, "PostSchedule", Scheduling, Above(0), Nothing(SCHEDULING)),
     row(111, "AdvancedPhasePostFixUp", Gate, Any, Nothing(HOOK)),
     row(112, "PlaceBlocksInSourceOrder", Cleanup, Any, Nothing(LAID_OUT)),
