@@ -23,7 +23,7 @@
 //!     st.global.u32 [b], r5;                  st.global.u32 [b], r9;
 //!     st.global.u32 [c], r1;                  st.global.u32 [c], r1;
 //! ```
-//! The loop, an arm of a branch or a call may lie between: [`find`] says how the places are found. What the value is computed from
+//! The loop, an arm of a branch or a call may lie between: `find` says how the places are found. What the value is computed from
 //! must live to there in any case, or be computed from such values by one instruction more. So nothing lives longer, and the value
 //! lives through no block between. Each block and call gives up as many registers as it needs too many, and no more.
 //!
