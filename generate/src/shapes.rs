@@ -18,7 +18,7 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 22] = [
+pub const SHAPES: [Shape; 23] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
     Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
@@ -40,6 +40,7 @@ pub const SHAPES: [Shape; 22] = [
     Shape { name: "conditions", of: "levels", large: 10_000, text: conditions },
     Shape { name: "cases", of: "cases", large: 10_000, text: cases },
     Shape { name: "sinks", of: "values before a row of loops and branches", large: 8_000, text: sinks },
+    Shape { name: "waits", of: "values around a row of loops", large: 8_000, text: waits },
     Shape { name: "exits", of: "exits of a loop", large: 5_000, text: exits },
 ];
 
@@ -268,6 +269,18 @@ fn sinks(count: usize) -> String {
         writeln!(text, "A{n}: xor.b32 %r2, %r1, {n};\nB{n}: add.u32 %r1, %r1, %w{n};\nadd.u32 %r1, %r1, %r2;")
     });
     kernel(&format!(".reg .b32 %v<{count}>, %w<{count}>;"), &(front + &back))
+}
+
+/// Values that are read before loops in a row, and again after one of them each: all of them wait.
+fn waits(count: usize) -> String {
+    let front = each(count, |text, n| {
+        writeln!(text, "mad.lo.s32 %v{n}, %r0, %r0, {};\nst.global.u32 [%d0], %v{n};", 2 * n + 3)
+    });
+    let back = each(count, |text, n| {
+        writeln!(text, "H{n}: add.u32 %r1, %r1, %r3;\nadd.u32 %r3, %r3, 1;")?;
+        writeln!(text, "setp.lt.u32 %p0, %r3, {};\n@%p0 bra H{n};\nadd.u32 %r1, %r1, %v{n};", 2 * n)
+    });
+    kernel(&format!(".reg .b32 %v<{count}>;"), &(front + &back + "add.u32 %r1, %r1, %r0;\n"))
 }
 
 /// Branches around one instruction and the next branch, all to one place: what is left of each is an arm of the one before.

@@ -7,7 +7,7 @@ use crate::check::tests::run;
 use crate::flow::{
     nested_branches, optimize_branches, optimize_switches, predicate, simplify_loops, split_at_control_flow,
 };
-use crate::ranges::{split_high_pressure, split_ranges};
+use crate::ranges::{rematerialize, split_high_pressure, split_ranges};
 use crate::ssa::{build_ssa, leave_ssa, promote_locals};
 use crate::structurize::{self, irreducible};
 use crate::upkeep::sweep;
@@ -202,6 +202,11 @@ fn promote_locals() {
 #[test]
 fn split_ranges() {
     assert!(check("split_ranges", &[SPLIT, SWEEP], &split_ranges::PHASE) > 12);
+}
+
+#[test]
+fn rematerialize() {
+    assert!(check("rematerialize", TO_VALUES, &rematerialize::PHASE) > 16);
 }
 
 #[test]

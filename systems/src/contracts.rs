@@ -4,7 +4,7 @@ use crate::analyze::{control_flow, def_use, liveness, loops, post_dominators, un
 use crate::flow::{
     nested_branches, optimize_branches, optimize_switches, simplify_loops, split_at_control_flow,
 };
-use crate::ranges::{split_high_pressure, split_ranges};
+use crate::ranges::{rematerialize, split_high_pressure, split_ranges};
 use crate::report::{code, graph, registers};
 use crate::ssa::promote_locals;
 use crate::structurize::{self, irreducible};
@@ -16,7 +16,7 @@ use crate::values::{
 use ptxopt_engine::run::phase::{Phase, Wanted};
 
 /// Each phase with the name of its file, followed by what tells those of one file apart.
-const NAMES: [(&Phase, &str); 37] = [
+const NAMES: [(&Phase, &str); 38] = [
     (&control_flow::ANALYSIS, "analyze_control_flow"),
     (&control_flow::PHASE, "analyze_control_flow"),
     (&def_use::ANALYSIS, "def_use"),
@@ -52,6 +52,7 @@ const NAMES: [(&Phase, &str); 37] = [
     (&reassociate::PHASE, "reassociate"),
     (&sink::PHASE, "sink"),
     (&promote_locals::PHASE, "promote_locals"),
+    (&rematerialize::PHASE, "rematerialize"),
     (&split_ranges::PHASE, "split_ranges"),
     (&split_high_pressure::PHASE, "split_high_pressure"),
 ];
@@ -118,6 +119,7 @@ fn what_adds_rows_asks_for_room() {
             "reassociate",
             "sink",
             "promote_locals",
+            "rematerialize",
             "split_ranges",
             "split_high_pressure"
         ]

@@ -7,7 +7,7 @@ use super::{Acts, Knobs, Value};
 use crate::options::Options;
 use ptxopt_engine::run::phase::Settings;
 use ptxopt_systems::flow::optimize_branches;
-use ptxopt_systems::ranges::split_high_pressure;
+use ptxopt_systems::registers;
 use ptxopt_systems::structurize;
 use ptxopt_systems::values::general_optimize::{self, Propagation};
 use ptxopt_systems::values::gvn_cse::{self, late};
@@ -28,8 +28,8 @@ pub struct PhaseSettings {
     pub late_commoning: late::Settings,
     /// Phase 82.
     pub back_copies: propagate_back_copies::Settings,
-    /// Phase 138.
-    pub high_pressure: split_high_pressure::Settings,
+    /// Phases 69 and 138.
+    pub registers: registers::Settings,
     /// The structurizer.
     pub structurize: structurize::Settings,
 }
@@ -57,13 +57,13 @@ pub fn of(options: &Options) -> Settings {
         reassociation,
         late_commoning,
         back_copies,
-        high_pressure,
+        registers,
         structurize,
     } = fill(&options.knobs);
     let bundles = general_optimize::Settings { propagation: copies, ..options.bundles() };
     let gvn_cse = gvn_cse::Settings { is_faithful: options.faithful, ..gvn_cse };
     let settings = Settings::default().with(branches).with(bundles).with(gvn_cse);
-    settings.with(reassociation).with(late_commoning).with(back_copies).with(high_pressure).with(structurize)
+    settings.with(reassociation).with(late_commoning).with(back_copies).with(registers).with(structurize)
 }
 
 fn fill(knobs: &Knobs) -> PhaseSettings {

@@ -14,7 +14,7 @@ use ptxopt_systems::analyze::{control_flow, uniformity};
 use ptxopt_systems::flow::{
     nested_branches, optimize_branches, optimize_switches, predicate, simplify_loops, split_at_control_flow,
 };
-use ptxopt_systems::ranges::{split_high_pressure, split_ranges};
+use ptxopt_systems::ranges::{rematerialize, split_high_pressure, split_ranges};
 use ptxopt_systems::report::code;
 use ptxopt_systems::ssa::{build_ssa, leave_ssa, promote_locals};
 use ptxopt_systems::structurize::{self, irreducible};
@@ -128,7 +128,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(66, "OriHoistInvariantsLate", Optimization, Above(2), Runs(&hoist_invariants::PHASE)),
     row(67, "DoKillMovement", Optimization, Any, Nothing(GRAPHICS)),
     row(68, "DoTexMovement", Optimization, Any, Nothing(SCHEDULING)),
-    row(69, "OriDoRemat", Optimization, Above(1), Nothing(NOT_YET)),
+    row(69, "OriDoRemat", Optimization, Above(2), Runs(&rematerialize::PHASE)),
     row(70, "OriPropagateVaryingSecond", Optimization, Any, Runs(&uniformity::PHASE)),
     row(71, "OptimizeSyncInstructions", Optimization, Above(1), Nothing(NOT_YET)),
     row(72, "LateExpandSyncInstructions", Lowering, Above(2), Nothing(MACHINE)),

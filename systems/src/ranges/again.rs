@@ -1,6 +1,7 @@
 //! Which loads before a loop could be made again after it, where, and from what.
 
-use super::split_high_pressure::{Again, Split, Spot};
+use super::chains::{Again, Spot};
+use super::split_high_pressure::Split;
 use crate::registers::Estimator;
 use ptxopt_components::form::Form;
 use ptxopt_components::ids::{BlockId, Id, InstId, LoopId, VRegId};

@@ -53,14 +53,15 @@
 //! - Results of vector loads: one load would be several.
 
 use super::again::Finder;
-use crate::registers::{Callees, Estimator, Promises, REGISTERS_MAX, Target, budget, forecast};
+use super::chains::{self, Again, Spot};
+use crate::registers::{
+    Callees, Estimator, REGISTERS_MAX, Settings, budget_of, forecast, has_more_slots, promises_of,
+};
 use ahash::AHashSet;
 use bevy_ecs::prelude::*;
 use ptxopt_components::block::BlockFlags;
 use ptxopt_components::code_object::{CodeFlags, Room};
-use ptxopt_components::ids::{BlockId, FormId, Id, InstId, VRegId};
-use ptxopt_components::operand::{Operand, writes};
-use ptxopt_components::types::RegClass;
+use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, solve};
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::graph::edges::Graph;
@@ -83,13 +84,6 @@ pub const PHASE: Phase = Phase {
     },
     ..Phase::NOTHING
 };
-
-/// What is known beside the header of a kernel.
-#[derive(Resource, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
-    /// Most registers of a thread, as the assembler will be told; 0 where it will not.
-    pub registers_max: u32,
-}
 
 /// Registers that the machine needs beside what lives: the pointer to the stack, pairs that start at even registers.
 const BESIDE: u32 = 4;
@@ -136,20 +130,6 @@ pub struct Scratch {
     live_set: LiveSet,
 }
 
-/// Where a value is made again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spot {
-    Before(InstId),
-    AtEnd(BlockId),
-}
-
-/// An instruction that is made again.
-#[derive(Clone, Debug)]
-pub(super) struct Again {
-    pub form: FormId,
-    pub operands: Vec<Operand>,
-}
-
 /// A register whose range may be split at a loop.
 #[derive(Clone, Debug)]
 pub(super) struct Split {
@@ -169,29 +149,13 @@ pub(super) struct Split {
     pub loops: Vec<usize>,
 }
 
-fn budget_of(function: &FunctionView<'_>, settings: Settings) -> u32 {
-    let command_line = Some(settings.registers_max).filter(|&most| most > 0);
-    budget(Target::of(function.text.sm), promises_of(function), command_line)
-}
-
-fn promises_of(function: &FunctionView<'_>) -> Promises {
-    let launch = function.text.launch;
-    let named = launch.threads.iter().map(|&threads| threads.max(1)).product();
-    let threads = if launch.threads[0] > 0 { named } else { launch.threads_max };
-    Promises { registers: launch.registers_max, threads, blocks: launch.ctas_min }
-}
-
 /// Whether a function has loops, and registers of more slots than it may take.
 fn may_exceed(function: &FunctionView<'_>, budget: u32) -> bool {
-    let slots = || -> u32 {
-        let general = function.vregs.iter().filter(|vreg| vreg.class() == RegClass::R);
-        general.map(|vreg| (vreg.ty.element().bits() * u32::from(vreg.ty.lanes)).div_ceil(32)).sum()
-    };
     // Who may take all registers hardly ever has too few, and the estimator costs more than the phase.
     budget < REGISTERS_MAX
         && !function.state.flags.contains(CodeFlags::SSA)
         && function.blocks.iter().any(|block| block.flags.contains(BlockFlags::LOOP_HEADER))
-        && slots() > budget
+        && has_more_slots(function, budget)
 }
 
 /// Works on a kernel that may have too few registers; gives nothing where the bisect limit is reached.
@@ -268,31 +232,7 @@ fn apply(f: &mut FunctionEditor<'_>, split: &Split) -> Option<()> {
     let at = f.view().places[split.definition.index()].offset;
     let reason = "loaded again after a loop that has too few registers";
     let mut change = f.change_with_room(at, reason, room)?;
-    let mut renamed: Vec<(VRegId, VRegId)> = Vec::new();
-    for again in &split.insts {
-        let mut operands = again.operands.clone();
-        for operand in operands.iter_mut().filter(|operand| !operand.is_definition()) {
-            let new = operand.vreg().and_then(|old| renamed.iter().find(|(from, _)| *from == old));
-            if let Some(&(_, new)) = new {
-                *operand = operand.with_vreg(new);
-            }
-        }
-        let old = writes(&again.operands).next().expect("it has a result");
-        let new = change.new_vreg_like(old);
-        for operand in operands.iter_mut().filter(|operand| operand.is_definition()) {
-            *operand = Operand::register(new);
-        }
-        renamed.push((old, new));
-        match split.spot {
-            Spot::Before(before) => change.insert_before(before, again.form, &operands, None),
-            Spot::AtEnd(block) => change.insert_at_end(block, again.form, &operands, None),
-        };
-    }
-    let &(_, new) = renamed.last()?;
-    for &(inst, position) in &split.reads {
-        let operand = change.operands_of(inst)[position as usize].with_vreg(new);
-        change.set_operand(inst, position as usize, operand);
-    }
+    chains::make(&mut change, &split.insts, split.spot, &split.reads);
     if split.is_all {
         change.delete(split.definition);
     }

@@ -1,7 +1,7 @@
 //! Live sets of the [machine's view](super::machine): rows of bits, solved by rounds over the blocks.
 //!
 //! The sets of the engine do not do: values that are in no register, or in that of another one, live elsewhere or not at
-//! all. Only values that some block reads before it defines them have a bit.
+//! all. Only values that some block reads before it defines them, or a phi reads, have a bit.
 
 use super::machine::Machine;
 use ptxopt_components::ids::{BlockId, Id, VRegId};
@@ -42,6 +42,9 @@ impl Lives {
         for &(block, vreg) in &*exposed {
             gens.set(block.index(), bit_of[vreg.index()] as usize);
         }
+        for &(from, vreg) in &machine.incoming {
+            live_out.set(from.index(), bit_of[vreg.index()] as usize);
+        }
         for block in function.block_ids() {
             for row in machine.rows[machine.rows_of(block)].iter().filter(|row| !row.is_guarded) {
                 for vreg in machine.defs(row).iter().filter(|vreg| bit_of[vreg.index()] != NO_BIT) {
@@ -75,6 +78,13 @@ impl Lives {
         exposed.clear();
         seen.clear();
         seen.resize(function.vregs.len(), (0, 0));
+        let mut give_bit = |vreg: VRegId| {
+            if bit_of[vreg.index()] == NO_BIT {
+                bit_of[vreg.index()] = vreg_of.len() as u32;
+                vreg_of.push(vreg);
+            }
+        };
+        machine.incoming.iter().for_each(|&(_, vreg)| give_bit(vreg));
         for block in function.block_ids() {
             let stamp = block.0 + 1;
             for row in &machine.rows[machine.rows_of(block)] {
@@ -82,10 +92,7 @@ impl Lives {
                     let (defined, is_exposed) = &mut seen[vreg.index()];
                     if *defined != stamp && std::mem::replace(is_exposed, stamp) != stamp {
                         exposed.push((block, vreg));
-                        if bit_of[vreg.index()] == NO_BIT {
-                            bit_of[vreg.index()] = vreg_of.len() as u32;
-                            vreg_of.push(vreg);
-                        }
+                        give_bit(vreg);
                     }
                 }
                 if !row.is_guarded {

@@ -8,7 +8,8 @@
 //! | computed from constants, parameters and what a block shares | a uniform register, or computed again |
 //! | result that nothing reads | nothing |
 //!
-//! What is left is a list of instructions with the values that they define and read. Instructions that read memory or write
+//! What is left is a list of instructions with the values that they define and read. A phi defines its result alone: what it reads
+//! lives at the ends of the blocks from which it comes. Instructions that read memory or write
 //! it need a register for what is else an operand: a value to store, and an address.
 
 use ptxopt_components::code_object::CodeFlags;
@@ -23,6 +24,7 @@ use ptxopt_components::special_registers::{SPECIAL_REGISTERS, Shared};
 use ptxopt_components::types::{RegClass, StateSpace, TypeKind};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::store::view::FunctionView;
+use ptxopt_engine::values::phis::incoming;
 
 /// Processors from this one on compute with floats in uniform registers.
 const UNIFORM_FLOATS_FROM: u32 = 100;
@@ -83,6 +85,8 @@ pub(super) struct Machine {
     /// By register: its definitions, as a run of `definers`.
     definers_of: Vec<u32>,
     definers: Vec<InstId>,
+    /// What phis read, at the ends of the blocks from which it comes.
+    pub incoming: Vec<(BlockId, VRegId)>,
     needed: Vec<bool>,
     waiting: Vec<InstId>,
     is_seen: Vec<bool>,
@@ -230,7 +234,8 @@ impl Machine {
     /// Says where the results of an instruction are.
     fn place_results(&mut self, function: &FunctionView<'_>, forms: &FormTable, inst: InstId) {
         let (head, operands) = (&function.heads[inst.index()], function.operands_of(inst));
-        if head.opcode.is_guarded() || !self.needed[inst.index()] {
+        // Where values meet, a register takes the place of them all.
+        if head.opcode.is_guarded() || head.is_phi() || !self.needed[inst.index()] {
             return;
         }
         let mut results = writes(operands);
@@ -300,6 +305,7 @@ impl Machine {
         self.rows.clear();
         self.values.clear();
         self.firsts.clear();
+        self.incoming.clear();
         self.has_long_subroutine = false;
         self.sets_limit = false;
         for block in function.block_ids() {
@@ -315,12 +321,18 @@ impl Machine {
                 let is_value = |vreg: &VRegId| matches!(places[vreg.index()], Place::Own | Place::Uniform);
                 values.extend(writes(operands).filter(is_value));
                 let uses = values.len() as u32;
-                for vreg in reads(operands) {
-                    match places[vreg.index()] {
-                        Place::Own | Place::Uniform => values.push(vreg),
-                        Place::Shared(with) => values.push(with),
-                        Place::Operand => {}
-                    }
+                let held_in = |vreg: VRegId| match places[vreg.index()] {
+                    Place::Own | Place::Uniform => Some(vreg),
+                    Place::Shared(with) => Some(with),
+                    Place::Operand => None,
+                };
+                if head.is_phi() {
+                    self.incoming.extend(incoming(operands).filter_map(|(from, value)| {
+                        let vreg = value.vreg().and_then(held_in)?;
+                        Some((from, vreg))
+                    }));
+                } else {
+                    values.extend(reads(operands).filter_map(held_in));
                 }
                 let fixed = values.len() as u32;
                 let mut extra = self.registers_of_subroutine(forms, head.form, form, operands);

@@ -3,7 +3,7 @@
 //! Source phase  none of its own: what the estimator of `ptxas` answers (liveness), for reports and for phases that ask
 //! Reads         Blocks, Insts, VRegs, the loop nest
 //! Writes        nothing
-//! Needs         control-flow facts; no SSA form
+//! Needs         control-flow facts; SSA form or none
 //! Leaves        everything as it is
 //! Breaks        nothing
 //! Cost          four walks over the instructions, and rounds over rows of bits
@@ -18,6 +18,7 @@ mod forecast;
 mod lives;
 mod machine;
 mod mix;
+mod settings;
 mod targets;
 mod trees;
 mod walks;
@@ -27,13 +28,15 @@ mod tests;
 
 pub use forecast::{COEFFICIENTS, Callees, Features, Forecast, forecast};
 pub use mix::Mix;
+pub(crate) use settings::has_more_slots;
+pub use settings::{Settings, budget_of, promises_of};
 pub use targets::{Promises, REGISTERS_MAX, Target, WARP_THREADS, budget};
 
 use fat_point::Allocator;
 use forecast::{UNROLL_FACTOR, UNROLLED_ROWS_MAX};
 use lives::Lives;
 use machine::{Machine, Place};
-use ptxopt_components::ids::{BlockId, Id, NameId, VRegId};
+use ptxopt_components::ids::{BlockId, Id, InstId, NameId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, solve};
 use ptxopt_engine::dataflow::pressure::{LiveRegisters, Pressure, measure};
@@ -45,6 +48,8 @@ use walks::{UNIFORM_FILE, Walks};
 /// A call, and the slots that live across it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
+    /// The call.
+    pub inst: InstId,
     /// What the instruction names: parameters, and the function where it is not called through a register.
     pub names: Vec<NameId>,
     /// Slots that live across.
@@ -101,12 +106,13 @@ impl Estimator {
         (features.loop_need, features.loop_rows) = in_loops(nest, walks);
         features.mix = Mix::of(function, forms, machine);
         for &(row, across) in &walks.across_calls {
-            let operands = function.operands_of(machine.rows[row as usize].inst);
+            let inst = machine.rows[row as usize].inst;
+            let operands = function.operands_of(inst);
             let symbol = |operand: &Operand| match operand.kind() {
                 OperandKind::Symbol(name) => Some(name),
                 _ => None,
             };
-            calls.push(Call { names: operands.iter().filter_map(symbol).collect(), across });
+            calls.push(Call { inst, names: operands.iter().filter_map(symbol).collect(), across });
         }
         features
     }
@@ -122,6 +128,12 @@ impl Estimator {
     #[must_use]
     pub fn takes_register(&self, vreg: VRegId) -> bool {
         matches!(self.machine.places[vreg.index()], Place::Own | Place::Shared(_))
+    }
+
+    /// Whether a register of the function that was looked at last takes one of the machine that no other has.
+    #[must_use]
+    pub fn has_own_register(&self, vreg: VRegId) -> bool {
+        self.machine.places[vreg.index()] == Place::Own
     }
 
     /// Slots up to the last one that the [allocator](fat_point) gives to a value of the function that was looked at last;

@@ -1,14 +1,23 @@
 //! The machine's view, by kernels of a few lines.
 
 use super::{Estimator, Features, Promises, forecast};
+use crate::check::tests::run;
+use crate::flow::split_at_control_flow;
+use crate::ssa::{build_ssa, leave_ssa};
+use bevy_ecs::system::Res;
+use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{CodeId, Id};
+use ptxopt_engine::edit::Editor;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::graph::analyze::{AnalysisScratch, annotate};
 use ptxopt_engine::graph::edges::Graph;
-use ptxopt_engine::graph::nest::{LoopNest, NestScratch, build_nest};
+use ptxopt_engine::graph::nest::{LoopNest, LoopNests, NestScratch, build_nest};
 use ptxopt_engine::ptx::reader::{ReaderScratch, read};
 use ptxopt_engine::ptx::scan::Module;
+use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::store::tables::CodeTables;
+use std::sync::Mutex;
 
 /// The features of a kernel that has read its parameter, a pointer, into `%rd1`, and `%tid.x` into `%r1`.
 fn of(body: &str) -> Features {
@@ -132,4 +141,48 @@ fn too_many_uniform_values_take_registers() {
     assert_eq!((fits.need, fits.with_uniform), (1, 61));
     let spills = kernel(70);
     assert_eq!((spills.need, spills.with_uniform), (71, 71));
+}
+
+static SEEN: Mutex<Vec<(u32, u32, u32)>> = Mutex::new(Vec::new());
+
+static LOOK: Phase = Phase {
+    name: "look",
+    needs: &[Fact::ControlFlow, Fact::Loops],
+    install: |slot| {
+        slot.init_resource::<LoopNests>();
+        slot.add(look);
+    },
+    ..Phase::NOTHING
+};
+
+fn look(mut editor: Editor, nests: Res<LoopNests>) {
+    editor.each(CodeFlags::SELECTED, |f| {
+        let (function, forms) = f.view_and_forms();
+        let features =
+            Estimator::default().look_at(&function, forms, nests.get(f.code()).expect("it is needed"));
+        SEEN.lock().unwrap().push((features.need, features.with_uniform, features.loop_need));
+    });
+}
+
+/// What a phi reads lives up to the ends of the blocks from which it comes, and no further.
+#[test]
+fn in_ssa_form_as_many_live_as_without() {
+    let each = |text: &str| (10..30).map(|at| text.replace('#', &at.to_string())).collect::<String>();
+    let text = format!(
+        ".version 8.6\n.target sm_90\n.address_size 64\n.entry k(.param .u64 p) {{ .reg .b32 %r<99>; .reg .pred %p<9>;\n\
+         mov.u32 %r1, %tid.x; {} mov.u32 %r2, 0; L: {} add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, %r1; @%p1 bra L;\n\
+         @%p2 bra M; mov.u32 %r10, %r11; M: {} ret; }}",
+        each("ld.shared.u32 %r#, [%r1+#];"),
+        each("mad.lo.u32 %r#, %r#, %r1, %r2;"),
+        each("st.shared.u32 [%r1+#], %r#;"),
+    );
+    let output = run(
+        text.as_bytes(),
+        &[&split_at_control_flow::PHASE, &build_ssa::PHASE, &LOOK, &leave_ssa::PHASE, &LOOK],
+    );
+    assert_eq!(output.functions[0].left, None);
+    let seen = std::mem::take(&mut *SEEN.lock().unwrap());
+    assert_eq!(seen.len(), 2);
+    assert_eq!(seen[0], seen[1]);
+    assert!(seen[0].0 >= 20, "{seen:?}");
 }

@@ -7,7 +7,7 @@ pub mod gvn_cse;
 pub mod hoist_common;
 pub mod hoist_invariants;
 pub mod known_bits;
-mod movable;
+pub(crate) mod movable;
 pub mod propagate_back_copies;
 pub mod reassociate;
 pub mod remove_redundant_moves;
@@ -21,4 +21,4 @@ mod folding;
 #[cfg(test)]
 mod hoist_tests;
 #[cfg(test)]
-mod move_tests;
+pub(crate) mod move_tests;

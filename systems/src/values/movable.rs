@@ -21,7 +21,7 @@ use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::phis::NO_VALUE;
 
 /// Whether an instruction of a function in SSA form may stand elsewhere.
-pub(super) fn may_move(
+pub(crate) fn may_move(
     function: &FunctionView<'_>,
     form: &Form,
     head: &InstHead,
@@ -40,13 +40,13 @@ pub(super) fn may_move(
 }
 
 /// Whether an operand has another value each time that it is read.
-pub(super) fn varies(operand: &Operand) -> bool {
+pub(crate) fn varies(operand: &Operand) -> bool {
     matches!(operand.kind(), OperandKind::Special(row) if SPECIAL_REGISTERS[row as usize].reading == Reading::Varying)
 }
 
 /// Whether the machine has no instruction for it: a constant, the address of a symbol, a parameter of a kernel are operands there,
 /// and a copy is the register that it was made of.
-pub(super) fn is_free(form: &Form, operands: &[Operand]) -> bool {
+pub(crate) fn is_free(form: &Form, operands: &[Operand]) -> bool {
     let is_special = || operands.iter().any(|operand| matches!(operand.kind(), OperandKind::Special(_)));
     match form.operation {
         Operation::Mov => !is_special(),
@@ -56,12 +56,12 @@ pub(super) fn is_free(form: &Form, operands: &[Operand]) -> bool {
 }
 
 /// Whether the result takes no register of the machine: it is [free](is_free), and no copy of another one.
-pub(super) fn is_operand(form: &Form, operands: &[Operand]) -> bool {
+pub(crate) fn is_operand(form: &Form, operands: &[Operand]) -> bool {
     is_free(form, operands) && (form.space == StateSpace::Param || reads(operands).next().is_none())
 }
 
 /// Slots of 32 bits that a register takes; predicates take none.
-pub(super) fn slots_of(vreg: &VRegHead) -> u32 {
+pub(crate) fn slots_of(vreg: &VRegHead) -> u32 {
     match vreg.class() {
         RegClass::R | RegClass::Ur => {
             (vreg.ty.element().bits() * u32::from(vreg.ty.lanes)).div_ceil(32).max(1)

@@ -161,7 +161,7 @@ impl Kernel {
 }
 
 /// What a kernel leaves in its buffer.
-pub(super) fn left_by(text: &str) -> Vec<u8> {
+pub(crate) fn left_by(text: &str) -> Vec<u8> {
     let module = Module::load(format!("{HEAD}{text}").as_bytes()).unwrap();
     let mut random = Random(1);
     let bytes = (0..THREADS * BYTES).map(|_| random.below(256) as u8).collect();
@@ -181,7 +181,7 @@ const BEFORE: [&Phase; 4] =
     [&split_at_control_flow::PHASE, &build_ssa::PHASE, &general_optimize::PHASE, &eliminate_dead::FULL];
 
 /// The kernel after `phases`, which see values.
-pub(super) fn after(text: &str, phases: &[&'static Phase]) -> String {
+pub(crate) fn after(text: &str, phases: &[&'static Phase]) -> String {
     let output = run(format!("{HEAD}{text}").as_bytes(), &[&BEFORE, phases, &[&leave_ssa::PHASE]].concat());
     let function = &output.functions[0];
     assert_eq!((&function.left, &function.undone[..]), (&None, &[][..]), "{text}");

@@ -21,7 +21,7 @@ What running cannot show is not in the table: fences and memory orders (the emul
 
 /// The phases that change something, and the mistakes that are typical of each: those that follow from its own rules.
 /// Phases 0, 3, 9 and 94, and the reports, change nothing: 3 stands after the mistakes of 15 and 18.
-pub const OF_PHASES: [(&str, &[&str]); 17] = [
+pub const OF_PHASES: [(&str, &[&str]); 18] = [
     (
         "6 SetControlFlowOpLastInBB",
         &["branch-crossed", "guarded-end", "exit-removed", "call-guarded", "return-exits"],
@@ -123,6 +123,10 @@ pub const OF_PHASES: [(&str, &[&str]); 17] = [
             "volatile-load",
             "wrong-dominator",
         ],
+    ),
+    (
+        "69 OriDoRemat, rematerialize",
+        &["operand-redefined", "guarded-value-reused", "carry-ignored", "wrong-dominator", "branch-crossed"],
     ),
     (
         "63 OriDoPredication",

@@ -32,11 +32,12 @@ const FIXED_COUNT: u64 = 400;
 const BLOCK_COUNT_MAX: usize = 40;
 
 /// Knobs that let more phases run, each in one of so many inputs.
-const KNOBS: [(usize, &str); 4] = [
+const KNOBS: [(usize, &str); 5] = [
     (2, "Knob487.LoopMakeSingleEntry"),
     (3, "structurizecfg=on"),
     (3, "fix-irreducible"),
     (8, "structurizecfg-skip-uniform-regions"),
+    (3, "RegisterBudget=24"),
 ];
 
 /// Changes after which the bisect limit may end a run.

@@ -64,6 +64,7 @@ const GOLDENS: &[Golden] = &[
     Golden { phase: "fix_irreducible", before: &[6, 76], step: 200, is_listed: false },
     Golden { phase: "leave_ssa", before: &[6, 23, 29, 33], step: 73, is_listed: false },
     Golden { phase: "split_ranges", before: &[6, 76], step: 19, is_listed: false },
+    Golden { phase: "rematerialize", before: &[6, 23, 29, 33], step: 69, is_listed: false },
     Golden { phase: "split_high_pressure", before: &[6, 76], step: 138, is_listed: false },
     Golden { phase: "propagate_back_copies", before: &[6, 76], step: 82, is_listed: false },
 ];
@@ -131,6 +132,7 @@ test_folders! {
     fix_irreducible
     leave_ssa
     split_ranges
+    rematerialize
     split_high_pressure
     propagate_back_copies
 }

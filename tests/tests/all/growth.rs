@@ -4,7 +4,7 @@
 //! and written, or optimized, at one length and at eight times that, and what is compared is CPU time, as a ratio: a
 //! linear algorithm takes 8 times as long, a quadratic one 64 times.
 
-use ptxopt::{Options, VerifyLevel, optimize, optimize_with_plan, standard};
+use ptxopt::{OptLevel, Options, VerifyLevel, optimize, optimize_with_plan, standard};
 use ptxopt_engine::run::phase::{Phase, Plan, Step};
 use ptxopt_generate::shapes::SHAPES;
 use ptxopt_systems::flow::split_at_control_flow;
@@ -414,6 +414,16 @@ fn values_around_loops_cost_what_they_are_long() {
     let mut options = Options { threads: 1, ..Options::default() };
     options.set_knob("EnableGvnCseMode=3").expect("the knob exists");
     for shape in SHAPES.iter().filter(|shape| ["twins", "rounds", "nest", "gotos"].contains(&shape.name)) {
+        work_grows_like_its_text(|text| optimize_as(text, &options), shape.large / FACTOR, shape.text);
+    }
+}
+
+/// Values that wait through what has too few registers, as all of it has.
+#[test]
+fn values_that_wait_cost_what_they_are_long() {
+    let mut options = Options { level: OptLevel::O3, threads: 1, ..Options::default() };
+    options.set_knob("RegisterBudget=24").expect("the knob exists");
+    for shape in SHAPES.iter().filter(|shape| ["waits", "sinks", "joins", "arms"].contains(&shape.name)) {
         work_grows_like_its_text(|text| optimize_as(text, &options), shape.large / FACTOR, shape.text);
     }
 }

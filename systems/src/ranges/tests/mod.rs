@@ -1,9 +1,11 @@
 //! The phases on random functions and on modules: what each read sees is what it saw before.
 
 mod symbolic;
+mod values;
 
 use super::{split_high_pressure, split_ranges};
 use crate::check::testing::{Built, Random, labelled};
+use crate::registers::Settings;
 use ptxopt_components::ids::{CodeId, Id, InstId, VRegId};
 use ptxopt_components::operand::{definitions, reads};
 use ptxopt_engine::edit::PlainEditor;
@@ -24,8 +26,7 @@ fn make_ready(body: &str) -> Built {
 
 /// As [`make_ready`], with blocks as the reader ends them.
 fn read_ready(body: &str) -> Built {
-    let head =
-        ".version 8.6\n.target sm_90a\n.address_size 64\n.global .u32 g;\n.const .align 4 .b8 table[4096];";
+    let head = ".version 8.6\n.target sm_90a\n.address_size 64\n.extern .func f();\n.global .u32 g;\n.const .align 4 .b8 table[4096];";
     let text = format!("{head}\n.entry k(.param .u64 p) {{{body}}}").into_bytes();
     let mut built = Built { text, ..Built::default() };
     let module = Module::scan(&built.text).expect("the module is well-formed");
@@ -304,7 +305,7 @@ fn relieve(built: &mut Built) -> (usize, isize) {
     let mut editor = PlainEditor::default();
     let Built { tables, forms, .. } = &mut *built;
     let mut f = editor.edit(tables, forms, CODE);
-    let settings = split_high_pressure::Settings { registers_max: 24 };
+    let settings = Settings { registers_max: 24 };
     let mut scratch = split_high_pressure::Scratch::default();
     split_high_pressure::work(&mut f, settings, &mut ReachingValues::default(), &mut scratch);
     drop(f);
