@@ -4,7 +4,7 @@
 //! and written, or optimized, at one length and at eight times that, and what is compared is CPU time, as a ratio: a
 //! linear algorithm takes 8 times as long, a quadratic one 64 times.
 
-use ptxopt::{Options, VerifyLevel, optimize, optimize_with_plan, standard};
+use ptxopt::{OptLevel, Options, VerifyLevel, optimize, optimize_with_plan, standard};
 use ptxopt_engine::run::phase::{Phase, Plan, Step};
 use ptxopt_generate::shapes::SHAPES;
 use ptxopt_systems::flow::split_at_control_flow;
@@ -403,6 +403,24 @@ fn structurized_shapes_cost_what_they_are_long() {
         }
         for shape in SHAPES.iter().filter(|shape| of.contains(&shape.name)) {
             say(&format!("growth: {} {} ({}), {knob}", shape.large, shape.of, shape.name));
+            work_grows_like_its_text(|text| optimize_as(text, &options), shape.large / FACTOR, shape.text);
+        }
+    }
+}
+
+/// What runs at the highest level alone. No other phase does, so that none makes the shapes simpler before or hides what this one
+/// takes.
+#[test]
+fn phases_of_the_highest_level_cost_what_the_shapes_are_long() {
+    for (phase, shapes) in [
+        ("OriSplitLiveRanges", &["webs", "joins", "nested-ifs"][..]),
+        ("OriSplitHighPressureLiveRanges", &["preloads", "waits"]),
+        ("GenerateMovPhi+OriDoRematEarly", &["sinks", "nest", "nested-ifs"]),
+    ] {
+        let mut options = Options { level: OptLevel::O3, threads: 1, ..Options::default() };
+        options.set_knob(&format!("NamedPhases={phase}")).expect("the knob exists");
+        for shape in SHAPES.iter().filter(|shape| shapes.contains(&shape.name)) {
+            say(&format!("growth: {} {} ({}), {phase}", shape.large, shape.of, shape.name));
             work_grows_like_its_text(|text| optimize_as(text, &options), shape.large / FACTOR, shape.text);
         }
     }
