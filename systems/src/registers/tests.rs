@@ -12,18 +12,21 @@ use ptxopt_engine::store::tables::CodeTables;
 
 /// The features of a kernel that has read its parameter, a pointer, into `%rd1`, and `%tid.x` into `%r1`.
 fn of(body: &str) -> Features {
-    estimate(body).0
+    let (features, ..) = estimate(body);
+    features
 }
 
 /// Slots up to the last one that a value of such a kernel gets.
 fn allocated(body: &str) -> u32 {
-    estimate(body).1
+    let (_, slots, _) = estimate(body);
+    slots
 }
 
-/// Both of these.
-fn estimate(body: &str) -> (Features, u32) {
+/// Both of these, and what each call names with what lives across it.
+fn estimate(body: &str) -> (Features, u32, Vec<(usize, u32)>) {
     let text = format!(
-        ".version 8.6\n.target sm_90\n.address_size 64\n.entry k(.param .u64 p, .param .u32 n) {{\n\
+        ".version 8.6\n.target sm_90\n.address_size 64\n.extern .func f(.param .b32 a);\n\
+         .entry k(.param .u64 p, .param .u32 n) {{\n\
          .reg .b16 %h<9>; .reg .b32 %r<99>; .reg .b64 %rd<99>; .reg .f32 %f<99>; .reg .f64 %d<9>; .reg .pred %p<9>;\n\
          ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x;\n{body}\nret;\n}}\n"
     );
@@ -40,7 +43,8 @@ fn estimate(body: &str) -> (Features, u32) {
     let (function, mut estimator) = (tables.view(), Estimator::default());
     let function = function.function(CodeId::new(0));
     let features = estimator.look_at(&function, &forms, &nest);
-    (features, estimator.allocated(&function).expect("the function is small"))
+    let slots = estimator.allocated(&function).expect("the function is small");
+    (features, slots, estimator.calls.iter().map(|call| (call.names.len(), call.across)).collect())
 }
 
 /// Slots at the peak of the code as it stands.
@@ -288,4 +292,68 @@ fn places_are_taken_as_long_as_a_value_lives() {
     assert_eq!(allocated(&format!("{loads} bar.sync 0; {stores}")), 12 + 1);
     let store = "st.volatile.shared.u32 [%r1], %r1;";
     assert_eq!(allocated(&format!("{loads} {store}")), 1 + 1);
+}
+
+/// The histograms have 512 slots.
+#[test]
+fn places_end_where_there_are_no_more() {
+    let loads: String = (0..600).map(|n| format!("ld.volatile.shared.u32 %v{n}, [%r1+{n}]; ")).collect();
+    let stores: String = (0..600).map(|n| format!("st.volatile.shared.u32 [%r1+{n}], %v{n}; ")).collect();
+    assert_eq!(allocated(&format!(".reg .b32 %v<600>; {loads} {stores}")), 512);
+}
+
+/// The function and the parameter, while the thread's number lives on.
+#[test]
+fn calls_are_listed_with_what_they_name() {
+    let call = "{ .param .b32 a; st.param.b32 [a], %r1; call f, (a); } st.shared.u32 [%r1], %r1;";
+    let (_, _, calls) = estimate(call);
+    assert_eq!(calls, [(2, 1)]);
+}
+
+/// Of the slots that live after each instruction: one, two, none, and none after the return.
+#[test]
+fn the_mean_is_of_what_lives_after_each_instruction() {
+    assert_eq!(of("ld.shared.u32 %r2, [%r1]; st.shared.u32 [%r1], %r2;").mean, 4 * (1 + 2) / 4);
+}
+
+/// Each store needs an operand in registers: once at its place, and once held from the first one on.
+#[test]
+fn operands_of_stores_may_be_held_in_registers() {
+    let features = of("ld.param.u32 %r2, [n]; st.shared.u32 [%r1], %r2; st.global.u32 [%rd1], %r1;");
+    assert_eq!((features.need, features.held), (1 + 2, 1 + 2 + 1));
+}
+
+/// Both halves of a pair that is packed live on.
+#[test]
+fn a_pair_of_two_values_is_a_value() {
+    let pack = "ld.shared.u32 %r2, [%r1]; ld.shared.u32 %r3, [%r1+4]; mov.b64 %rd2, {%r2, %r3};";
+    let stores = "st.shared.u64 [%r1+8], %rd2; st.shared.u32 [%r1+16], %r2; st.shared.u32 [%r1+20], %r3;";
+    assert_eq!(need(&format!("{pack} {stores}")), 1 + 1 + 1 + 2);
+}
+
+/// Before sm_100 there are no floats in uniform registers.
+#[test]
+fn a_uniform_float_takes_a_register() {
+    let body = "ld.shared.f32 %f2, [%r1]; ld.param.u32 %r2, [n]; cvt.rn.f32.u32 %f1, %r2; add.f32 %f3, %f2, %f1; \
+                st.shared.f32 [%r1], %f3;";
+    assert_eq!(need(body), 1 + 1 + 1);
+}
+
+/// What the block before has computed last is known when a block starts.
+#[test]
+fn loads_of_a_block_use_what_the_one_before_computed_last() {
+    let body = "ld.shared.u32 %r2, [%r1]; L: ld.shared.u32 %r3, [%r2]; st.shared.u32 [%r1], %r3;";
+    assert_eq!(of(body).hoisted, 1 + 1);
+}
+
+/// Warps that trade registers start with what the header says.
+#[test]
+fn a_kernel_that_sets_its_limit_takes_what_it_is_given() {
+    let features = Features { sets_limit: true, ..Features::default() };
+    let of = |registers| {
+        let promises = Promises { registers, ..Promises::default() };
+        forecast(&features, Callees::default(), 90, promises, None).registers
+    };
+    assert_eq!(of(168), 168);
+    assert!(of(0) < 40, "{}", of(0));
 }

@@ -1,8 +1,12 @@
 //! The phase on random kernels and on a few lines each.
 
 use super::PHASE;
+use crate::check::tests::run;
+use crate::flow::split_at_control_flow;
+use crate::ssa::build_ssa;
 use crate::values::gvn_cse::tests::check;
-use crate::values::move_tests::after;
+use crate::values::move_tests::{HEAD, after};
+use ptxopt_engine::run::log::RemarkKind;
 
 /// Kernels with arms and rounds that compute and load the same again and again, on the emulator: none executes more.
 #[test]
@@ -11,20 +15,19 @@ fn what_one_arm_reads_is_computed_there() {
     assert!(with <= without, "{without} without, {with} with");
 }
 
-/// A kernel after the phase that has an address in `%a1`, two values from there in `%v1` and `%v2`, and two predicates.
-fn after_sink(body: &str) -> String {
-    let kernel = format!(
+/// A kernel that has an address in `%a1`, two values from there in `%v1` and `%v2`, and two predicates.
+fn kernel(body: &str) -> String {
+    format!(
         ".func f() {{ ret; }}\n.entry k(.param .u64 p) {{ .reg .b32 %v<9>; .reg .b64 %a<2>; .reg .pred %p<3>;\n\
          ld.param.u64 %a1, [p]; ld.global.u32 %v1, [%a1]; ld.global.u32 %v2, [%a1+4];\n\
          setp.lt.u32 %p1, %v1, %v2; setp.lt.u32 %p2, %v1, 9;\n{body}\nret; }}\n"
-    );
-    after(&kernel, &[&PHASE])
+    )
 }
 
 /// Whether the kernel after the phase holds these, in this order.
 #[track_caller]
 fn comes_out_in_order(body: &str, wanted: &[&str]) {
-    let text = after_sink(body);
+    let text = after(&kernel(body), &[&PHASE]);
     let mut rest = &text[..];
     for wanted in wanted {
         let Some(at) = rest.find(wanted) else { panic!("no `{wanted}` at its place in\n{text}") };
@@ -56,8 +59,8 @@ fn what_is_read_after_a_later_call_is_kept_anyway() {
 #[test]
 fn what_a_phi_of_the_other_way_reads_does_not_sink() {
     comes_out_in_order(
-        "mul.lo.u32 %v3, %v1, 77; mov.u32 %v4, %v3; @%p1 bra J; st.global.u32 [%a1+8], %v3; mov.u32 %v4, %v1;\n\
-         J: st.global.u32 [%a1+12], %v4;",
+        "mul.lo.u32 %v4, %v1, 77; @%p1 bra J; st.global.u32 [%a1+8], %v4; add.u32 %v4, %v1, %v2;\n\
+         J: st.global.u32 [%a1+12], %v4; st.global.u32 [%a1+16], %v1;",
         &["mul.lo", "@%p1 bra"],
     );
 }
@@ -88,4 +91,52 @@ fn what_reads_special_registers_takes_registers() {
         "mov.u32 %v4, %tid.x; mov.u32 %v5, %ctaid.x; mul.lo.u32 %v3, %v4, %v5; @%p1 bra J; st.global.u32 [%a1+8], %v3; J:",
         &["mul.lo", "@%p1 bra"],
     );
+}
+
+/// Both are read in the block at whose end the product would stand, and nowhere after it: the product is one register, they are two.
+#[test]
+fn what_is_read_for_the_last_time_before_the_place_would_be_kept_for_it() {
+    comes_out_in_order(
+        "mul.lo.u32 %v3, %v1, %v2; @%p1 bra J; st.global.u32 [%a1+8], %v1; st.global.u32 [%a1+12], %v2; @%p2 bra M;\n\
+         st.global.u32 [%a1+16], %v3; bra J; M: st.global.u32 [%a1+20], %v3; J:",
+        &["mul.lo", "@%p1 bra"],
+    );
+}
+
+/// The block reads it before its call, and so does the next one.
+#[test]
+fn what_a_block_and_the_next_one_read_stands_before_the_first_of_them() {
+    comes_out_in_order(
+        "mul.lo.u32 %v3, %v1, 77; @%p1 bra J; st.global.u32 [%a1+8], %v3; call f; @%p2 bra J;\n\
+         st.global.u32 [%a1+12], %v3; J:",
+        &["@%p1 bra", "mul.lo", "[%a1+8]", "call"],
+    );
+}
+
+#[test]
+fn an_entry_of_a_table_is_an_arm() {
+    comes_out_in_order(
+        "mul.lo.u32 %v3, %v1, 77; T: .branchtargets A, B; and.b32 %v4, %v2, 1; brx.idx %v4, T;\n\
+         A: st.global.u32 [%a1+8], %v3; B: st.global.u32 [%a1+12], %v1;",
+        &["brx.idx", "mul.lo", "[%a1+8]"],
+    );
+}
+
+/// Two ways out of a loop lead to the place, so that none of them is an arm; but it is left once only.
+#[test]
+fn what_is_read_where_the_ways_out_of_a_loop_meet_leaves_it() {
+    comes_out_in_order(
+        "mov.u32 %v5, 0; H: mul.lo.u32 %v3, %v1, 77; add.u32 %v5, %v5, 1; @%p1 bra OUT; setp.lt.u32 %p2, %v5, %v2;\n\
+         @%p2 bra H; OUT: st.global.u32 [%a1+8], %v3; st.global.u32 [%a1+12], %v1;",
+        &["@%p2 bra", "mul.lo", "[%a1+8]"],
+    );
+}
+
+#[test]
+fn nothing_is_said_of_limits_that_are_not_reached() {
+    let text =
+        format!("{HEAD}{}", kernel("mul.lo.u32 %v3, %v1, 77; @%p1 bra J; st.global.u32 [%a1+8], %v3; J:"));
+    let output = run(text.as_bytes(), &[&split_at_control_flow::PHASE, &build_ssa::PHASE, &PHASE]);
+    assert!(output.steps[2].changes > 0);
+    assert!(output.remarks.iter().all(|remark| remark.kind != RemarkKind::Missed), "{:?}", output.remarks);
 }
