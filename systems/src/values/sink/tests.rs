@@ -132,6 +132,18 @@ fn what_is_read_where_the_ways_out_of_a_loop_meet_leaves_it() {
     );
 }
 
+/// It goes before the loop that reads it, and stays in the one in which its operand is loaded.
+#[test]
+fn a_value_of_an_outer_loop_goes_before_the_inner_one() {
+    comes_out_in_order(
+        "mov.u32 %v5, 0; mov.u32 %v7, 0; H: ld.volatile.global.u32 %v8, [%a1]; mul.lo.u32 %v3, %v8, 77; @%p1 bra J;\n\
+         mov.u32 %v6, 0; st.global.u32 [%a1+8], %v5; I: add.u32 %v7, %v7, %v3; add.u32 %v6, %v6, 1;\n\
+         setp.lt.u32 %p2, %v6, %v5; @%p2 bra I; J: add.u32 %v5, %v5, 1; setp.lt.u32 %p2, %v5, %v2; @%p2 bra H;\n\
+         st.global.u32 [%a1+12], %v7;",
+        &["ld.volatile", "@%p1 bra", "mul.lo", "add.u32 %v7"],
+    );
+}
+
 #[test]
 fn nothing_is_said_of_limits_that_are_not_reached() {
     let text =
