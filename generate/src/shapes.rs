@@ -18,7 +18,7 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 23] = [
+pub const SHAPES: [Shape; 26] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
     Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
@@ -40,8 +40,11 @@ pub const SHAPES: [Shape; 23] = [
     Shape { name: "conditions", of: "levels", large: 10_000, text: conditions },
     Shape { name: "cases", of: "cases", large: 10_000, text: cases },
     Shape { name: "sinks", of: "values before a row of loops and branches", large: 8_000, text: sinks },
-    Shape { name: "waits", of: "values around a row of loops", large: 8_000, text: waits },
+    Shape { name: "around", of: "values around a row of loops", large: 8_000, text: around },
     Shape { name: "exits", of: "exits of a loop", large: 5_000, text: exits },
+    Shape { name: "webs", of: "registers written under guards", large: 4_000, text: webs },
+    Shape { name: "preloads", of: "loads before a loop", large: 20_000, text: preloads },
+    Shape { name: "waits", of: "loops between a load and its read", large: 4_000, text: waits },
 ];
 
 /// Values that meet at each join of [`joins`].
@@ -272,7 +275,7 @@ fn sinks(count: usize) -> String {
 }
 
 /// Values that are read before loops in a row, and again after one of them each: all of them wait.
-fn waits(count: usize) -> String {
+fn around(count: usize) -> String {
     let front = each(count, |text, n| {
         writeln!(text, "mad.lo.s32 %v{n}, %r0, %r0, {};\nst.global.u32 [%d0], %v{n};", 2 * n + 3)
     });
@@ -327,10 +330,62 @@ fn exits(count: usize) -> String {
     kernel("", &format!("mov.u32 %r2, %r0;\nH: xor.b32 %r1, %r1, %r2;\n{leave}{round}{after}END:\n"))
 }
 
+/// Registers that guarded instructions write. Each lives through a row of branches, and gets a value that has nothing to do with
+/// that after it, once more under a guard.
+fn webs(count: usize) -> String {
+    let front = each(count, |text, n| {
+        writeln!(text, "setp.lt.u32 %p0, %r0, {n};\nmov.u32 %v{n}, {n};\n@%p0 mov.u32 %v{n}, %r0;")
+    });
+    let row = each(count, |text, n| {
+        writeln!(text, "setp.lt.u32 %p0, %r1, {n};\n@%p0 bra A{n};\nadd.u32 %r1, %r1, {n};\nA{n}:")
+    });
+    let back = each(count, |text, n| {
+        writeln!(text, "add.u32 %r1, %r1, %v{n};\nsetp.lt.u32 %p0, %r1, {n};\nmul.lo.u32 %v{n}, %r1, 3;")?;
+        writeln!(text, "@%p0 mov.u32 %v{n}, %r0;\nxor.b32 %r1, %r1, %v{n};")
+    });
+    kernel(&format!(".reg .b32 %v<{count}>;"), &(front + &row + &back))
+}
+
+/// Loads of memory that nothing writes, all of which live through one loop and are read after it, for more registers than there
+/// are.
+fn preloads(count: usize) -> String {
+    let loads = each(count, |text, n| writeln!(text, "ld.global.nc.u32 %v{n}, [%d1+{}];", 4 * n));
+    let round = "H: xor.b32 %r1, %r1, %r3;\nadd.u32 %r3, %r3, 1;\nsetp.lt.u32 %p0, %r3, 9;\n@%p0 bra H;\n";
+    let reads = each(count, |text, n| writeln!(text, "mad.lo.u32 %r1, %r1, 3, %v{n};"));
+    reader(count, &format!(".reg .b32 %v<{count}>;"), &format!("{loads}{round}{reads}"))
+}
+
+/// Loops in a row that all have too few registers, each with a load of its own that is read right after it.
+fn waits(count: usize) -> String {
+    const SUMS: usize = 40;
+    let start = each(SUMS, |text, n| writeln!(text, "ld.global.nc.u32 %s{n}, [%d1+{}];", 4 * n));
+    let body = each(count, |text, n| {
+        let (one, other) = (n % SUMS, (7 * n + 3) % SUMS);
+        writeln!(text, "ld.global.nc.u32 %v{n}, [%d1+{}];\nmov.u32 %r3, 0;", 4 * (n + SUMS))?;
+        writeln!(text, "H{n}: mad.lo.u32 %s{one}, %s{other}, 3, %r3;\nadd.u32 %r3, %r3, 1;")?;
+        writeln!(text, "setp.lt.u32 %p0, %r3, 2;\n@%p0 bra H{n};\nadd.u32 %s{other}, %s{other}, %v{n};")
+    });
+    let end = each(SUMS, |text, n| writeln!(text, "xor.b32 %r1, %r1, %s{n};"));
+    reader(count + SUMS, &format!(".reg .b32 %v<{count}>, %s<{SUMS}>;"), &(start + &body + &end))
+}
+
+/// A kernel with few registers, around code that may load words from `%d1` on, `count` of them and one for each thread.
+fn reader(count: usize, declarations: &str, body: &str) -> String {
+    let table = format!(".global .align 4 .b8 words[{}];\n", 4 * count + 4096);
+    let address = "mov.u64 %d2, words;\nadd.u64 %d1, %d1, %d2;\n";
+    let declarations = format!(".reg .b64 %d2;\n{declarations}");
+    kernel_of(&table, ".maxnreg 32\n", &declarations, &(address.to_owned() + body))
+}
+
 /// A kernel around code that changes `%r1`, and may use the thread's number `%r0`.
 fn kernel(declarations: &str, body: &str) -> String {
+    kernel_of("", "", declarations, body)
+}
+
+/// The same with variables of the module and directives of the kernel. `%d1` is four times the thread's number.
+fn kernel_of(variables: &str, directives: &str, declarations: &str, body: &str) -> String {
     format!(
-        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out)\n{{\n\
+        ".version 8.0\n.target sm_80\n.address_size 64\n{variables}.visible .entry k(.param .u64 out)\n{directives}{{\n\
          .reg .pred %p<2>;\n.reg .b32 %r<4>;\n.reg .b64 %d<2>;\n{declarations}\n\
          ld.param.u64 %d0, [out];\nmov.u32 %r0, %tid.x;\nmul.wide.u32 %d1, %r0, 4;\nadd.u64 %d0, %d0, %d1;\n\
          mov.u32 %r1, 0;\nmov.u32 %r2, 0;\nmov.u32 %r3, 0;\n{body}st.global.u32 [%d0], %r1;\nret;\n}}\n"

@@ -13,6 +13,7 @@ use crate::values::{
     eliminate_dead, general_optimize, gvn_cse, hoist_common, hoist_invariants, propagate_back_copies,
     reassociate, sink,
 };
+use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::{Phase, Wanted};
 
 /// Each phase with the name of its file, followed by what tells those of one file apart.
@@ -123,5 +124,40 @@ fn what_adds_rows_asks_for_room() {
             "split_ranges",
             "split_high_pressure"
         ]
+    );
+}
+
+/// These change instructions and leave blocks and edges as they are, so that what is known of those holds after them.
+#[test]
+fn what_leaves_control_flow_as_it_is() {
+    let changes_only_instructions =
+        |phase: &Phase| phase.breaks.contains(&Fact::Liveness) && !phase.breaks.contains(&Fact::ControlFlow);
+    assert_eq!(
+        named(changes_only_instructions),
+        [
+            "eliminate_dead_simple",
+            "general_optimize",
+            "gvn_cse",
+            "late_commoning",
+            "hoist_common",
+            "propagate_back_copies",
+            "reassociate",
+            "sink",
+            "promote_locals",
+            "rematerialize",
+            "split_ranges",
+            "split_high_pressure"
+        ]
+    );
+    // What renames registers, and makes, deletes and moves nothing, or deletes alone.
+    assert!(
+        [&split_ranges::PHASE, &eliminate_dead::SIMPLE]
+            .iter()
+            .all(|phase| !phase.breaks.contains(&Fact::ProgramOrder))
+    );
+    assert!(
+        [&split_high_pressure::PHASE, &sink::PHASE]
+            .iter()
+            .all(|phase| phase.breaks.contains(&Fact::ProgramOrder))
     );
 }

@@ -51,8 +51,8 @@ pub(super) struct Finder {
     loads: Vec<Load>,
     /// By register: its load.
     load_of: Vec<u32>,
-    /// By block: something in it writes memory, waits, or orders accesses.
-    is_loud: Vec<bool>,
+    /// By block: the first and the last instruction that writes memory, waits, or orders accesses.
+    loud: Vec<Option<(InstId, InstId)>>,
     /// By block: the number of the walk that came there last.
     seen: Vec<u32>,
     number: u32,
@@ -143,15 +143,17 @@ impl Finder {
         self.number = 0;
         self.seen.clear();
         self.seen.resize(function.blocks.len(), 0);
-        self.is_loud.clear();
-        self.is_loud.resize(function.blocks.len(), false);
+        self.loud.clear();
+        self.loud.resize(function.blocks.len(), None);
         self.load_of.clear();
         self.load_of.resize(function.vregs.len(), OTHER);
         for (number, load) in self.loads.iter().enumerate() {
             self.load_of[load.vreg.index()] = number as u32;
         }
         for (inst, head, operands) in function.rows() {
-            self.is_loud[head.block.index()] |= is_loud(forms.get(head.form));
+            if is_loud(forms.get(head.form)) {
+                self.loud[head.block.index()].get_or_insert((inst, inst)).1 = inst;
+            }
             for (position, operand) in operands.iter().enumerate().filter(|(_, operand)| operand.is_use()) {
                 let Some(vreg) = operand.vreg() else { continue };
                 if let Some(load) = self.loads.get_mut(self.load_of[vreg.index()] as usize) {
@@ -202,10 +204,10 @@ impl Finder {
         // What was read before must not be what keeps it alive.
         let starts = before.iter().map(|&(inst, _)| block_of(inst)).filter(|&block| block != definition);
         self.walk_back(look, starts, definition, |block| !nest.holds(id, block))?;
-        let (spot, before_inst) = spot_in(look, reaching, place, &after, load.is_const);
-        if !load.is_const && !self.is_quiet_between(look, load.inst, place, spot)? {
+        if !load.is_const && !self.is_quiet_between(look, load.inst, place) {
             return None;
         }
+        let (spot, before_inst) = self.spot_in(look, reaching, place, &after, load.is_const);
         let mut insts = Vec::new();
         let mut sources = Vec::new();
         let to = Place { block: place, before: before_inst };
@@ -271,51 +273,39 @@ impl Finder {
         Some(())
     }
 
-    /// Whether nothing on any way from a load to a spot writes memory, waits or orders accesses.
-    fn is_quiet_between(
-        &mut self,
-        look: &Look<'_>,
-        load: InstId,
-        place: BlockId,
-        spot: Spot,
-    ) -> Option<bool> {
-        let Look { function, forms, .. } = *look;
-        let from = function.heads[load.index()].block;
-        let is_loud = |&inst: &InstId| is_loud(forms.get(function.heads[inst.index()].form));
-        let after_load = function.insts_of(from).skip_while(|&inst| inst != load);
-        let up_to_spot = function.insts_of(place).take_while(|&inst| spot != Spot::Before(inst));
-        if after_load.skip(1).any(|inst| is_loud(&inst)) || up_to_spot.into_iter().any(|inst| is_loud(&inst))
-        {
-            return Some(false);
+    /// Whether nothing on any way from a load to the start of a block writes memory, waits or orders accesses.
+    fn is_quiet_between(&mut self, look: &Look<'_>, load: InstId, place: BlockId) -> bool {
+        let from = look.function.heads[load.index()].block;
+        if self.loud[from.index()].is_some_and(|(_, last)| last > load) {
+            return false;
         }
-        let loud = std::mem::take(&mut self.is_loud);
-        let preds = function.preds(place).iter().copied();
-        let is_quiet = self.walk_back(look, preds, from, |block| !loud[block.index()]).is_some();
-        self.is_loud = loud;
-        Some(is_quiet)
+        let loud = std::mem::take(&mut self.loud);
+        let preds = look.function.preds(place).iter().copied();
+        let is_quiet = self.walk_back(look, preds, from, |block| loud[block.index()].is_none()).is_some();
+        self.loud = loud;
+        is_quiet
     }
-}
 
-/// Before the first of `reads` in a block, or at its end, but before what leaves it; and the instruction that comes then. A load that
-/// no store may come before stands before the first one there.
-fn spot_in(
-    look: &Look<'_>,
-    reaching: &Reaching,
-    place: BlockId,
-    reads: &[(InstId, u32)],
-    is_const: bool,
-) -> (Spot, InstId) {
-    let Look { function, forms, .. } = *look;
-    let head = |inst: InstId| &function.heads[inst.index()];
-    let first_read = reads.iter().map(|&(inst, _)| inst).filter(|&inst| head(inst).block == place).min();
-    let ends = |&inst: &InstId| {
-        Some(inst) == first_read
-            || head(inst).marks.intersects(Marks::CONTROL)
-            || !is_const && is_loud(forms.get(head(inst).form))
-    };
-    match function.insts_of(place).find(ends) {
-        Some(inst) => (Spot::Before(inst), inst),
-        None => (Spot::AtEnd(place), reaching.end_of(place).before),
+    /// Before the first of `reads` in a block, or at its end, but before what leaves it; and the instruction that comes then. A load
+    /// that no store may come before stands before the first one there. Instructions of a block are in the order of their ids.
+    fn spot_in(
+        &self,
+        look: &Look<'_>,
+        reaching: &Reaching,
+        place: BlockId,
+        reads: &[(InstId, u32)],
+        is_const: bool,
+    ) -> (Spot, InstId) {
+        let function = look.function;
+        let head = |inst: InstId| &function.heads[inst.index()];
+        let first_read = reads.iter().map(|&(inst, _)| inst).filter(|&inst| head(inst).block == place).min();
+        let last = function.insts_of(place).next_back();
+        let control = last.filter(|&inst| head(inst).marks.intersects(Marks::CONTROL));
+        let loud = self.loud[place.index()].map(|(first, _)| first).filter(|_| !is_const);
+        match [first_read, control, loud].into_iter().flatten().min() {
+            Some(inst) => (Spot::Before(inst), inst),
+            None => (Spot::AtEnd(place), reaching.end_of(place).before),
+        }
     }
 }
 

@@ -3,11 +3,16 @@
 //! Blocks fold their numbers into a value of the thread and branch by it, by the thread, or by an argument. Each branch takes
 //! from a budget, without which nothing goes back, so that loops end.
 
+use super::emit::{Carrier, Detour, Gate, Gates, Stands, To};
 use super::irreducible;
-use super::{PHASE, UNSUPPORTED_IRREDUCIBLE_CFG};
+use super::shape::{Edge, Shape, Way};
+use super::{PHASE, Settings, TAGGING, UNSUPPORTED_IRREDUCIBLE_CFG};
 use crate::check::testing::Random;
-use crate::check::tests::run;
+use crate::check::tests::{plan, run, run_plan};
 use crate::flow::split_at_control_flow;
+use ptxopt_components::block::BlockFlags;
+use ptxopt_components::code_object::Room;
+use ptxopt_components::ids::BlockId;
 use ptxopt_emulator::{Argument, Launch, Module, Options};
 use ptxopt_engine::run::log::RemarkKind;
 use ptxopt_engine::run::phase::Phase;
@@ -273,4 +278,74 @@ fn random_irreducible_functions_are_fixed() {
     }
     println!("{fixed} of {count} functions are fixed, {refused} refused");
     assert!(fixed as u64 > count / 10);
+}
+
+/// Whether a function whose blocks are marked is changed.
+fn changes(function: &str, settings: Settings) -> bool {
+    let mut plan = plan(&[&split_at_control_flow::PHASE, &TAGGING]);
+    plan.settings = plan.settings.with(settings);
+    let output = run_plan((HEAD.to_owned() + function).as_bytes(), plan);
+    assert_eq!((&output.functions[0].left, &output.functions[0].undone[..]), (&None, &[][..]), "{function}");
+    output.steps[1].changes > 0
+}
+
+/// Two branches lead into an arm, around a part with a branch of its own.
+#[test]
+fn a_region_stays_where_all_its_branches_are_uniform() {
+    let region = |of_region: &str, of_part: &str| {
+        format!(
+            ".entry k(.param .u32 n) {{ .reg .b32 %uniform, %thread; .reg .pred %p<4>;\n\
+             ld.param.u32 %uniform, [n]; mov.u32 %thread, %tid.x; setp.eq.u32 %p1, {of_region}, 1;\n\
+             setp.eq.u32 %p2, {of_region}, 2; setp.eq.u32 %p3, {of_part}, 3;\n\
+             @%p1 bra A; @%p3 bra X; bar.sync 4; X: @%p2 bra A; bar.sync 1; bra J; A: bar.sync 2; J: bar.sync 3; ret; }}\n"
+        )
+    };
+    for has_relaxed_uniform_regions in [false, true] {
+        let skips =
+            Settings { skips_uniform_regions: true, has_relaxed_uniform_regions, ..Settings::default() };
+        let is_changed = |of_region, of_part| changes(&region(of_region, of_part), skips.clone());
+        assert!(!is_changed("%uniform", "%uniform"));
+        assert!(is_changed("%thread", "%uniform"), "who waits for the others?");
+        assert!(is_changed("%uniform", "%thread"), "two branches lie next to the part that is not uniform");
+    }
+    assert!(changes(&region("%uniform", "%uniform"), Settings::default()));
+}
+
+/// An entry of the table would lead both branches through the same Flow block.
+#[test]
+fn branches_that_share_a_table_are_refused() {
+    let text = format!(
+        "{HEAD}.entry k(.param .u32 n) {{ .reg .b32 %r<3>; .reg .pred %p<2>;\n\
+         ld.param.u32 %r1, [n]; and.b32 %r1, %r1, 1; setp.eq.u32 %p1, %r1, 1; T: .branchtargets A, B;\n\
+         @%p1 bra S; bar.sync 1; brx.idx %r1, T; S: bar.sync 2; brx.idx %r1, T;\n\
+         A: bar.sync 3; B: bar.sync 4; ret; }}\n"
+    );
+    let output = after(&text, &[&split_at_control_flow::PHASE, &PHASE]);
+    assert!(output.remarks.iter().any(|remark| remark.reason == "several branches share a table"));
+    assert_eq!(output.steps[1].changes, 0);
+}
+
+/// What is asked for is what is written at most: a test, a branch, a jump and a jump past it for a gate, a move and a jump for a
+/// detour, one more jump where a table leads there, and the move of what is set before.
+#[test]
+fn gates_ask_for_the_room_that_they_may_take() {
+    let [from, to] = [0, 1].map(BlockId);
+    let edge = |way| Edge { from, to, way };
+    let mut shape = Shape::default();
+    shape.edges.extend([edge(Way::Taken), edge(Way::Fall), edge(Way::Entry(0))]);
+    let gate = Gate {
+        carrier: 0,
+        number: 0,
+        is_negated: false,
+        then: To::Block(to),
+        otherwise: To::Block(from),
+        stands: Stands::Before(to),
+        flags: BlockFlags::FLOW,
+    };
+    let detours = (0..3).map(|edge| Detour { edge, gate: 0, carries: 1 }).collect();
+    let gates = Gates { gates: vec![gate], carriers: vec![Carrier::Predicate(Some((from, true)))], detours };
+    let wanted = Room { insts: 4 + 3 * 2 + 1 + 1, blocks: 3 + 3 + 1, vregs: 1 + 2 };
+    assert_eq!(gates.room(&shape), wanted);
+    let shared = Gates { carriers: vec![Carrier::Predicate(None)], ..gates };
+    assert_eq!(shared.room(&shape), Room { insts: wanted.insts - 1, vregs: wanted.vregs - 1, ..wanted });
 }

@@ -164,7 +164,7 @@ fn swap_halves(function: &[Line]) -> Mutated {
     })
 }
 
-fn is_write(inst: &Inst) -> bool {
+pub fn is_write(inst: &Inst) -> bool {
     inst.is(&["st", "atom", "red"])
 }
 
@@ -173,7 +173,7 @@ fn is_barrier(inst: &Inst) -> bool {
 }
 
 /// A load of memory that others may write.
-fn is_plain_load(inst: &Inst) -> bool {
+pub fn is_plain_load(inst: &Inst) -> bool {
     inst.is(&["ld"]) && !["volatile", "param", "relaxed", "acquire"].iter().any(|part| inst.has(part))
 }
 

@@ -13,6 +13,7 @@ mod liveness;
 mod memory;
 mod page;
 mod predicates;
+mod ranges;
 mod registers;
 mod structure;
 pub mod text;
@@ -55,11 +56,12 @@ impl Mistake {
 /// All mistakes, by family.
 #[must_use]
 pub fn all() -> Vec<&'static Mistake> {
-    let families: [&'static [Mistake]; 9] = [
+    let families: [&'static [Mistake]; 10] = [
         &arithmetic::MISTAKES,
         &predicates::MISTAKES,
         &registers::MISTAKES,
         &liveness::MISTAKES,
+        &ranges::MISTAKES,
         &memory::MISTAKES,
         &flow::MISTAKES,
         &edges::MISTAKES,

@@ -112,11 +112,21 @@ pub const OF_PHASES: [(&str, &[&str]); 18] = [
     ),
     (
         "19 OriSplitLiveRanges",
-        &["guarded-write-kills", "live-out", "back-edge-liveness", "coalesced-copies", "operand-redefined"],
+        &[
+            "guarded-web",
+            "guarded-write-kills",
+            "live-out",
+            "back-edge-liveness",
+            "coalesced-copies",
+            "operand-redefined",
+        ],
     ),
     (
         "138 OriSplitHighPressureLiveRanges",
         &[
+            "load-again-elsewhere",
+            "load-again-in-loop",
+            "load-again-after-loop",
             "load-across-store",
             "load-across-barrier",
             "operand-redefined",

@@ -408,6 +408,24 @@ fn structurized_shapes_cost_what_they_are_long() {
     }
 }
 
+/// What runs at the highest level alone. No other phase does, so that none makes the shapes simpler before or hides what this one
+/// takes.
+#[test]
+fn phases_of_the_highest_level_cost_what_the_shapes_are_long() {
+    for (phase, shapes) in [
+        ("OriSplitLiveRanges", &["webs", "joins", "nested-ifs"][..]),
+        ("OriSplitHighPressureLiveRanges", &["preloads", "waits"]),
+        ("GenerateMovPhi+OriDoRematEarly", &["sinks", "nest", "nested-ifs"]),
+    ] {
+        let mut options = Options { level: OptLevel::O3, threads: 1, ..Options::default() };
+        options.set_knob(&format!("NamedPhases={phase}")).expect("the knob exists");
+        for shape in SHAPES.iter().filter(|shape| shapes.contains(&shape.name)) {
+            say(&format!("growth: {} {} ({}), {phase}", shape.large, shape.of, shape.name));
+            work_grows_like_its_text(|text| optimize_as(text, &options), shape.large / FACTOR, shape.text);
+        }
+    }
+}
+
 /// Values around loops are told apart at once, however many start alike.
 #[test]
 fn values_around_loops_cost_what_they_are_long() {
@@ -423,7 +441,7 @@ fn values_around_loops_cost_what_they_are_long() {
 fn values_that_wait_cost_what_they_are_long() {
     let mut options = Options { level: OptLevel::O3, threads: 1, ..Options::default() };
     options.set_knob("RegisterBudget=24").expect("the knob exists");
-    for shape in SHAPES.iter().filter(|shape| ["waits", "sinks", "joins", "arms"].contains(&shape.name)) {
+    for shape in SHAPES.iter().filter(|shape| ["around", "sinks", "joins", "arms"].contains(&shape.name)) {
         work_grows_like_its_text(|text| optimize_as(text, &options), shape.large / FACTOR, shape.text);
     }
 }

@@ -227,13 +227,18 @@ fn the_limit_bites_where_many_registers_live_through_many_blocks() {
 /// Accumulators of the loops of [`random_loops`]: more than 24 registers hold.
 const SUMS: usize = 40;
 
-/// A kernel with loads before up to three loops, one of them perhaps around another, and reads of what was loaded anywhere.
+/// An instruction that nobody needs.
+const IDLE: &str = " mov.u32 %r39, 0;";
+
+/// A kernel with loads before up to three loops, one of them perhaps around another, and reads of what was loaded anywhere, after
+/// six instructions that nobody needs.
 fn random_loops(random: &mut Random) -> String {
     let mut body = format!(
-        ".reg .b32 %r<40>; .reg .b64 %rd<40>; .reg .f32 %f<{}>; .reg .pred %p<9>; ld.param.u64 %rd1, [p]; \
+        ".reg .b32 %r<40>; .reg .b64 %rd<40>; .reg .f32 %f<{}>; .reg .pred %p<9>; {} ld.param.u64 %rd1, [p]; \
          mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2; mov.u64 %rd4, table; \
          setp.lt.u32 %p1, %r1, 7;",
-        100 + SUMS
+        100 + SUMS,
+        IDLE.repeat(6)
     );
     for sum in 0..SUMS {
         write!(body, " ld.global.f32 %f{}, [%rd3+{}];", 100 + sum, 4 * sum).unwrap();
@@ -299,8 +304,8 @@ fn random_loops(random: &mut Random) -> String {
     body + " ret;"
 }
 
-/// Splits ranges for 24 registers; gives how many instructions came, and by how many the function grew.
-fn relieve(built: &mut Built) -> (usize, isize) {
+/// Splits ranges for 24 registers; gives how many instructions came, and how often a limit stopped it.
+fn relieve(built: &mut Built) -> (usize, u64) {
     let before = built.tables.clone();
     let mut editor = PlainEditor::default();
     let Built { tables, forms, .. } = &mut *built;
@@ -308,11 +313,21 @@ fn relieve(built: &mut Built) -> (usize, isize) {
     let settings = Settings { registers_max: 24 };
     let mut scratch = split_high_pressure::Scratch::default();
     split_high_pressure::work(&mut f, settings, &mut ReachingValues::default(), &mut scratch);
+    let limits_hit = f.stats().limits_hit;
     drop(f);
     built.analyze();
     let (before, after) = (before.view().function(CODE), built.function());
-    let grown = after.live_inst_count() as isize - before.live_inst_count() as isize;
-    (symbolic::made(&before, &after), grown)
+    (symbolic::made(&before, &after), limits_hit)
+}
+
+/// Deletes the first instructions: the phase may make a function as long again.
+fn spare(built: &mut Built, count: usize) {
+    let insts: Vec<InstId> = built.function().rows().map(|(inst, ..)| inst).take(count).collect();
+    let mut editor = PlainEditor::default();
+    let mut f = editor.edit(&mut built.tables, &mut built.forms, CODE);
+    insts.into_iter().for_each(|inst| f.required_change().delete(inst));
+    drop(f);
+    built.analyze();
 }
 
 #[test]
@@ -321,6 +336,7 @@ fn what_is_loaded_again_is_what_was_loaded() {
     for seed in 0..300 {
         let body = random_loops(&mut Random(seed));
         let mut built = read_ready(&body);
+        spare(&mut built, seed as usize % 7);
         let before = built.tables.clone();
         let (count, _) = relieve(&mut built);
         let found = symbolic::check(before.view().function(CODE), built.function(), &built.forms);
@@ -329,4 +345,124 @@ fn what_is_loaded_again_is_what_was_loaded() {
         functions += usize::from(count > 0);
     }
     assert!(made > 150 && functions > 60, "{made} instructions in {functions} functions");
+}
+
+/// A kernel with a loop that has too few registers: `%f1` is loaded before it from what `address` says, and read after it. It may
+/// grow by four instructions.
+fn one_loop(address: &str) -> Built {
+    let each = |text: &str| -> String {
+        let numbers = |sum: usize| {
+            text.replace("#1", &(100 + (sum + 1) % SUMS).to_string())
+                .replace("#4", &(4 * sum).to_string())
+                .replace('#', &(100 + sum).to_string())
+        };
+        (0..SUMS).map(numbers).collect()
+    };
+    let body = format!(
+        ".reg .b16 %h<9>; .reg .b32 %r<40>; .reg .b64 %rd<40>; .reg .f32 %f<{}>; .reg .pred %p<9>; {} ld.param.u64 %rd1, [p]; \
+         mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2; setp.lt.u32 %p1, %r1, 7; {} \
+         {address} mov.u32 %r2, 0; A: {} add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 9; @%p2 bra A; B: \
+         add.f32 %f100, %f100, %f1; st.global.u32 [%rd3], %r1; {} ret;",
+        100 + SUMS,
+        IDLE.repeat(4),
+        each("ld.global.f32 %f#, [%rd3+#4]; "),
+        each("fma.rn.f32 %f#, %f#, %f#1, %f#; "),
+        each("st.global.f32 [%rd3+#4], %f#; "),
+    );
+    let mut built = read_ready(&body);
+    spare(&mut built, 4);
+    built
+}
+
+/// Splits ranges of [`one_loop`]; gives how many instructions came.
+fn made_for(address: &str) -> usize {
+    let mut built = one_loop(address);
+    let before = built.tables.clone();
+    let (count, _) = relieve(&mut built);
+    let found = symbolic::check(before.view().function(CODE), built.function(), &built.forms);
+    assert_eq!(found, Ok(()), "{address}");
+    count
+}
+
+/// `%rd3` and `%r1` live through the loop, and a parameter is an operand. Nothing else may come to live through it.
+#[test]
+fn an_address_is_computed_again_by_two_instructions_at_most() {
+    let load = "ld.global.nc.f32 %f1, [%rd9];";
+    for (address, count) in [
+        ("add.s64 %rd9, %rd3, 0;", 2),
+        ("mul.wide.u32 %rd8, %r1, 12; add.s64 %rd9, %rd1, %rd8;", 3),
+        ("mov.u32 %r8, %tid.y; mul.wide.u32 %rd9, %r8, 4;", 3),
+        ("shl.b32 %r8, %r1, 3; mul.wide.u32 %rd8, %r8, 12; add.s64 %rd9, %rd1, %rd8;", 0),
+        ("mov.u32 %r8, %clock; mul.wide.u32 %rd9, %r8, 4;", 0),
+        ("cvt.u16.u32 %h1, %r1; mul.wide.u16 %r8, %h1, 4; cvt.u64.u32 %rd9, %r8;", 0),
+        ("div.s64 %rd9, %rd3, 3;", 0),
+        ("@%p1 add.s64 %rd9, %rd3, 400;", 0),
+        ("add.cc.s64 %rd9, %rd3, 400;", 0),
+    ] {
+        assert_eq!(made_for(&format!("{address} {load}")), count, "{address}");
+    }
+}
+
+/// One load of a vector would be several.
+#[test]
+fn one_element_of_a_vector_is_not_loaded_again() {
+    assert_eq!(made_for("ld.global.nc.f32 %f1, [%rd3+400];"), 1);
+    assert_eq!(made_for("ld.global.nc.v2.f32 {%f1, _}, [%rd3+400];"), 0);
+}
+
+/// What does not fit the room of a function is left, and nothing else happens.
+#[test]
+fn a_split_takes_no_more_room_than_there_is() {
+    for room in 0..5 {
+        for is_of_insts in [true, false] {
+            let mut built = one_loop(
+                "mul.wide.u32 %rd8, %r1, 12; add.s64 %rd9, %rd1, %rd8; ld.global.nc.f32 %f1, [%rd9];",
+            );
+            let has = &mut built.tables.code_spans[0].room;
+            *(if is_of_insts { &mut has.insts } else { &mut has.vregs }) = room;
+            let before = built.tables.clone();
+            let (count, limits_hit) = relieve(&mut built);
+            let found = symbolic::check(before.view().function(CODE), built.function(), &built.forms);
+            assert_eq!(found, Ok(()), "room for {room}");
+            assert!(count == 0 && limits_hit == 1 || count == 3 && room >= 3, "room for {room}: {count}");
+        }
+    }
+}
+
+/// A kernel with `loads` loads before a row of loops, and one of constant memory after them; all are read after the loops. Gives how
+/// often a limit stopped the phase, how many loads it has made, and whether the last one stayed.
+fn many_loads(loads: u32, loops: usize) -> (u64, usize, bool) {
+    let each = |text: &str| (1..=loads).map(|at| text.replace('#', &at.to_string())).collect::<String>();
+    let mut body = format!(
+        ".reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .f32 %f<{}>; .reg .pred %p<3>; ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; \
+         mul.wide.u32 %rd2, %r1, 4; add.s64 %rd3, %rd1, %rd2; setp.eq.u32 %p1, %r1, 0;",
+        loads + 2
+    );
+    body += &each(" ld.global.nc.f32 %f#, [%rd3+#00];");
+    write!(body, " ld.const.f32 %f{}, [%rd2];", loads + 1).unwrap();
+    for block in 0..loops {
+        let name: String = [26 * 26, 26, 1].map(|digit| label(block / digit % 26)).iter().collect();
+        write!(body, " {name}: @%p1 bra {name};").unwrap();
+    }
+    body += &each(" st.global.f32 [%rd3+#], %f#;");
+    write!(body, " st.global.f32 [%rd3], %f{}; st.global.u32 [%rd2], %r1; ret;", loads + 1).unwrap();
+    let mut built = read_ready(&body);
+    let last = built.vreg("%f", loads + 1);
+    let (count, limits_hit) = relieve(&mut built);
+    let mut rows = built.function().rows();
+    let is_kept = rows.any(|(_, _, operands)| definitions(operands).any(|(vreg, _)| vreg == last));
+    (limits_hit, count, is_kept)
+}
+
+/// Too many blocks between too many loads and their reads: from the limit on no load is looked at, even where none would have to be.
+/// For each instruction eight blocks are no limit.
+#[test]
+fn the_limit_bites_where_many_loads_are_read_many_blocks_later() {
+    let (limits_hit, count, is_kept) = many_loads(120, 400);
+    assert!(0 < count && count < 120 && limits_hit == 1 && is_kept, "{count} loads, {limits_hit} limits");
+    // Each block of a loop is looked at as its own predecessor, too.
+    let (loads, loops) = (40, 60);
+    assert!(4096 + 4 * loads < 2 * loads * loops && 2 * loads * loops < 4096 + 8 * (2 * loads + loops));
+    let (limits_hit, count, is_kept) = many_loads(loads as u32, loops);
+    assert!(0 < count && limits_hit == 0 && !is_kept, "{count} loads, {limits_hit} limits");
 }

@@ -55,6 +55,9 @@
 
 mod walk;
 
+#[cfg(test)]
+mod tests;
+
 use ahash::AHashMap;
 use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::CodeFlags;
@@ -208,17 +211,4 @@ fn sink(
 fn end_of(function: &FunctionView<'_>, block: BlockId) -> Option<InstId> {
     let last = function.insts_of(block).next_back()?;
     function.heads[last.index()].marks.contains(Marks::CONTROL).then_some(last)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::values::gvn_cse::tests::check;
-
-    /// Kernels with arms and rounds that compute and load the same again and again, on the emulator: none executes more.
-    #[test]
-    fn what_one_arm_reads_is_computed_there() {
-        let (without, with) = check(&[&PHASE], 7000..7040);
-        assert!(with <= without, "{without} without, {with} with");
-    }
 }
