@@ -7,6 +7,7 @@
 //! assembler is not asked about a module. `// RULE: NAME` and `// NOT-RULE: NAME` are for the rules of general optimization,
 //! whose own test reads them.
 
+use crate::fuzz::refusal;
 use bevy_ecs::change_detection::ResMut;
 use ptxopt::{
     OptLevel, Options, Output, Remark, Status, VerifyLevel, optimize, optimize_with_plan, standard,
@@ -174,6 +175,23 @@ fn the_assembler_accepts_inputs_and_outputs() {
     let accepted: usize = verdicts.iter().flatten().sum();
     say(&format!("golden: ptxas accepts {accepted} inputs and outputs"));
     expect_none("modules are rejected", &verdicts.into_iter().filter_map(Result::err).collect::<Vec<_>>());
+}
+
+/// What a phase does alone with all the room that it wants, users see only if it stays within its limits among the others.
+#[test]
+fn nothing_is_undone_in_the_whole_pipeline() {
+    let claims: Vec<PathBuf> = GOLDENS.iter().flat_map(claims_of).collect();
+    let verdicts = in_parallel(&claims, |path| {
+        let text = read(path);
+        let mut options = Options { level: OptLevel::O3, threads: 1, ..Options::default() };
+        for knob in directive(&text, "KNOB: ") {
+            options.set_knob(knob).unwrap_or_else(|error| panic!("{error}"));
+        }
+        let output = optimize(text.as_bytes(), &options).map_err(|error| error.to_string());
+        let verdict = output.and_then(|output| refusal(&output.report).map(drop));
+        verdict.map_err(|said| format!("{}: {said}", path.display()))
+    });
+    expect_none("phases fail", &verdicts.into_iter().filter_map(Result::err).collect::<Vec<_>>());
 }
 
 fn folder_of(golden: &Golden) -> PathBuf {

@@ -123,6 +123,8 @@ pub(super) struct Finder {
     looks_left: usize,
     /// Instructions that may come without making the function longer than it came in.
     spare: u32,
+    /// Instructions for which the function has room while the phase runs.
+    room: u32,
     /// In the order in which they were found.
     pub found: Vec<Split>,
     /// Definitions whose values stay, and why.
@@ -163,10 +165,11 @@ impl Finder {
         self.tight_count > 0
     }
 
-    /// Finds what is computed again, as long as spots are tight, with `spare` more instructions; says whether a limit stopped
-    /// it.
-    pub fn find(&mut self, look: &Look<'_>, spare: u32) -> bool {
-        self.start(look, spare);
+    /// Finds what is computed again, as long as spots are tight, with `spare` more instructions in the end and `room` for more
+    /// until then; says whether a limit stopped it.
+    pub fn find(&mut self, look: &Look<'_>, spare: u32, room: u32) -> bool {
+        self.start(look);
+        (self.spare, self.room) = (spare, room);
         let mut values: Vec<(InstId, VRegId)> = Vec::new();
         for (inst, head, operands) in look.function.rows() {
             let Some(vreg) = writes(operands).next() else { continue };
@@ -190,13 +193,12 @@ impl Finder {
         self.looks_left == 0
     }
 
-    fn start(&mut self, look: &Look<'_>, spare: u32) {
+    fn start(&mut self, look: &Look<'_>) {
         let Look { function, nest, .. } = look;
         self.found.clear();
         self.missed.clear();
         self.held.clear();
         self.gone.clear();
-        self.spare = spare;
         self.looks_left = LOOKS_LEAST + LOOKS_PER_INST_MAX * function.heads.len();
         self.number = 0;
         self.seen.clear();
@@ -385,11 +387,13 @@ impl Finder {
             return Some(Err(ENDS));
         }
         // A definition that nothing reads any more is left to dead-code elimination: other values may be found by it.
-        let growth = insts.len() as u32 - u32::from(early.is_empty());
-        if growth > self.spare {
+        let count = insts.len() as u32;
+        let growth = count - u32::from(early.is_empty());
+        if growth > self.spare || count > self.room {
             return Some(Err(LONGER));
         }
         self.spare -= growth;
+        self.room -= count;
         self.held.extend(sources);
         self.take_from_excesses(&calls, slots_of(&function.vregs[vreg.index()]));
         let reads = late.iter().map(|read| (read.inst, read.position)).collect();

@@ -74,7 +74,8 @@ pub const PHASE: Phase = Phase {
     name: "rematerialize",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow, Fact::Loops],
     breaks: &[Fact::Liveness, Fact::Uniformity, Fact::ProgramOrder],
-    room_percent: 12,
+    // As phase 23: phis are rows like others.
+    room_percent: 100,
     install: |slot| {
         slot.init_resource::<Settings>();
         slot.init_resource::<LoopNests>();
@@ -160,9 +161,12 @@ fn rematerialize(
     ancestors.compute(&function, reaching.tree());
     let look = Look { function: &function, forms, nest, live: live_set, reaching, ancestors, estimator };
     let phi_count = function.rows().filter(|(_, head, _)| head.is_phi()).count() as u32;
-    let saved = (function.text.insts_in + phi_count).saturating_sub(f.state().live_insts);
-    let spare = saved / SPARE_PART;
-    if finder.find(&look, spare) {
+    let (insts_in, live_insts) = (function.text.insts_in, f.state().live_insts);
+    let saved = (insts_in + phi_count).saturating_sub(live_insts);
+    // Phis take room, too, and a function that outgrows it is given back at once.
+    let roof = u64::from(insts_in) * u64::from(100 + PHASE.room_percent) / 100;
+    let room = (roof as u32).saturating_sub(live_insts);
+    if finder.find(&look, saved / SPARE_PART, room) {
         f.stats().limits_hit += 1;
         f.missed(f.view().text.body.first, "values live through too many blocks");
     }
