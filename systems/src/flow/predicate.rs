@@ -2,7 +2,7 @@
 //!
 //! Source phase  63 OriDoPredication (the sources give its name and place only)
 //! Reads         Blocks, Insts, VRegs, Fact::ControlFlow
-//! Writes        branches, blocks, phis, selections, guards of stores
+//! Writes        branches, blocks, phis, selections, guards of stores; marks blocks that arms are joined in, for phase 64
 //! Needs         SSA form; control-flow facts; control flow ends its block
 //! Leaves        no branch around an arm that its limits allow to be computed always
 //! Breaks        control-flow facts, liveness, uniformity, program order
