@@ -18,7 +18,7 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 26] = [
+pub const SHAPES: [Shape; 27] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
     Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
@@ -44,6 +44,7 @@ pub const SHAPES: [Shape; 26] = [
     Shape { name: "exits", of: "exits of a loop", large: 5_000, text: exits },
     Shape { name: "webs", of: "registers written under guards", large: 4_000, text: webs },
     Shape { name: "preloads", of: "loads before a loop", large: 20_000, text: preloads },
+    Shape { name: "pairs", of: "pairs of instructions", large: 15_000, text: pairs },
     Shape { name: "waits", of: "loops between a load and its read", large: 4_000, text: waits },
 ];
 
@@ -353,6 +354,23 @@ fn preloads(count: usize) -> String {
     let round = "H: xor.b32 %r1, %r1, %r3;\nadd.u32 %r3, %r3, 1;\nsetp.lt.u32 %p0, %r3, 9;\n@%p0 bra H;\n";
     let reads = each(count, |text, n| writeln!(text, "mad.lo.u32 %r1, %r1, 3, %v{n};"));
     reader(count, &format!(".reg .b32 %v<{count}>;"), &format!("{loads}{round}{reads}"))
+}
+
+/// One block of products and sums, comparisons that are combined, and halves that are unpacked one by one.
+fn pairs(count: usize) -> String {
+    let body = each(count, |text, n| {
+        writeln!(text, "mul.lo.u32 %v{n}, %r1, 5;\nadd.u32 %r1, %v{n}, {n};")?;
+        writeln!(text, "setp.lt.u32 %q{n}, %r1, {n};\nxor.pred %p0, %p0, %q{n};")?;
+        writeln!(
+            text,
+            "mul.wide.u32 %w{n}, %r1, %r1;\nmov.b64 {{%l{n}, _}}, %w{n};\nxor.b32 %r1, %r1, %l{n};"
+        )?;
+        writeln!(text, "mov.b64 {{_, %h{n}}}, %w{n};\nadd.u32 %r1, %r1, %h{n};")
+    });
+    let registers = format!(".reg .b32 %v<{count}>, %l<{count}>, %h<{count}>;\n.reg .b64 %w<{count}>;");
+    let start = "setp.lt.u32 %p0, %r0, 3;\n";
+    let end = "@%p0 add.u32 %r1, %r1, 1;\n";
+    kernel(&format!("{registers}\n.reg .pred %q<{count}>;"), &format!("{start}{body}{end}"))
 }
 
 /// Loops in a row that all have too few registers, each with a load of its own that is read right after it.

@@ -12,7 +12,7 @@ use crate::ssa::{build_ssa, leave_ssa, promote_locals};
 use crate::structurize::{self, irreducible};
 use crate::upkeep::sweep;
 use crate::values::{
-    eliminate_dead, general_optimize, gvn_cse, hoist_common, hoist_invariants, propagate_back_copies,
+    eliminate_dead, fuse, general_optimize, gvn_cse, hoist_common, hoist_invariants, propagate_back_copies,
     reassociate, remove_redundant_moves, replace_equivalent_moves, sink,
 };
 use ptxopt_engine::run::phase::Phase;
@@ -171,6 +171,11 @@ fn hoist_common() {
 #[test]
 fn sink() {
     assert!(check("sink", TO_VALUES, &sink::PHASE) > 30);
+}
+
+#[test]
+fn fuse() {
+    assert!(check("fuse", &[SPLIT, SWEEP], &fuse::PHASE) > 40);
 }
 
 #[test]

@@ -10,14 +10,14 @@ use crate::ssa::promote_locals;
 use crate::structurize::{self, irreducible};
 use crate::upkeep::{advance_progress, inspect, sweep};
 use crate::values::{
-    eliminate_dead, general_optimize, gvn_cse, hoist_common, hoist_invariants, propagate_back_copies,
+    eliminate_dead, fuse, general_optimize, gvn_cse, hoist_common, hoist_invariants, propagate_back_copies,
     reassociate, sink,
 };
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::{Phase, Wanted};
 
 /// Each phase with the name of its file, followed by what tells those of one file apart.
-const NAMES: [(&Phase, &str); 38] = [
+const NAMES: [(&Phase, &str); 39] = [
     (&control_flow::ANALYSIS, "analyze_control_flow"),
     (&control_flow::PHASE, "analyze_control_flow"),
     (&def_use::ANALYSIS, "def_use"),
@@ -44,6 +44,7 @@ const NAMES: [(&Phase, &str); 38] = [
     (&inspect::FINAL, "check_final"),
     (&sweep::PHASE, "sweep"),
     (&eliminate_dead::SIMPLE, "eliminate_dead_simple"),
+    (&fuse::PHASE, "fuse"),
     (&general_optimize::PHASE, "general_optimize"),
     (&gvn_cse::PHASE, "gvn_cse"),
     (&gvn_cse::late::PHASE, "late_commoning"),
@@ -136,6 +137,7 @@ fn what_leaves_control_flow_as_it_is() {
         named(changes_only_instructions),
         [
             "eliminate_dead_simple",
+            "fuse",
             "general_optimize",
             "gvn_cse",
             "late_commoning",

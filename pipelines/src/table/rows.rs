@@ -20,7 +20,7 @@ use ptxopt_systems::ssa::{build_ssa, leave_ssa, promote_locals};
 use ptxopt_systems::structurize::{self, irreducible};
 use ptxopt_systems::upkeep::{advance_progress, inspect, sweep};
 use ptxopt_systems::values::{
-    eliminate_dead, general_optimize, gvn_cse, hoist_common, hoist_invariants, propagate_back_copies,
+    eliminate_dead, fuse, general_optimize, gvn_cse, hoist_common, hoist_invariants, propagate_back_copies,
     reassociate, remove_redundant_moves, replace_equivalent_moves, sink,
 };
 
@@ -134,7 +134,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(72, "LateExpandSyncInstructions", Lowering, Above(2), Nothing(MACHINE)),
     row(73, "ConvertAllMovPhiToMov", Lowering, Any, Runs(&leave_ssa::PHASE)),
     row(74, "ConvertToUniformReg", Optimization, Any, Nothing(UNIFORM)),
-    row(75, "LateArchOptimizeFirst", Optimization, Any, Nothing(MACHINE)),
+    row(75, "LateArchOptimizeFirst", Optimization, Any, Runs(&fuse::PHASE)),
     row(76, "UpdateAfterOptimize", Cleanup, Any, Runs(&sweep::PHASE)),
     row(77, "AdvancedPhaseLateConvUnSup", Gate, Any, Nothing(HOOK)),
     row(78, "LateExpansionUnsupportedOps", Lowering, Any, Nothing(MACHINE)),

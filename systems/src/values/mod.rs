@@ -2,12 +2,14 @@
 
 pub mod conditional_constants;
 pub mod eliminate_dead;
+pub mod fuse;
 pub mod general_optimize;
 pub mod gvn_cse;
 pub mod hoist_common;
 pub mod hoist_invariants;
 pub mod known_bits;
 pub(crate) mod movable;
+mod names;
 pub mod propagate_back_copies;
 pub mod reassociate;
 pub mod remove_redundant_moves;

@@ -33,16 +33,15 @@
 //! ```
 //! Registers of other types; those that are in flight, or that something beside the instructions that name them reads.
 
+use super::names::{IS_SHARED, Names};
 use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
-use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
-use ptxopt_engine::store::view::FunctionView;
 
 /// Phase 82.
 pub const PHASE: Phase = Phase {
@@ -71,13 +70,6 @@ impl Default for Settings {
 /// What a function must have for the phase to work on it.
 const WORKED_ON: CodeFlags = CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST);
 
-/// Registers that something beside the function's own instructions may look at, or that two instructions share.
-const IS_SHARED: VRegFlags = VRegFlags::PINNED
-    .union(VRegFlags::CARRY)
-    .union(VRegFlags::FORMAL)
-    .union(VRegFlags::MODULE)
-    .union(VRegFlags::OUTPUT);
-
 /// Rows before a move among which its source is looked for. What leaving SSA form makes stands at the end of a block, and its
 /// source a few instructions before.
 const WINDOW: usize = 64;
@@ -95,8 +87,7 @@ pub fn run(mut editor: Editor, settings: Res<Settings>, mut scratch: Local<Scrat
 #[derive(Default)]
 pub struct Scratch {
     moves: Vec<InstId>,
-    /// By register: how often it is named as a result and as a source, up to the largest number.
-    names: Vec<[u8; 2]>,
+    names: Vec<Names>,
 }
 
 /// Works on one function, as far as the bisect limit allows.
@@ -106,7 +97,7 @@ fn propagate(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut Scrat
     if moves.is_empty() {
         return;
     }
-    count_names(&f.view(), names);
+    Names::count(&f.view(), names);
     let mut left = settings.moves_max;
     for &inst in moves.iter().rev() {
         let Some(found) = source_of(f, names, inst) else { continue };
@@ -119,7 +110,7 @@ fn propagate(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut Scrat
         let operand = change.operands_of(found.inst)[found.position].with_vreg(found.to);
         change.set_operand(found.inst, found.position, operand);
         change.delete(inst);
-        names[found.from.index()] = [0; 2];
+        names[found.from.index()] = Names::default();
     }
 }
 
@@ -151,20 +142,6 @@ fn moved(f: &FunctionEditor<'_>, inst: InstId) -> Option<(VRegId, VRegId)> {
     (is_whole && is_alike && to != from).then_some((to, from))
 }
 
-fn count_names(function: &FunctionView<'_>, names: &mut Vec<[u8; 2]>) {
-    names.clear();
-    names.resize(function.vregs.len(), [0; 2]);
-    for (_, _, operands) in function.rows() {
-        for operand in operands {
-            if let Some(vreg) = operand.vreg() {
-                let [results, sources] = &mut names[vreg.index()];
-                *results = results.saturating_add(u8::from(operand.is_definition()));
-                *sources = sources.saturating_add(u8::from(operand.is_use()));
-            }
-        }
-    }
-}
-
 /// Where what a move reads is computed.
 struct Found {
     inst: InstId,
@@ -175,9 +152,9 @@ struct Found {
 }
 
 /// The instruction that computes what a move reads, if it can compute it where the move goes.
-fn source_of(f: &FunctionEditor<'_>, names: &[[u8; 2]], inst: InstId) -> Option<Found> {
+fn source_of(f: &FunctionEditor<'_>, names: &[Names], inst: InstId) -> Option<Found> {
     let (to, from) = moved(f, inst)?;
-    if names[from.index()] != [1, 1] {
+    if !names[from.index()].is_one_of_each() {
         return None;
     }
     let function = f.view();

@@ -67,6 +67,7 @@ const GOLDENS: &[Golden] = &[
     Golden { phase: "split_ranges", before: &[6, 76], step: 19, is_listed: false },
     Golden { phase: "rematerialize", before: &[6, 23, 29, 33], step: 69, is_listed: false },
     Golden { phase: "split_high_pressure", before: &[6, 76], step: 138, is_listed: false },
+    Golden { phase: "fuse", before: &[6, 76], step: 75, is_listed: false },
     Golden { phase: "propagate_back_copies", before: &[6, 76], step: 82, is_listed: false },
 ];
 
@@ -135,6 +136,7 @@ test_folders! {
     split_ranges
     rematerialize
     split_high_pressure
+    fuse
     propagate_back_copies
 }
 

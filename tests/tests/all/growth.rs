@@ -408,13 +408,13 @@ fn structurized_shapes_cost_what_they_are_long() {
     }
 }
 
-/// What runs at the highest level alone. No other phase does, so that none makes the shapes simpler before or hides what this one
-/// takes.
+/// Phases alone, so that no other one makes the shapes simpler before or hides what these take.
 #[test]
-fn phases_of_the_highest_level_cost_what_the_shapes_are_long() {
+fn single_phases_cost_what_the_shapes_are_long() {
     for (phase, shapes) in [
         ("OriSplitLiveRanges", &["webs", "joins", "nested-ifs"][..]),
         ("OriSplitHighPressureLiveRanges", &["preloads", "waits"]),
+        ("LateArchOptimizeFirst", &["pairs", "straight"]),
         ("GenerateMovPhi+OriDoRematEarly", &["sinks", "nest", "nested-ifs"]),
     ] {
         let mut options = Options { level: OptLevel::O3, threads: 1, ..Options::default() };

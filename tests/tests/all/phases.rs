@@ -341,7 +341,7 @@ fn disabled_phases_do_not_run() {
         &text,
         &with_knobs(&[
             "DisablePhases=OriPerformLiveDead+OriBranchOpt",
-            "DisablePhases=10+29+30+37+38+46+58+65+89+92",
+            "DisablePhases=10+29+30+37+38+46+58+65+75+89+92",
         ]),
     );
     let lowest = run(&text, &with(|options| options.level = OptLevel::O0));

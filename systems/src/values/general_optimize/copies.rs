@@ -4,6 +4,7 @@ use super::Walk;
 use super::constants::{bits_in, truncate};
 use super::missed::COPY_STAYS;
 use super::rewrite::{New, Rewrite};
+use crate::values::names::IS_SHARED;
 use ptxopt_components::form::{Accepts, Form, FormFlags, Role, Slot};
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
@@ -11,17 +12,9 @@ use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, OperandKind, reads};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::types::{PtxType, TypeKind};
-use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::edit::accepts;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::reaching::Value;
-
-/// Registers that something else than the function's own instructions may write or read, or that are used while in flight.
-pub(super) const HANDS_OFF: VRegFlags = VRegFlags::PINNED
-    .union(VRegFlags::MODULE)
-    .union(VRegFlags::CARRY)
-    .union(VRegFlags::OUTPUT)
-    .union(VRegFlags::FORMAL);
 
 /// What a copy leaves in its result.
 #[derive(Clone, Copy, Debug)]
@@ -125,7 +118,7 @@ impl Walk<'_, '_> {
     /// Whether a register holds one value that only the function's own instructions change.
     pub(super) fn is_free(&self, vreg: VRegId) -> bool {
         let row = self.f.vreg(vreg);
-        row.ty.lanes == 1 && !row.flags.intersects(HANDS_OFF)
+        row.ty.lanes == 1 && !row.flags.intersects(IS_SHARED)
     }
 
     /// The width of a register in bits.
@@ -181,7 +174,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Notes what unpacking leaves in its results, where what it unpacks was packed: each of them is what went in.
+    /// Notes what unpacking leaves in its results, where what it unpacks is a literal or was packed: each of them is a part of it,
+    /// or what went in.
     fn note_parts(&mut self, inst: InstId) -> Option<()> {
         let (&packed, results) = self.f.operands_of(inst).split_last()?;
         let count = results.len();
@@ -200,6 +194,12 @@ impl Walk<'_, '_> {
         {
             return None;
         }
+        let mut copies = [(VRegId(0), None); PARTS_MAX];
+        if packed.vreg().is_none() {
+            self.parts_of_literal(inst, packed, &mut copies[..count])?;
+            self.copies.add_each(inst, copies.into_iter().take(count));
+            return Some(());
+        }
         let definition = self.computed_by(packed, inst)?;
         let (form, total) = (self.f.form_of(definition), self.width(packed.vreg()?));
         // What unpacks has as many operands where one of its results goes nowhere.
@@ -208,7 +208,6 @@ impl Walk<'_, '_> {
         if form.operation != Operation::Mov || parts.len() != count || !parts.iter().all(is_packed) {
             return None;
         }
-        let mut copies = [(VRegId(0), None); PARTS_MAX];
         for (at, copy) in copies[..count].iter_mut().enumerate() {
             // A sink gets nothing.
             let Some(result) = self.f.operands_of(inst)[at].vreg() else { continue };
@@ -217,6 +216,26 @@ impl Walk<'_, '_> {
             *copy = (result, self.part(part, result, definition).filter(|_| is_part));
         }
         self.copies.add_each(inst, copies.into_iter().take(count));
+        Some(())
+    }
+
+    /// What unpacking a literal leaves in each result of `inst`.
+    fn parts_of_literal(
+        &self,
+        inst: InstId,
+        literal: Operand,
+        copies: &mut [(VRegId, Option<Source>)],
+    ) -> Option<()> {
+        let ty = self.f.form_of(inst).types[0].filter(|ty| ty.bits() <= u64::BITS)?;
+        let bits = bits_in(literal, ty, self.f.literals())?;
+        let width = ty.bits() / copies.len() as u32;
+        for (at, copy) in copies.iter_mut().enumerate() {
+            if let Some(result) =
+                self.f.operands_of(inst)[at].vreg().filter(|&result| self.width(result) == width)
+            {
+                *copy = (result, Some(Source::Constant(truncate(bits >> (at as u32 * width), width))));
+            }
+        }
         Some(())
     }
 

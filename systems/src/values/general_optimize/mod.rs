@@ -63,7 +63,7 @@ mod missed;
 mod pattern;
 mod phis;
 mod propagation;
-mod rewrite;
+pub(in crate::values) mod rewrite;
 pub mod rules;
 mod stirred;
 #[cfg(test)]

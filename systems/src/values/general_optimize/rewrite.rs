@@ -13,14 +13,14 @@ use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Qualifiers;
 use ptxopt_components::types::{PtxType, TypeKind};
-use ptxopt_engine::edit::accepts;
+use ptxopt_engine::edit::{Change, FunctionEditor, accepts};
 
 /// The most operands of an instruction that a rule makes: `lop3`, the guard excluded.
 const OPERANDS_MAX: usize = 5;
 
 /// What is to stand in the place of an operand.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum New {
+pub(in crate::values) enum New {
     /// An operand that exists.
     Operand(Operand),
     /// Bits, for a slot of this type.
@@ -29,38 +29,76 @@ pub(super) enum New {
 
 impl New {
     /// A register that is no predicate, as it is.
-    pub(super) fn register(vreg: VRegId) -> Self {
+    pub(in crate::values) fn register(vreg: VRegId) -> Self {
         Self::Operand(Operand::register(vreg))
     }
 }
 
 /// What is to become of an instruction. Its guard stays.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Rewrite {
+pub(in crate::values) enum Rewrite {
     /// The operand at a position is replaced.
     Operand(usize, New),
     /// It becomes one of another form, with this many of these operands.
     Instruction(FormId, [New; OPERANDS_MAX], usize),
 }
 
-impl Walk<'_, '_> {
-    /// Carries out a rewrite; gives nothing where the bisect limit is reached.
-    pub(super) fn rewrite(&mut self, inst: InstId, reason: &'static str, rewrite: &Rewrite) -> Option<()> {
-        let mut change = self.f.change_in_place(inst, reason)?;
+impl Rewrite {
+    /// Changes `inst` as decided.
+    pub(in crate::values) fn carry_out(&self, change: &mut Change<'_, '_>, inst: InstId) {
         let mut made = |new: New| match new {
             New::Operand(operand) => operand,
-            New::Constant(bits, ty) => constants::operand(&mut change, bits, ty),
+            New::Constant(bits, ty) => constants::operand(change, bits, ty),
         };
-        match *rewrite {
-            Rewrite::Operand(position, new) => {
+        match *self {
+            Self::Operand(position, new) => {
                 let operand = made(new);
                 change.set_operand(inst, position, operand);
             }
-            Rewrite::Instruction(form, operands, count) => {
+            Self::Instruction(form, operands, count) => {
                 let operands = operands.map(&mut made);
                 change.set_form(inst, form, &operands[..count]);
             }
         }
+    }
+}
+
+/// The instruction `operation` in the place of `inst`, in its dialect; none where no form says it, or where a slot does not
+/// take its operand.
+pub(in crate::values) fn instruction(
+    f: &mut FunctionEditor<'_>,
+    inst: InstId,
+    operation: Operation,
+    qualifiers: Qualifiers,
+    types: &[PtxType],
+    shape: &[u8],
+    operands: &[New],
+) -> Option<Rewrite> {
+    let dialect = f.description_of(inst).dialect;
+    let description = Description { dialect, ..Description::new(operation, qualifiers, types) };
+    let id = f.forms().build(&description, shape)?;
+    let (function, forms) = f.view_and_forms();
+    let (form, slots) = (forms.get(id), forms.slots(id));
+    let element = |vreg: VRegId| function.vregs[vreg.0 as usize].ty.element();
+    let fits = slots.iter().zip(operands).all(|(slot, &new)| match new {
+        New::Constant(..) => slot.accepts.contains(Accepts::IMMEDIATE),
+        New::Operand(operand) => {
+            accepts(slot, operand) && operand.vreg().is_none_or(|vreg| takes_type(form, slot, element(vreg)))
+        }
+    });
+    if !fits || operands.len() != slots.len() {
+        return None;
+    }
+    let mut all = [New::Operand(Operand::sink()); OPERANDS_MAX];
+    all[..operands.len()].copy_from_slice(operands);
+    Some(Rewrite::Instruction(id, all, operands.len()))
+}
+
+impl Walk<'_, '_> {
+    /// Carries out a rewrite; gives nothing where the bisect limit is reached.
+    pub(super) fn rewrite(&mut self, inst: InstId, reason: &'static str, rewrite: &Rewrite) -> Option<()> {
+        let mut change = self.f.change_in_place(inst, reason)?;
+        rewrite.carry_out(&mut change, inst);
         Some(())
     }
 
@@ -100,25 +138,7 @@ impl Walk<'_, '_> {
         shape: &[u8],
         operands: &[New],
     ) -> Option<Rewrite> {
-        let dialect = self.f.description_of(inst).dialect;
-        let description = Description { dialect, ..Description::new(operation, qualifiers, types) };
-        let id = self.f.forms().build(&description, shape)?;
-        let (function, forms) = self.f.view_and_forms();
-        let (form, slots) = (forms.get(id), forms.slots(id));
-        let element = |vreg: VRegId| function.vregs[vreg.0 as usize].ty.element();
-        let fits = slots.iter().zip(operands).all(|(slot, &new)| match new {
-            New::Constant(..) => slot.accepts.contains(Accepts::IMMEDIATE),
-            New::Operand(operand) => {
-                accepts(slot, operand)
-                    && operand.vreg().is_none_or(|vreg| takes_type(form, slot, element(vreg)))
-            }
-        });
-        if !fits || operands.len() != slots.len() {
-            return None;
-        }
-        let mut all = [New::Operand(Operand::sink()); OPERANDS_MAX];
-        all[..operands.len()].copy_from_slice(operands);
-        Some(Rewrite::Instruction(id, all, operands.len()))
+        instruction(self.f, inst, operation, qualifiers, types, shape, operands)
     }
 
     /// An instruction that moves a constant into `result`; into a predicate, its lowest bit.

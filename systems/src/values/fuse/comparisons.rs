@@ -1,0 +1,59 @@
+//! Comparisons that are combined with a predicate.
+//!
+//! ```text
+//! setp.lt.s32 p1, r1, r2;  and.pred p3, p1, p2;       ->   setp.lt.and.s32 p3, r1, r2, p2;
+//! setp.lt.f32 p1, f1, f2;  or.pred p3, !p1, p2;       ->   setp.geu.or.f32 p3, f1, f2, p2;
+//! ```
+
+use super::super::general_optimize::rewrite::{New, instruction};
+use super::{Fused, Walk};
+use ptxopt_components::form::shape;
+use ptxopt_components::ids::InstId;
+use ptxopt_components::operand::OperandKind;
+use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::{Combiner, Qualifiers};
+use ptxopt_components::types::{PtxType, TypeKind};
+
+impl Walk<'_, '_> {
+    /// What an operation on predicates becomes with the comparison that computed one of them.
+    pub(super) fn take_in_comparison(&mut self, inst: InstId) -> Option<Fused> {
+        let form = self.f.form_of(inst);
+        let combiner = match form.operation {
+            _ if form.types[0] != Some(PtxType::Pred) => return None,
+            Operation::And => Combiner::And,
+            Operation::Or => Combiner::Or,
+            Operation::Xor => Combiner::Xor,
+            _ => return None,
+        };
+        let &[result, one, other] = self.operands(inst) else { return None };
+        // The later one of two comparisons stands second as a rule: what it reads moves less far.
+        [(other, one), (one, other)].into_iter().find_map(|(computed, with)| {
+            let OperandKind::Predicate { negated, .. } = computed.kind() else { return None };
+            with.vreg()?;
+            let maker = self.maker(computed)?;
+            let &[_, left, right] = self.f.operands_of(maker) else { return None };
+            let description = *self.f.description_of(maker);
+            let comparison = description.qualifiers.comparison?;
+            let [Some(ty), None, ..] = description.types else { return None };
+            if description.operation != Operation::Setp || description.qualifiers.combiner.is_some() {
+                return None;
+            }
+            let of_floats = ty.kind() == TypeKind::Float;
+            let comparison = if negated { comparison.negated(of_floats) } else { comparison };
+            let qualifiers = Qualifiers {
+                comparison: Some(comparison),
+                combiner: Some(combiner),
+                ..description.qualifiers
+            };
+            let operands = [result, left, right, with].map(New::Operand);
+            let shape = shape::plain(operands.len());
+            let rewrite = instruction(self.f, inst, Operation::Setp, qualifiers, &[ty], shape, &operands)?;
+            Some(Fused {
+                stays: inst,
+                rewrite,
+                goes: maker,
+                reason: "the comparison combines its result itself",
+            })
+        })
+    }
+}

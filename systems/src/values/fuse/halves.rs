@@ -1,0 +1,88 @@
+//! Two instructions that unpack one half each.
+//!
+//! ```text
+//! mov.b64 {_, r1}, rd1;
+//! ...                         ->   mov.b64 {r2, r1}, rd1;
+//! mov.b64 {r2, _}, rd1;
+//! ```
+//! Nothing in between names the second half, or writes what is unpacked. The second instruction goes: the first half may be read
+//! already.
+
+use super::super::general_optimize::rewrite::{New, Rewrite};
+use super::{Fused, Walk};
+use ptxopt_components::ids::{InstId, VRegId};
+use ptxopt_components::operand::{Operand, OperandKind, writes};
+use ptxopt_components::operation::Operation;
+
+/// How many instructions may stand between the two.
+const WINDOW: usize = 64;
+
+/// An instruction that unpacks one half of a register, unguarded.
+#[derive(Clone, Copy)]
+pub(super) struct Half {
+    inst: InstId,
+    /// Its position in the block.
+    at: usize,
+    of: VRegId,
+    /// The position of the half among the operands: 0 or 1.
+    position: usize,
+    to: VRegId,
+}
+
+impl Walk<'_, '_> {
+    /// What an earlier instruction that unpacks one half becomes with the one at position `at` of its block, which unpacks the
+    /// other. Where there is none, that one is noted among `halves`.
+    pub(super) fn complete(&self, halves: &mut Vec<Half>, rows: &[InstId], at: usize) -> Option<Fused> {
+        let half = self.half(rows[at], at)?;
+        let is_other = |first: &&Half| {
+            let is_alike = self.f.head(first.inst).form == self.f.head(half.inst).form;
+            // It may have been completed already.
+            let has_sink = self.f.operands_of(first.inst)[half.position].kind() == OperandKind::Sink;
+            first.of == half.of && first.to != half.to && is_alike && has_sink
+        };
+        // What stands behind the last one stands behind those before it, too.
+        let last = halves.iter().rev().take_while(|first| at - first.at <= WINDOW).find(is_other);
+        let Some(&first) = last.filter(|first| self.is_quiet(half, &rows[first.at + 1..at])) else {
+            halves.push(half);
+            return None;
+        };
+        let mut operands = [Operand::sink(); 5].map(New::Operand);
+        for (new, &operand) in operands.iter_mut().zip(self.f.operands_of(first.inst)) {
+            *new = New::Operand(operand);
+        }
+        operands[half.position] = New::register(half.to);
+        let rewrite = Rewrite::Instruction(self.f.head(first.inst).form, operands, 3);
+        Some(Fused {
+            stays: first.inst,
+            rewrite,
+            goes: half.inst,
+            reason: "both halves are unpacked at once",
+        })
+    }
+
+    /// Whether no instruction of `rows` names the half, or writes what is unpacked.
+    fn is_quiet(&self, half: Half, rows: &[InstId]) -> bool {
+        rows.iter().filter(|&&row| self.f.head(row).is_live()).all(|&row| {
+            let operands = self.f.operands_of(row);
+            let names_half = operands.iter().any(|operand| operand.vreg() == Some(half.to));
+            !names_half && writes(operands).all(|vreg| vreg != half.of)
+        })
+    }
+
+    /// An instruction as one that unpacks a half.
+    fn half(&self, inst: InstId, at: usize) -> Option<Half> {
+        if self.f.form_of(inst).operation != Operation::Mov {
+            return None;
+        }
+        let &[low, high, source] = self.f.operands_of(inst) else { return None };
+        let is_sink = |operand: Operand| operand.kind() == OperandKind::Sink;
+        let (position, to) = match (is_sink(low), is_sink(high)) {
+            (true, false) => (1, high.vreg()?),
+            (false, true) => (0, low.vreg()?),
+            _ => return None,
+        };
+        let of = source.vreg().filter(|_| !source.has_payload())?;
+        let is_alone = [to, of].into_iter().all(|vreg| self.is_free(vreg));
+        is_alone.then_some(Half { inst, at, of, position, to })
+    }
+}

@@ -1,0 +1,44 @@
+//! How often a function names its registers, and which of them are its own.
+
+use ptxopt_components::ids::Id;
+use ptxopt_components::vreg::VRegFlags;
+use ptxopt_engine::store::view::FunctionView;
+
+/// Registers that something beside the function's own instructions may write or read, that are used while in flight, or that
+/// instructions share without naming them.
+pub(super) const IS_SHARED: VRegFlags = VRegFlags::PINNED
+    .union(VRegFlags::CARRY)
+    .union(VRegFlags::FORMAL)
+    .union(VRegFlags::MODULE)
+    .union(VRegFlags::OUTPUT);
+
+/// How often a register is named, up to the largest number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Names {
+    /// As a result.
+    pub(super) results: u8,
+    /// As a source.
+    pub(super) sources: u8,
+}
+
+impl Names {
+    /// Counts the names of all registers of a function, by register.
+    pub(super) fn count(function: &FunctionView<'_>, names: &mut Vec<Self>) {
+        names.clear();
+        names.resize(function.vregs.len(), Self::default());
+        for (_, _, operands) in function.rows() {
+            for operand in operands {
+                if let Some(vreg) = operand.vreg() {
+                    let names = &mut names[vreg.index()];
+                    names.results = names.results.saturating_add(u8::from(operand.is_definition()));
+                    names.sources = names.sources.saturating_add(u8::from(operand.is_use()));
+                }
+            }
+        }
+    }
+
+    /// Whether one instruction writes it and one reads it, each once.
+    pub(super) fn is_one_of_each(self) -> bool {
+        self == Self { results: 1, sources: 1 }
+    }
+}
