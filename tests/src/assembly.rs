@@ -40,16 +40,16 @@ pub struct Kernel {
 }
 
 impl Assembly {
-    /// Assembles `text` at a level, `-O3`. Time is right where no other thread waits for programs at once.
+    /// Assembles `text` with options, `-O3` among them. Time is right where no other thread waits for programs at once.
     ///
     /// # Errors
     /// The messages of the assembler.
     ///
     /// # Panics
     /// When it cannot be run, or writes what is no ELF file.
-    pub fn of(ptxas: &Ptxas, text: &[u8], level: &str) -> Result<Self, String> {
+    pub fn of(ptxas: &Ptxas, text: &[u8], options: &[&str]) -> Result<Self, String> {
         let mut flags = Flags::of(text);
-        flags.others.extend(["-v".to_owned(), level.to_owned()]);
+        flags.others.extend(["-v"].iter().chain(options).map(|&option| option.to_owned()));
         let start = children_time();
         let (file, said) = ptxas.assemble(text, &flags, SECONDS_MAX)?;
         let cpu = children_time() - start;

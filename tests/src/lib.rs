@@ -3,6 +3,7 @@
 
 pub mod assembly;
 pub mod clock;
+pub mod comparison;
 pub mod cubin;
 pub mod generated;
 pub mod gpu;
@@ -10,8 +11,10 @@ pub mod mistakes;
 pub mod modules;
 pub mod mutate;
 pub mod native;
+pub mod pairs;
 pub mod plain;
 pub mod ptxas;
 pub mod random_code;
 pub mod rewrite;
 pub mod say;
+pub mod sets;

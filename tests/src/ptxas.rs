@@ -179,7 +179,11 @@ impl Ptxas {
         let run = command.arg(&input).arg("-o").arg(output).output().expect("the assembler can be run");
         let said = String::from_utf8_lossy(&[run.stderr, run.stdout].concat()).into_owned();
         let said = said.replace(&input.display().to_string(), "module").trim_end().to_owned();
-        if run.status.success() { Ok(said) } else { Err(said) }
+        match (run.status.success(), said.is_empty()) {
+            (true, _) => Ok(said),
+            (false, true) => Err(format!("the assembler ended with {}", run.status)),
+            (false, false) => Err(said),
+        }
     }
 }
 

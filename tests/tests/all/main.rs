@@ -9,6 +9,7 @@ mod bad_input;
 // longer to compile than all of this program.
 #[path = "../../../bench/src/kernels.rs"]
 mod bench_kernels;
+mod compared;
 mod constants;
 mod crossed_carries;
 mod descriptions;

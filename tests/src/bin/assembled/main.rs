@@ -17,6 +17,7 @@ use ptxopt_tests::clock::cpu_time;
 use ptxopt_tests::modules::{ModuleFile, corpus, modules_in, tests_folder};
 use ptxopt_tests::ptxas::{Ptxas, is_for_debugger};
 use ptxopt_tests::say::say;
+use ptxopt_tests::sets::{Fate, Set};
 use rayon::ThreadPoolBuilder;
 use std::collections::BTreeMap;
 use std::fs;
@@ -60,18 +61,6 @@ struct Row {
     rolled: Assembly,
     /// CPU time of the optimizer.
     optimizer: Duration,
-}
-
-/// The modules of a set.
-#[derive(Default)]
-struct Set {
-    rows: Vec<Row>,
-    /// Modules for debuggers, which the optimizer leaves as they are.
-    for_debuggers: u32,
-    /// Modules that the assembler refuses as they come.
-    refused: u32,
-    /// Modules that it refuses after the optimizer only, with its words.
-    spoilt: Vec<(String, String)>,
 }
 
 /// What clang's optimizer makes of the C files.
@@ -121,31 +110,31 @@ fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-fn measure(ptxas: &Ptxas, modules: &[ModuleFile], runs: u32) -> Result<Set> {
-    let mut set = Set::default();
-    for (at, module) in modules.iter().enumerate() {
-        let text = module.text();
-        if is_for_debugger(&text) {
-            set.for_debuggers += 1;
-            continue;
-        }
+fn measure(ptxas: &Ptxas, modules: &[ModuleFile], runs: u32) -> Result<Set<Row>> {
+    let fate = |(at, module): (usize, &ModuleFile)| {
         if at % 20 == 0 {
             say(&format!("{at} of {}: {}", modules.len(), module.name));
         }
-        let (optimized, optimizer) =
-            optimized(&text, runs).with_context(|| format!("cannot optimize {}", module.name))?;
-        let Ok(before) = Assembly::of(ptxas, &text, "-O3") else {
-            set.refused += 1;
-            continue;
-        };
-        match after(ptxas, &text, &optimized, before, runs) {
-            Ok([before, after, quick, rolled]) => {
-                set.rows.push(Row { name: module.name.clone(), before, after, quick, rolled, optimizer });
-            }
-            Err(words) => set.spoilt.push((module.name.clone(), words)),
-        }
+        fate(ptxas, module, runs)
+    };
+    modules.iter().enumerate().map(fate).collect()
+}
+
+fn fate(ptxas: &Ptxas, module: &ModuleFile, runs: u32) -> Result<Fate<Row>> {
+    let text = module.text();
+    if is_for_debugger(&text) {
+        return Ok(Fate::ForDebugger);
     }
-    Ok(set)
+    let (optimized, optimizer) =
+        optimized(&text, runs).with_context(|| format!("cannot optimize {}", module.name))?;
+    let Ok(before) = Assembly::of(ptxas, &text, &["-O3"]) else { return Ok(Fate::Refused) };
+    let name = module.name.clone();
+    Ok(match after(ptxas, &text, &optimized, before, runs) {
+        Ok([before, after, quick, rolled]) => {
+            Fate::Assembled(Row { name, before, after, quick, rolled, optimizer })
+        }
+        Err(words) => Fate::Spoilt(name, words),
+    })
 }
 
 /// What the optimizer makes of a module, without and with a request to unroll no loop, and the least CPU time that it took.
@@ -175,7 +164,7 @@ fn after(
     runs: u32,
 ) -> Result<[Assembly; 4], String> {
     let ways = [(text, "-O3"), (optimized, "-O3"), (optimized, "-O1"), (rolled, "-O3")];
-    let of = |way: usize| Assembly::of(ptxas, ways[way].0, ways[way].1);
+    let of = |way: usize| Assembly::of(ptxas, ways[way].0, &[ways[way].1]);
     let mut best = [before, of(1)?, of(2)?, of(3)?];
     for _ in 1..runs {
         for (way, best) in best.iter_mut().enumerate() {
@@ -203,7 +192,8 @@ fn read_clang(ptxas: &Ptxas, folder: &Path, runs: u32) -> Result<Clang> {
 
 fn fastest(ptxas: &Ptxas, module: &ModuleFile, runs: u32) -> Result<(String, Assembly)> {
     let text = module.text();
-    let assemble = || Assembly::of(ptxas, &text, "-O3").map_err(|words| anyhow!("{}: {words}", module.name));
+    let assemble =
+        || Assembly::of(ptxas, &text, &["-O3"]).map_err(|words| anyhow!("{}: {words}", module.name));
     let mut best = assemble()?;
     for _ in 1..runs {
         best.cpu = best.cpu.min(assemble()?.cpu);

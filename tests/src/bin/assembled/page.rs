@@ -1,8 +1,10 @@
 //! The page that the program writes.
 
-use crate::{Arguments, Clang, Row, Set};
+use crate::{Arguments, Clang, Row};
 use anyhow::{Context, Result};
-use ptxopt_tests::assembly::{Assembly, Kernel};
+use ptxopt_tests::assembly::Assembly;
+use ptxopt_tests::pairs::{self, Figure, Pair, mean, ratio};
+use ptxopt_tests::sets::Set;
 use std::cmp::Reverse;
 use std::fmt::Write;
 use std::time::Duration;
@@ -13,11 +15,11 @@ const WORST_MAX: usize = 20;
 /// What the page is about.
 pub struct Found<'f> {
     /// Code that no optimizer has seen.
-    pub unoptimized: &'f Set,
+    pub unoptimized: &'f Set<Row>,
     /// The other half of the corpus.
-    pub optimized: &'f Set,
+    pub optimized: &'f Set<Row>,
     /// A sample of what other compilers make.
-    pub wild: Option<&'f Set>,
+    pub wild: Option<&'f Set<Row>>,
     /// Modules that the sample is taken from.
     pub wild_count: usize,
     /// What clang's optimizer makes.
@@ -25,17 +27,6 @@ pub struct Found<'f> {
     /// How it was found.
     pub arguments: &'f Arguments,
 }
-
-/// A kernel before and after the optimizer.
-struct Pair<'r> {
-    module: &'r str,
-    name: &'r str,
-    before: Kernel,
-    after: Kernel,
-}
-
-/// A figure of a kernel.
-type Figure = fn(&Kernel) -> u64;
 
 /// What became of a module in one of the ways to assemble it.
 type Way = fn(&Row) -> &Assembly;
@@ -78,7 +69,7 @@ fn times_said(arguments: &Arguments) -> String {
 }
 
 /// The geometric means of a set, with what the project aims at.
-fn summary(page: &mut String, what: &str, set: &Set, is_unoptimized: bool) -> Result<()> {
+fn summary(page: &mut String, what: &str, set: &Set<Row>, is_unoptimized: bool) -> Result<()> {
     let pairs = pairs(&set.rows);
     let (rows, kernels) = (set.rows.len(), pairs.len());
     writeln!(
@@ -100,9 +91,8 @@ fn summary(page: &mut String, what: &str, set: &Set, is_unoptimized: bool) -> Re
         "| after / before, geometric mean | of | after | after, with `--no-unroll` | goal |\n|---|---|---:|---:|---:|\n",
     );
     let ways: [Way; 2] = [|row| &row.after, |row| &row.rolled];
-    let of_kernels = |figure: Figure| {
-        ways.map(|way| mean(pairs_of(&set.rows, way).iter().map(|pair| pair_ratio(pair, figure))))
-    };
+    let of_kernels =
+        |figure: Figure| ways.map(|way| mean(pairs_of(&set.rows, way).iter().map(|pair| pair.ratio(figure))));
     let ms_of = |way: Way, optimizer: fn(&Row) -> Duration| {
         of_modules(&|row| ms(way(row).cpu + optimizer(row)) / ms(row.before.cpu))
     };
@@ -140,7 +130,7 @@ fn summary(page: &mut String, what: &str, set: &Set, is_unoptimized: bool) -> Re
 }
 
 /// What a set adds up to, and how many kernels get better and worse.
-fn sums(page: &mut String, set: &Set, pairs: &[Pair]) -> Result<()> {
+fn sums(page: &mut String, set: &Set<Row>, pairs: &[Pair]) -> Result<()> {
     page.push_str(
         "The same in sums, and how many kernels have more of it and less:\n\n\
          | | before | after | ptxas -O1 after | kernels with more | with less |\n|---|---:|---:|---:|---:|---:|\n",
@@ -176,7 +166,7 @@ fn sums(page: &mut String, set: &Set, pairs: &[Pair]) -> Result<()> {
 }
 
 /// The kernels that get worse.
-fn lists(page: &mut String, set: &Set) -> Result<()> {
+fn lists(page: &mut String, set: &Set<Row>) -> Result<()> {
     let pairs = pairs(&set.rows);
     worst(page, "spill more bytes", &pairs, |kernel| kernel.spills, usize::MAX)?;
     worst(page, "take more registers", &pairs, |kernel| kernel.registers, WORST_MAX)?;
@@ -190,7 +180,7 @@ fn worst(page: &mut String, what: &str, pairs: &[Pair], figure: Figure, count_ma
         writeln!(page, "No kernels {what} after the optimizer.\n")?;
         return Ok(());
     }
-    worse.sort_by(|one, other| pair_ratio(other, figure).total_cmp(&pair_ratio(one, figure)));
+    worse.sort_by(|one, other| other.ratio(figure).total_cmp(&one.ratio(figure)));
     let shown = if worse.len() > count_max { format!(", the worst {count_max}") } else { String::new() };
     writeln!(
         page,
@@ -318,30 +308,7 @@ fn pairs(rows: &[Row]) -> Vec<Pair<'_>> {
 }
 
 fn pairs_of(rows: &[Row], way: Way) -> Vec<Pair<'_>> {
-    let mut pairs = Vec::new();
-    for row in rows {
-        for (name, &before) in &row.before.kernels {
-            if let Some(&after) = way(row).kernels.get(name) {
-                pairs.push(Pair { module: &row.name, name, before, after });
-            }
-        }
-    }
-    pairs
-}
-
-fn pair_ratio(pair: &Pair, figure: Figure) -> f64 {
-    ratio(figure(&pair.before), figure(&pair.after))
-}
-
-/// After / before; where there was nothing before, what there is now counts as so many times it.
-fn ratio(before: u64, after: u64) -> f64 {
-    if before == after { 1.0 } else { after as f64 / before.max(1) as f64 }
-}
-
-/// The geometric mean; not a number where there is nothing.
-fn mean(ratios: impl Iterator<Item = f64>) -> f64 {
-    let (count, sum) = ratios.fold((0u32, 0.0), |(count, sum), ratio| (count + 1, sum + ratio.ln()));
-    (sum / f64::from(count)).exp()
+    rows.iter().flat_map(|row| pairs::pairs(&row.name, &row.before, way(row))).collect()
 }
 
 fn ms(time: Duration) -> f64 {
