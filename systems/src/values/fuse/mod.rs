@@ -17,7 +17,7 @@
 //! add.s32 r5, r4, r2;              mad.lo.s32 r5, r1, 16, r2;
 //! ```
 //! The first one is unguarded, and what it computes is read once, by the second one, in the same block: nothing is left for it
-//! to do. What it reads is still there at the second one. The families are [sums], [comparisons] and [halves].
+//! to do. What it reads is still there at the second one. The families are `sums`, `comparisons` and `halves`.
 //!
 //! # Why so late
 //! What is two instructions has more equals: the shift may be computed elsewhere, too, and rules look through it. When this
