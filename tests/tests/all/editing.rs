@@ -96,7 +96,7 @@ fn module(count: usize) -> String {
     for number in 0..count {
         text.push_str(&format!(
             ".visible .entry k{number}(.param .u64 out)\n{{\n.reg .b32 %r<5>;\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [out];\n\
-             mov.u32 %r1, %tid.x;\nadd.u32 %r2, %r1, {};\nmul.lo.u32 %r4, %r2, %r1;\nadd.u32 %r3, %r4, 1000;\nst.global.u32 [%rd1], %r3;\nret;\n}}\n",
+             mov.u32 %r1, %tid.x;\nadd.u32 %r2, %r1, {};\nmul.hi.u32 %r4, %r2, %r1;\nadd.u32 %r3, %r4, 1000;\nst.global.u32 [%rd1], %r3;\nret;\n}}\n",
             number + 1
         ));
     }
