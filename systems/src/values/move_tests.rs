@@ -188,6 +188,14 @@ pub(crate) fn after(text: &str, phases: &[&'static Phase]) -> String {
     String::from_utf8(output.text).unwrap()
 }
 
+/// The kernel after `phases` alone, out of SSA form.
+pub(super) fn after_alone(text: &str, phases: &[&'static Phase]) -> String {
+    let phases = [&[&split_at_control_flow::PHASE], phases].concat();
+    let output = run(format!("{HEAD}{text}").as_bytes(), &phases);
+    assert_eq!((&output.functions[0].left, &output.functions[0].undone[..]), (&None, &[][..]), "{text}");
+    String::from_utf8(output.text).unwrap()
+}
+
 /// Runs kernels before and after `phases`; gives how often `what` stands in them without and with the phases.
 fn check(phases: &[&'static Phase], what: &str) -> (usize, usize) {
     let (mut without, mut with) = (0, 0);

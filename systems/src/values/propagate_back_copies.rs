@@ -190,10 +190,8 @@ fn source_of(f: &FunctionEditor<'_>, names: &[Names], inst: InstId) -> Option<Fo
 mod tests {
     use super::*;
     use crate::check::testing::Random;
-    use crate::check::tests::run;
-    use crate::flow::split_at_control_flow;
     use crate::values::gvn_cse::tests::kernel;
-    use crate::values::move_tests::{HEAD, left_by};
+    use crate::values::move_tests::{after_alone, left_by};
     use std::fmt::Write;
 
     /// Results of a kernel that go to a register of their own first, and are moved a few lines later.
@@ -227,22 +225,15 @@ mod tests {
         moved.replacen('{', &format!("{{ .reg .b32 %z<{}>; ", count + 1), 1)
     }
 
-    fn after(text: &str, phases: &[&'static Phase]) -> String {
-        let phases = [&[&split_at_control_flow::PHASE], phases].concat();
-        let output = run(format!("{HEAD}{text}").as_bytes(), &phases);
-        assert_eq!((&output.functions[0].left, &output.functions[0].undone[..]), (&None, &[][..]), "{text}");
-        String::from_utf8(output.text).unwrap()
-    }
-
     /// Random kernels that move what they have computed, on the emulator.
     #[test]
     fn what_is_computed_to_be_moved_is_computed_there() {
         let (mut without, mut with) = (0, 0);
         for seed in 0..150 {
             let text = with_moves(&kernel(6000 + seed), &mut Random(seed));
-            let changed = after(&text, &[&PHASE]);
+            let changed = after_alone(&text, &[&PHASE]);
             assert!(left_by(&text) == left_by(&changed), "seed {seed}\n{text}\nbecomes\n{changed}");
-            without += after(&text, &[]).matches("mov.").count();
+            without += after_alone(&text, &[]).matches("mov.").count();
             with += changed.matches("mov.").count();
         }
         println!("{without} without, {with} with");

@@ -4,7 +4,7 @@
 //! Reads         Blocks, Insts, VRegs
 //! Writes        forms, operands, tombstones
 //! Needs         control flow ends its block; no SSA form
-//! Leaves        no operation on bits, product or comparison read once, in its block, by what can do its work, too
+//! Leaves        no product or comparison that is read once, in its block, by a sum or an operation on predicates that can do its work
 //! Breaks        liveness, uniformity
 //! Cost          a pass over all operands, one over results, and a few questions where an instruction may take another one in
 //! Papers        Davidson and Fraser 1980 (pairs of instructions that have one for both)

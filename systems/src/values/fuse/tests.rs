@@ -2,9 +2,7 @@
 
 use super::*;
 use crate::check::testing::Random;
-use crate::check::tests::run;
-use crate::flow::split_at_control_flow;
-use crate::values::move_tests::{HEAD, left_by};
+use crate::values::move_tests::{after_alone, left_by};
 use std::fmt::Write;
 
 /// Pairs that may be fused, with what stands for the names in them: `D` for the result, `T` for what is computed first, `A` to `C` for
@@ -152,19 +150,12 @@ fn kernel(seed: u64) -> String {
     text + "ret; }\n"
 }
 
-fn after(text: &str, phases: &[&'static Phase]) -> String {
-    let phases = [&[&split_at_control_flow::PHASE], phases].concat();
-    let output = run(format!("{HEAD}{text}").as_bytes(), &phases);
-    assert_eq!((&output.functions[0].left, &output.functions[0].undone[..]), (&None, &[][..]), "{text}");
-    String::from_utf8(output.text).unwrap()
-}
-
 #[test]
 fn what_is_fused_computes_what_the_two_did() {
     let mut fused = [0; 4];
     for seed in 0..400 {
         let text = kernel(seed);
-        let changed = after(&text, &[&PHASE]);
+        let changed = after_alone(&text, &[&PHASE]);
         assert!(left_by(&text) == left_by(&changed), "seed {seed}\n{text}\nbecomes\n{changed}");
         let made = ["mad.lo", "mad.wide", "setp.", "mov.b64 {"];
         let joined = |text: &str, made: &str| match made {
@@ -172,7 +163,7 @@ fn what_is_fused_computes_what_the_two_did() {
             "mov.b64 {" => text.matches("_").count(),
             made => text.matches(made).count(),
         };
-        let before = after(&text, &[]);
+        let before = after_alone(&text, &[]);
         for (count, made) in fused.iter_mut().zip(made) {
             *count += joined(&changed, made).abs_diff(joined(&before, made));
         }

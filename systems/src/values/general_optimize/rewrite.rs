@@ -113,7 +113,7 @@ impl Walk<'_, '_> {
         operands: &[New],
     ) -> Option<Rewrite> {
         let shape = shape::plain(operands.len());
-        self.instead_in_shape(inst, operation, qualifiers, types, shape, operands)
+        instruction(self.f, inst, operation, qualifiers, types, shape, operands)
     }
 
     /// `mov.b64 result, {low, high}` in the place of `inst`.
@@ -126,19 +126,7 @@ impl Walk<'_, '_> {
     ) -> Option<Rewrite> {
         let operands = [Operand::register(result), low, high].map(New::Operand);
         let (qualifiers, types) = (Qualifiers::default(), [PtxType::B64]);
-        self.instead_in_shape(inst, Operation::Mov, qualifiers, &types, b"#,{#,#}", &operands)
-    }
-
-    fn instead_in_shape(
-        &mut self,
-        inst: InstId,
-        operation: Operation,
-        qualifiers: Qualifiers,
-        types: &[PtxType],
-        shape: &[u8],
-        operands: &[New],
-    ) -> Option<Rewrite> {
-        instruction(self.f, inst, operation, qualifiers, types, shape, operands)
+        instruction(self.f, inst, Operation::Mov, qualifiers, &types, b"#,{#,#}", &operands)
     }
 
     /// An instruction that moves a constant into `result`; into a predicate, its lowest bit.
