@@ -8,3 +8,4 @@ pub mod guard;
 pub mod log;
 pub mod phase;
 pub mod shard;
+mod steps;

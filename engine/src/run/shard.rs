@@ -1,6 +1,6 @@
-//! A shard: one World and one Schedule, owned by one worker, made once and used for batch after batch.
+//! A shard: one World and the schedules of its steps, owned by one worker, made once and used for batch after batch.
 //!
-//! A batch holds functions of one module, or of several small ones: entering the Schedule costs as much as all phases on
+//! A batch holds functions of one module, or of several small ones: entering the schedules costs as much as all phases on
 //! fifty instructions. What becomes of a function does not depend on what else is in its batch.
 //!
 //! Rows are entities that are spawned to grow the pool and never despawned; loading a batch overwrites the columns of
@@ -8,8 +8,7 @@
 //! it away and tries the functions one by one.
 
 use crate::diagnostics::Diagnostic;
-use crate::edit::compact::CompactScratch;
-use crate::edit::{Journal, compact_rows};
+use crate::edit::Journal;
 use crate::fingerprint::Fingerprint;
 use crate::forms::FormTable;
 use crate::ptx::reader::{ReaderScratch, read_parts};
@@ -18,38 +17,34 @@ use crate::ptx::writer::{WriterScratch, write_function};
 use crate::run::arena::ArenaMemory;
 use crate::run::facts::CodeFacts;
 use crate::run::fuel::Fuel;
-use crate::run::guard::{TIME_LIMIT, guarded};
+use crate::run::guard::guarded;
 use crate::run::log::{
-    Dumps, Left, LeftFunctions, Remark, Remarks, StepLog, StepStats, Undone, UndoneSteps, Violations,
+    Dumps, Left, LeftFunctions, Remark, Remarks, StepLog, StepStats, UndoneSteps, Violations,
 };
-use crate::run::phase::{Check, Limits, Phase, Plan, Slot, Stage, Step, StepPhases, Verify};
+use crate::run::phase::{Limits, Plan, Step, StepPhases, Verify};
+use crate::run::steps::Steps;
 use crate::store::as_read::AsRead;
 use crate::store::columns::{
-    BlocksMut, Code, CodeMut, CodeObjects, CodeObjectsMut, InUse, InstsMut, LiveRows, PoolsResource, VRegsMut,
+    BlocksMut, Code, CodeObjectsMut, InUse, InstsMut, LiveRows, PoolsResource, VRegsMut,
 };
 use crate::store::room::lay_out;
 use crate::store::tables::CodeTables;
-use crate::store::view::FunctionView;
 use crate::values::def_use::DefUses;
 use crate::values::reaching::ReachingValues;
 use bevy_ecs::prelude::*;
-use bevy_ecs::schedule::{LogLevel, ScheduleBuildSettings, ScheduleLabel, SingleThreadedExecutor};
-use bevy_ecs::system::{SystemParam, SystemState};
+use bevy_ecs::system::SystemState;
 use ptxopt_components::block::{BlockEdges, BlockFlags, BlockHead, BlockLabel, BlockOrder};
 use ptxopt_components::code_object::{CodeFlags, CodeSpans, CodeState, CodeText};
-use ptxopt_components::ids::{BlockId, CodeId, Id, NameId};
+use ptxopt_components::ids::{CodeId, Id, NameId};
 use ptxopt_components::instruction::{InstHead, InstLinks, InstOperands, InstPlace};
 use ptxopt_components::types::{PackedType, PtxType};
 use ptxopt_components::vreg::{VRegFlags, VRegHead, VRegName};
 use rustix::time::{ClockId, clock_gettime};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Bytes that the tables take for one instruction at the peak, the reader's tables included; what the memory limit
 /// is compared with before a function is loaded into the World.
 const TABLE_BYTES_PER_INST: u64 = 400;
-
-#[derive(ScheduleLabel, Clone, Debug, PartialEq, Eq, Hash)]
-struct Pipeline;
 
 /// What became of one function.
 #[derive(Clone, Debug)]
@@ -109,10 +104,10 @@ pub enum BatchError {
     },
 }
 
-/// A World, its Schedule, and the memory around them.
+/// A World, the steps that run on it, and the memory around them.
 pub struct Shard {
     world: World,
-    schedule: Schedule,
+    steps: Steps,
     limits: Limits,
     step_count: usize,
     /// Rows that the phases may add to a function, in percent of those that it has.
@@ -165,16 +160,14 @@ impl Shard {
         world.insert_resource(Remarks { wanted: plan.remarks, all: Vec::new() });
         world.insert_resource(StepLog::new(plan.steps.len(), 1));
         world.insert_resource(Fuel::new(plan.fuel));
-        world.insert_resource(LimitsResource(plan.limits));
         world.insert_resource(StepPhases(plan.steps.iter().map(|step| step.phase).collect()));
         plan.settings.install(&mut world);
-        let mut schedule = build_schedule(plan, &mut world);
-        schedule.initialize(&mut world).expect("a checked plan has a schedule");
+        let steps = Steps::new(plan, &mut world);
         let columns = SystemState::new(&mut world);
         let code = SystemState::new(&mut world);
         Self {
             world,
-            schedule,
+            steps,
             limits: plan.limits,
             step_count: plan.steps.len(),
             room_percent: plan.steps.iter().map(|step| step.phase.room_percent).max().unwrap_or(0),
@@ -216,12 +209,8 @@ impl Shard {
         let start = cpu_time();
         self.read(parts).map_err(BatchError::Diagnostic)?;
         let loaded = cpu_time();
-        if self.step_count > 0 {
-            guarded(|| self.schedule.run(&mut self.world)).map_err(|reason| BatchError::Failed {
-                step: self.world.resource::<StepLog>().step,
-                reason,
-            })?;
-        }
+        guarded(|| self.steps.run(&mut self.world))
+            .map_err(|reason| BatchError::Failed { step: self.world.resource::<StepLog>().step, reason })?;
         let ran = cpu_time();
         let mut outputs = self.write(parts);
         let written = cpu_time();
@@ -463,248 +452,4 @@ fn grow_pool(world: &mut World, live: LiveRows) {
     pool.insts += insts;
     pool.vregs += vregs;
     world.resource_mut::<PoolRows>().0 = pool;
-}
-
-/// The plan's limits as a resource.
-#[derive(Resource)]
-struct LimitsResource(Limits);
-
-fn build_schedule(plan: &Plan, world: &mut World) -> Schedule {
-    let mut schedule = Schedule::new(Pipeline);
-    schedule.set_executor(SingleThreadedExecutor::new());
-    schedule.set_build_settings(ScheduleBuildSettings {
-        ambiguity_detection: LogLevel::Error,
-        auto_insert_apply_deferred: false,
-        ..ScheduleBuildSettings::default()
-    });
-    let mut previous = None;
-    let mut follow = |schedule: &mut Schedule, stage: Stage| {
-        if let Some(previous) = previous.replace(stage) {
-            schedule.configure_sets(stage.after(previous));
-        }
-    };
-    follow(&mut schedule, Stage::Start);
-    schedule.add_systems(start.in_set(Stage::Start));
-    for (index, step) in plan.steps.iter().enumerate() {
-        let facts = plan.facts_for(step.phase);
-        for (position, &fact) in facts.iter().enumerate() {
-            let stage = Stage::Facts(index, position);
-            follow(&mut schedule, stage);
-            schedule.configure_sets(stage.in_set(Stage::Step(index)));
-            let analysis = plan.analysis(fact).expect("a checked plan has every analysis");
-            (analysis.install)(&mut Slot { world, schedule: &mut schedule, stage });
-        }
-        follow(&mut schedule, Stage::Run(index));
-        schedule.configure_sets(Stage::Run(index).in_set(Stage::Step(index)));
-        let phase = step.phase;
-        let may_hold_already = !phase.gives.is_empty() || phase.memo.is_some();
-        if may_hold_already && !plan.remarks {
-            let lacks = move |codes: CodeObjects| lacks_facts(&codes, phase);
-            schedule.configure_sets(Stage::Step(index).run_if(lacks));
-        }
-        (step.phase.install)(&mut Slot { world, schedule: &mut schedule, stage: Stage::Run(index) });
-        let (name, room_percent) = (step.name, step.phase.room_percent);
-        let is_verified = plan.checks.iter().any(|check| runs_after(check, step, plan));
-        if is_verified {
-            // What verifiers look at is what stays.
-            follow(&mut schedule, Stage::Limit(index));
-            let limit =
-                move |world: &mut World, undo: &mut UndoState| limit_growth(world, undo, room_percent);
-            schedule.add_systems(limit.in_set(Stage::Limit(index)));
-        }
-        for (position, check) in
-            plan.checks.iter().enumerate().filter(|(_, check)| runs_after(check, step, plan))
-        {
-            let stage = Stage::Facts(index, facts.len() + position);
-            follow(&mut schedule, stage);
-            (check.install)(&mut Slot { world, schedule: &mut schedule, stage });
-        }
-        if is_verified {
-            follow(&mut schedule, Stage::Check(index));
-            let take_back = move |world: &mut World, undo: &mut UndoState| undo_violators(world, undo, name);
-            schedule.add_systems(take_back.in_set(Stage::Check(index)));
-        }
-        follow(&mut schedule, Stage::End(index));
-        let (number, dump) = (step.number, step.dump);
-        let end = move |world: &mut World, undo: &mut UndoState, scratch: Local<CompactScratch>| {
-            end(world, undo, scratch, room_percent);
-            world.resource_mut::<ArenaMemory>().end_step();
-        };
-        schedule.add_systems(end.in_set(Stage::End(index)));
-        if dump {
-            let system = move |code: Code, forms: Res<FormTable>, dumps: ResMut<Dumps>| {
-                dump_code(code, forms, dumps, number, name);
-            };
-            follow(&mut schedule, Stage::Dump(index));
-            schedule.add_systems(system.in_set(Stage::Dump(index)));
-        }
-    }
-    schedule
-}
-
-/// Whether some function of the batch that phases work on lacks one of `facts`.
-fn lacks_facts(codes: &CodeObjects<'_, '_>, phase: &Phase) -> bool {
-    let (states, held, ..) = codes.columns();
-    let lacks = |(state, held): (&CodeState, &CodeFacts)| {
-        let has_facts = phase.gives.iter().all(|&fact| held.holds(fact, state));
-        let has_memo = phase.memo.is_none_or(|memo| held.remembers(memo, state));
-        let has_all = has_facts && has_memo;
-        !has_all && !state.flags.contains(CodeFlags::LEFT)
-    };
-    states.iter().zip(held).any(lacks)
-}
-
-/// Whether a verifier runs after a step.
-fn runs_after(check: &Check, step: &Step, plan: &Plan) -> bool {
-    match plan.verify {
-        Verify::Off => step.verified && check.from == Verify::Off,
-        verify => check.from != Verify::Off && verify >= check.from,
-    }
-}
-
-/// Starts the first step. Each other one starts where the one before ends.
-fn start(mut log: ResMut<StepLog>, mut journal: ResMut<Journal>) {
-    log.step = 0;
-    log.began = Instant::now();
-    log.batch_began = log.began;
-    journal.clear();
-}
-
-/// What undoing takes, to be fetched where something has changed: of a small batch, most steps change nothing, and fetching
-/// it would cost as much as all else that they do.
-type UndoState = SystemState<Undo<'static, 'static>>;
-
-/// Fetches what undoing takes.
-fn undo_in<'w, 's>(state: &'s mut UndoState, world: &'w mut World) -> Undo<'w, 's> {
-    state.get_mut(world).expect("its columns and resources are there, and are not the same")
-}
-
-/// What undoing a step for a function takes.
-#[derive(SystemParam)]
-struct Undo<'w, 's> {
-    code: CodeMut<'w, 's>,
-    journal: ResMut<'w, Journal>,
-    undone: ResMut<'w, UndoneSteps>,
-    log: ResMut<'w, StepLog>,
-}
-
-impl Undo<'_, '_> {
-    /// Undoes what the running step did to a function; says whether it did anything.
-    fn undo(&mut self, code: CodeId, reason: impl FnOnce() -> String) -> bool {
-        let is_undone = self.journal.undo(code, self.code.columns());
-        if is_undone {
-            self.log.current().undone += 1;
-            self.undone.all.push(Undone { code, step: self.log.step, reason: reason() });
-        }
-        is_undone
-    }
-}
-
-/// Undoes the step for the functions that it has made larger than they may be.
-fn limit_growth(world: &mut World, undo: &mut UndoState, room_percent: u32) {
-    if !world.resource::<Journal>().is_empty() {
-        let limits = world.resource::<LimitsResource>().0;
-        undo_growth(&mut undo_in(undo, world), &limits, room_percent);
-    }
-}
-
-fn undo_growth(undo: &mut Undo, limits: &Limits, room_percent: u32) {
-    let allowed_percent = limits.growth_percent.max(100 + u64::from(room_percent));
-    let Undo { code, journal, .. } = undo;
-    let columns = code.columns();
-    let has_grown = |code: &CodeId| {
-        let insts = columns.code_states[code.index()].live_insts;
-        let insts_in = columns.code_texts[code.index()].insts_in;
-        // What only shrinks it is not what made it large.
-        journal.live_insts_before(*code).is_none_or(|before| insts > before)
-            && u64::from(insts) * 100 > u64::from(insts_in) * allowed_percent
-    };
-    let grown: Vec<CodeId> = journal.changed().filter(has_grown).collect();
-    for code in grown {
-        let columns = undo.code.columns();
-        let insts = columns.code_states[code.index()].live_insts;
-        let insts_in = columns.code_texts[code.index()].insts_in;
-        undo.undo(code, || format!("it grew from {insts_in} to {insts} instructions"));
-    }
-}
-
-/// Undoes the step for the functions on which a verifier found something. Those that the step did not change are passed
-/// through unchanged: it is not known what was wrong before.
-fn undo_violators(world: &mut World, undo: &mut UndoState, step: &'static str) {
-    let found = std::mem::take(&mut world.resource_mut::<Violations>().all);
-    if found.is_empty() {
-        return;
-    }
-    let mut left = std::mem::take(&mut *world.resource_mut::<LeftFunctions>());
-    let mut undo = undo_in(undo, world);
-    let mut undone_here: Vec<CodeId> = Vec::new();
-    for (code, check, what) in found {
-        if undo.code.states()[code.index()].flags.contains(CodeFlags::LEFT) {
-            continue;
-        }
-        let reason = || format!("check {check} failed after {step}: {what}");
-        if undone_here.contains(&code) {
-            continue;
-        }
-        if undo.undo(code, reason) {
-            undone_here.push(code);
-        } else {
-            undo.code.states()[code.index()].flags |= CodeFlags::LEFT;
-            left.all.push(Left { code, reason: reason() });
-        }
-    }
-    *world.resource_mut::<LeftFunctions>() = left;
-}
-
-/// Ends a step: what grew too much is undone, worn rows are made dense, statistics kept and limits looked at. The next step
-/// starts here.
-fn end(world: &mut World, undo: &mut UndoState, mut scratch: Local<CompactScratch>, room_percent: u32) {
-    let limits = world.resource::<LimitsResource>().0;
-    if !world.resource::<Journal>().is_empty() {
-        let mut undo = undo_in(undo, world);
-        undo_growth(&mut undo, &limits, room_percent);
-        if !undo.journal.is_empty() {
-            let mut columns = undo.code.columns();
-            for code in (0..columns.code_states.len()).map(CodeId::new) {
-                if columns.code_states[code.index()].flags.contains(CodeFlags::HAS_TOMBSTONES) {
-                    compact_rows(columns.reborrow().function(code), |wear| wear.is_worn(), &mut scratch);
-                }
-            }
-        }
-    }
-    world.resource_mut::<Journal>().clear();
-    let code_count = world.resource::<InUse>().live().codes as u64;
-    let log = &mut *world.resource_mut::<StepLog>();
-    let now = Instant::now();
-    let ns = (now - log.began).as_nanos() as u64;
-    log.current().ns += ns;
-    let spent = (now - log.batch_began).as_millis() as u64;
-    assert!(spent <= limits.time_ms.saturating_mul(code_count.max(1)), "{TIME_LIMIT}");
-    log.step += 1;
-    log.began = now;
-}
-
-/// Where threads of a structurized function part and meet again (document offsets +672 and +680): a line for each block.
-fn convergence_of(function: &FunctionView<'_>) -> String {
-    let marks = [(BlockFlags::RECONVERGENCE_HEAD, "head"), (BlockFlags::RECONVERGENCE_TAIL, "tail")];
-    let mut lines = String::new();
-    for (mark, word) in marks {
-        let of_mark = |block: &BlockId| function.blocks[block.index()].flags.contains(mark);
-        for block in function.block_ids().filter(of_mark) {
-            lines.push_str(&format!("// reconvergence {word} {block:?}\n"));
-        }
-    }
-    lines
-}
-
-fn dump_code(code: Code, forms: Res<FormTable>, mut dumps: ResMut<Dumps>, number: u16, name: &'static str) {
-    let mut writer = WriterScratch::default();
-    let Dumps { source, text } = &mut *dumps;
-    for function in code.view().functions() {
-        let progress = function.state.progress;
-        text.extend_from_slice(format!("// after phase {number} {name}, progress {progress}\n").as_bytes());
-        text.extend_from_slice(convergence_of(&function).as_bytes());
-        write_function(&function, &forms, source, &mut writer, text);
-        text.extend_from_slice(b"\n\n");
-    }
 }
