@@ -92,7 +92,8 @@ pub(super) fn fit(signature: &str, shape: &[u8], form: &Form) -> Option<Vec<Slot
                 next += 1;
                 continue;
             }
-            if kind_differs || item.parts.len() > slot.parts.len() {
+            let is_empty = item.parts.iter().any(|part| part.operand_count == 0);
+            if kind_differs || is_empty || item.parts.len() > slot.parts.len() {
                 return None;
             }
             break;
@@ -246,5 +247,12 @@ mod tests {
     fn a_shape_that_fits_no_signature_is_kept_and_pinned() {
         let mut table = FormTable::default();
         assert_eq!(roles(&mut table, "add.s32", "#,#,#,#,#"), "~~~~~");
+    }
+
+    #[test]
+    fn brackets_around_nothing_are_no_operand() {
+        let mut table = FormTable::default();
+        assert_eq!(roles(&mut table, "ld.u32", "#,[#]"), "=@");
+        assert_eq!(roles(&mut table, "ld.u32", "#,[]"), "~");
     }
 }

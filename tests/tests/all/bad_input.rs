@@ -85,6 +85,9 @@ mod each_problem {
         refused(&kernel("\tmov.b64 p, {p, p\u{a6}]};"), &unexpected("]", "`}`"));
         refused(&kernel("\tmov.b64 {p, p} \u{a6}{p, p};"), &unexpected("{", "`,` or `;`"));
         refused(&kernel("\tmov.u32 p, \u{a6};"), &unexpected(";", "an operand"));
+        refused(&kernel("\tld.global.u32 p, [\u{a6}];"), &unexpected("]", "an operand"));
+        refused(&kernel("\tmov.b64 p, {p, \u{a6}};"), &unexpected("}", "an operand"));
+        refused(&kernel("\tcall (p), k, (p, \u{a6});"), &unexpected(")", "an operand"));
         refused(
             &kernel("\t\u{a6}.branchtargets a;"),
             &unexpected(".branchtargets", "a label before the table"),

@@ -44,6 +44,7 @@ impl Reader<'_, '_> {
                     self.punctuation(byte);
                     wants_operand = true;
                 }
+                b']' | b'}' if wants_operand => return Err(self.cursor.unexpected("an operand")),
                 b']' | b'}' => {
                     self.close(byte)?;
                     wants_operand = false;
@@ -54,6 +55,9 @@ impl Reader<'_, '_> {
                     wants_operand = true;
                 }
                 b')' if how == Operands::Call => {
+                    if wants_operand && self.shape.last() != Some(&shape::PAREN_OPEN) {
+                        return Err(self.cursor.unexpected("an operand"));
+                    }
                     self.close(byte)?;
                     wants_operand = false;
                 }
