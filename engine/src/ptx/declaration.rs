@@ -60,12 +60,17 @@ impl Cursor<'_> {
         Ok(Some(count))
     }
 
-    /// The declarations after `.reg`, up to and with the semicolon: calls `each` for one after the other.
+    /// The declarations after `.reg`, up to and with the semicolon: calls `each` for one after the other. There may be none, as the
+    /// assembler has it.
     pub(super) fn registers(
         &mut self,
         mut each: impl FnMut(RegisterDeclarator) -> Result<(), Diagnostic>,
     ) -> Result<(), Diagnostic> {
         let ty = self.register_type()?;
+        self.skip_blank()?;
+        if self.eat(b';') {
+            return Ok(());
+        }
         loop {
             self.skip_blank()?;
             if !Self::starts_name(self.peek()) {

@@ -94,7 +94,10 @@ mod each_problem {
         );
         refused(&kernel("\t.reg .b32 \u{a6}5;"), &unexpected("5", "a register name"));
         refused(&kernel("\t.reg .b32 %r<5\u{a6};"), &unexpected(";", "`>`"));
-        refused(&kernel("\t.local .b32 \u{a6};"), &unexpected(";", "a variable's name"));
+        refused(&kernel("\t.local .align 8 \u{a6};"), &unexpected(";", "a variable's name"));
+        refused(&kernel("\t.local .b32 \u{a6}, a;"), &unexpected(",", "a variable's name"));
+        refused(&kernel("\t.local .b32 a, \u{a6};"), &unexpected(";", "a variable's name"));
+        refused(&kernel("\t.reg .b32 %a, \u{a6};"), &unexpected(";", "a register name"));
         refused(&format!("{HEAD}\u{a6}stray"), &unexpected("stray", "a directive"));
         refused(&format!("{HEAD}.entry k(.param .u64 p\u{a6}; {{ ret; }}"), &unexpected(";", "`)`"));
         refused(".version 8\u{a6};", &unexpected(";", "`.` and a minor version"));

@@ -252,6 +252,13 @@ fn carry_chains_share_a_register_that_has_no_name() {
 }
 
 #[test]
+fn a_type_without_a_name_declares_nothing() {
+    for declaration in [".reg .b32;", ".local .v2 .b32;", ".attribute(.managed) .param .b32;"] {
+        assert_eq!(body(&format!("{declaration} ret;")), body("ret;"), "{declaration}");
+    }
+}
+
+#[test]
 fn register_parameters_are_not_declared_again() {
     let text = rewrite(
         ".version 3.0\n.target sm_20\n.func (.reg .u32 rv) f (.reg .u32 a) { add.u32 rv, a, 1; ret; }",

@@ -9,15 +9,24 @@ use ptxopt_components::ids::Span;
 use ptxopt_components::operand::OPERAND_ID_MAX;
 use ptxopt_components::types::{PtxType, StateSpace};
 
+/// The words of the directives in front of a name, and empty ones.
+fn words(directives: &[u8]) -> impl Iterator<Item = &[u8]> {
+    directives.split(|byte| *byte == b'.' || byte.is_ascii_whitespace())
+}
+
 /// The state space that the directives in front of a name give it.
 fn space_of(directives: &[u8]) -> StateSpace {
-    let words = directives.split(|byte| *byte == b'.' || byte.is_ascii_whitespace());
-    words.filter_map(StateSpace::parse).next().unwrap_or_default()
+    words(directives).find_map(StateSpace::parse).unwrap_or_default()
+}
+
+/// Whether the directives in front of a name say a type.
+fn has_type(directives: &[u8]) -> bool {
+    words(directives).any(|word| PtxType::parse(word).is_some())
 }
 
 /// Bytes that a variable takes, 0 where that is not said in plain numbers, and bytes of which its address is a multiple.
 fn layout(directives: &[u8], rest: &[u8]) -> (u32, u32) {
-    let mut words = directives.split(|byte| *byte == b'.' || byte.is_ascii_whitespace());
+    let mut words = words(directives);
     let (mut element, mut lanes, mut align) = (0, 1, None);
     while let Some(word) = words.next() {
         match word {
@@ -54,9 +63,14 @@ fn plain_number(text: &[u8]) -> Option<u32> {
 impl Reader<'_, '_> {
     /// The variables of one declaration, from its first directive at `first`.
     pub(super) fn variables(&mut self, first: usize) -> Result<(), Diagnostic> {
-        let (mut name, directives_end) = self.variable_name()?;
-        let directives = Span::between(first, directives_end);
+        let directives = Span::between(first, self.directives_end()?);
+        // The assembler takes a type without a name.
+        if self.cursor.peek() == b';' && has_type(&self.cursor.text[directives.range()]) {
+            self.cursor.pos += 1;
+            return Ok(());
+        }
         loop {
+            let name = self.variable_name()?;
             let count = self.cursor.family_count()?;
             let end = self.skip_to_end_of_declarator()?;
             match count {
@@ -68,7 +82,6 @@ impl Reader<'_, '_> {
             if is_last {
                 return Ok(());
             }
-            (name, _) = self.variable_name()?;
         }
     }
 
@@ -164,10 +177,9 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Where the declared name stands: the first word after the directives, their numbers and parentheses. Also gives
-    /// where those end.
-    fn variable_name(&mut self) -> Result<((usize, usize), usize), Diagnostic> {
-        let mut directives_end = self.cursor.pos;
+    /// Where the directives in front of a name end, with their numbers and parentheses; the cursor is left at what follows them.
+    fn directives_end(&mut self) -> Result<usize, Diagnostic> {
+        let mut end = self.cursor.pos;
         loop {
             self.cursor.skip_blank()?;
             match self.cursor.peek() {
@@ -184,14 +196,20 @@ impl Reader<'_, '_> {
                 byte if Cursor::is_digit(byte) => {
                     self.cursor.name();
                 }
-                byte if Cursor::starts_name(byte) => {
-                    let first = self.cursor.name();
-                    return Ok(((first, self.cursor.pos), directives_end));
-                }
-                _ => return Err(self.cursor.unexpected("a variable's name")),
+                _ => return Ok(end),
             }
-            directives_end = self.cursor.pos;
+            end = self.cursor.pos;
         }
+    }
+
+    /// Where the name of a variable stands.
+    fn variable_name(&mut self) -> Result<(usize, usize), Diagnostic> {
+        self.cursor.skip_blank()?;
+        if !Cursor::starts_name(self.cursor.peek()) {
+            return Err(self.cursor.unexpected("a variable's name"));
+        }
+        let first = self.cursor.name();
+        Ok((first, self.cursor.pos))
     }
 }
 
