@@ -175,7 +175,7 @@ fn sink() {
 
 #[test]
 fn fuse() {
-    assert!(check("fuse", &[SPLIT, SWEEP], &fuse::PHASE) > 40);
+    assert!(check("fuse", &[SPLIT, SWEEP], &fuse::PHASE) > 44);
 }
 
 #[test]

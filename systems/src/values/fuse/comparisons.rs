@@ -35,10 +35,12 @@ impl Walk<'_, '_> {
             let description = *self.f.description_of(maker);
             let comparison = description.qualifiers.comparison?;
             let [Some(ty), None, ..] = description.types else { return None };
-            if description.operation != Operation::Setp || description.qualifiers.combiner.is_some() {
+            // One that combines its result already has three sources.
+            if description.operation != Operation::Setp {
                 return None;
             }
-            let of_floats = ty.kind() == TypeKind::Float;
+            // `bf16` is of the kind of packed types, and there are NaNs of it.
+            let of_floats = !matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits);
             let comparison = if negated { comparison.negated(of_floats) } else { comparison };
             let qualifiers = Qualifiers {
                 comparison: Some(comparison),

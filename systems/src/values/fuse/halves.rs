@@ -14,7 +14,7 @@ use ptxopt_components::ids::{InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind, writes};
 use ptxopt_components::operation::Operation;
 
-/// How many instructions may stand between the two.
+/// How many instructions behind the first one the second may stand.
 const WINDOW: usize = 64;
 
 /// An instruction that unpacks one half of a register, unguarded.

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 /// Pairs that may be fused, with what stands for the names in them: `D` for the result, `T` for what is computed first, `A` to `C` for
 /// words, `L` for a literal, `W` to `Y` for words of 64 bits, `P` for a predicate that is read, `F` for a float.
-const PAIRS: [(&str, &str); 22] = [
+const PAIRS: [(&str, &str); 25] = [
     ("shl.b32 rT, rA, LS;", "add.s32 rD, rT, rB;"),
     ("shl.b32 rT, rA, LS;", "sub.s32 rD, rB, rT;"),
     ("mul.lo.s32 rT, rA, L;", "add.u32 rD, rB, rT;"),
@@ -23,6 +23,9 @@ const PAIRS: [(&str, &str); 22] = [
     ("setp.COMPARE.s64 pT, wX, wY;", "JOIN.pred pD, pP, pT;"),
     ("setp.COMPARE.f32 pT, fA, fB;", "JOIN.pred pD, pT, pP;"),
     ("setp.COMPAREu.ftz.f32 pT, fA, fB;", "JOIN.pred pD, pP, pT;"),
+    ("setp.COMPARE.s32 pT, rA, L;", "JOIN.pred pD, !pT, pP;"),
+    ("setp.COMPARE.u32 pT, rA, rB;", "JOIN.pred pD, !pP, !pT;"),
+    ("setp.COMPARE.f32 pT, fA, fB;", "JOIN.pred pD, !pT, !pP;"),
     ("mov.b64 {_, rT}, wX;", "mov.b64 {rD, _}, wX;"),
     ("mov.b64 {rT, _}, wX;", "mov.b64 {_, rD}, wX;"),
     ("mul.hi.s32 rT, rA, L;", "add.s32 rD, rT, rB;"),
@@ -170,4 +173,23 @@ fn what_is_fused_computes_what_the_two_did() {
     }
     println!("{fused:?}");
     assert!(fused.iter().all(|&count| count > 50), "{fused:?}");
+}
+
+#[test]
+fn halves_are_unpacked_together_up_to_a_distance_wherever_they_stand() {
+    for (before, between, is_one) in
+        [(0, 63, true), (0, 64, false), (99, 0, true), (99, 63, true), (99, 64, false)]
+    {
+        let others = |count| "add.s32 %r3, %r3, 1; ".repeat(count);
+        let text = format!(
+            ".entry k(.param .u64 p) {{ .reg .b32 %r<4>; .reg .b64 %w<2>; ld.param.u64 %w1, [p]; ld.param.u32 %r3, [p];\n\
+             {}mov.b64 {{%r1, _}}, %w1; {}mov.b64 {{_, %r2}}, %w1;\n\
+             st.global.v2.u32 [%w1], {{%r1, %r2}}; st.global.u32 [%w1+8], %r3; ret; }}\n",
+            others(before),
+            others(between)
+        );
+        let changed = after_alone(&text, &[&PHASE]);
+        assert_eq!(changed.contains("mov.b64 {%r1, %r2}, %w1;"), is_one, "{before} {between}");
+        assert_eq!(changed.matches("mov.b64").count(), 2 - usize::from(is_one), "{before} {between}");
+    }
 }
