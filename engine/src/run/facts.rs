@@ -205,11 +205,14 @@ mod tests {
         assert!(facts.holds(Fact::Loops, &state), "it names blocks only");
     }
 
+    /// A change of a state, and the facts that do not outlast it.
+    type Case = (fn(&mut CodeState), &'static [Fact]);
+
     #[test]
     fn a_fact_outlasts_what_it_does_not_follow() {
         let before =
             CodeState { inst_epoch: 1, cfg_epoch: 1, row_epoch: 1, def_epoch: 1, ..CodeState::default() };
-        let changes: [(fn(&mut CodeState), &[Fact]); 5] = [
+        let changes: [Case; 5] = [
             (|_| (), &[]),
             (|state| state.inst_epoch += 1, &[Fact::Liveness, Fact::Uniformity, Fact::DefUse]),
             (
