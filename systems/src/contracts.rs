@@ -163,3 +163,19 @@ fn what_leaves_control_flow_as_it_is() {
             .all(|phase| phase.breaks.contains(&Fact::ProgramOrder))
     );
 }
+
+/// What says something about edges, or about instructions, follows their epochs, whichever phase moves them.
+#[test]
+fn what_follows_a_broken_fact_is_broken() {
+    let follows = [
+        (Fact::ControlFlow, &[Fact::Loops, Fact::PostDominators, Fact::Liveness, Fact::Definitions][..]),
+        (Fact::Liveness, &[Fact::Uniformity]),
+    ];
+    for (phase, name) in NAMES {
+        for (fact, others) in follows {
+            if phase.breaks.contains(&fact) {
+                assert!(others.iter().all(|other| phase.breaks.contains(other)), "{name}");
+            }
+        }
+    }
+}

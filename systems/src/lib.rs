@@ -19,4 +19,6 @@ mod claims;
 #[cfg(test)]
 mod contracts;
 #[cfg(test)]
+mod headers;
+#[cfg(test)]
 mod near_misses;

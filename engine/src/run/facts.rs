@@ -60,6 +60,25 @@ impl Fact {
     const fn follows_definitions(self) -> bool {
         matches!(self, Self::Definitions)
     }
+
+    /// Whether nothing that the fact follows has changed from one set of epochs to the other.
+    const fn is_unchanged(self, before: Computed, after: Computed) -> bool {
+        (!self.follows_blocks() || before.cfg_epoch == after.cfg_epoch)
+            && (!self.follows_instructions() || before.inst_epoch == after.inst_epoch)
+            && (!self.names_instructions() || before.row_epoch == after.row_epoch)
+            && (!self.follows_definitions() || before.def_epoch == after.def_epoch)
+    }
+
+    /// Whether the fact, had it held for a function in state `before`, would hold for it in state `after` without being computed
+    /// again.
+    #[must_use]
+    pub const fn outlasts(self, before: &CodeState, after: &CodeState) -> bool {
+        if matches!(self, Self::ProgramOrder) {
+            return before.flags.contains(CodeFlags::OUT_OF_ORDER)
+                || !after.flags.contains(CodeFlags::OUT_OF_ORDER);
+        }
+        self.is_unchanged(Computed::of(before), Computed::of(after))
+    }
 }
 
 /// What a phase remembers of a function: that it found nothing more to do. Nobody else builds on it, so it is no fact.
@@ -111,11 +130,7 @@ impl CodeFacts {
             return !state.flags.contains(CodeFlags::OUT_OF_ORDER);
         }
         let computed = self.computed[fact as usize];
-        computed.inst_epoch != 0
-            && (!fact.follows_blocks() || computed.cfg_epoch == state.cfg_epoch)
-            && (!fact.follows_instructions() || computed.inst_epoch == state.inst_epoch)
-            && (!fact.names_instructions() || computed.row_epoch == state.row_epoch)
-            && (!fact.follows_definitions() || computed.def_epoch == state.def_epoch)
+        computed.inst_epoch != 0 && fact.is_unchanged(computed, Computed::of(state))
     }
 
     /// Whether nothing has changed in a function in `state` since `memo` was noted.
@@ -188,5 +203,43 @@ mod tests {
         state.row_epoch += 1;
         assert!(!facts.holds(Fact::DefUse, &state), "its instructions have other ids now");
         assert!(facts.holds(Fact::Loops, &state), "it names blocks only");
+    }
+
+    /// A change of a state, and the facts that do not outlast it.
+    type Case = (fn(&mut CodeState), &'static [Fact]);
+
+    #[test]
+    fn a_fact_outlasts_what_it_does_not_follow() {
+        let before =
+            CodeState { inst_epoch: 1, cfg_epoch: 1, row_epoch: 1, def_epoch: 1, ..CodeState::default() };
+        let changes: [Case; 5] = [
+            (|_| (), &[]),
+            (|state| state.inst_epoch += 1, &[Fact::Liveness, Fact::Uniformity, Fact::DefUse]),
+            (
+                |state| state.cfg_epoch += 1,
+                &[
+                    Fact::ControlFlow,
+                    Fact::Loops,
+                    Fact::PostDominators,
+                    Fact::Liveness,
+                    Fact::Uniformity,
+                    Fact::Definitions,
+                ],
+            ),
+            (|state| state.row_epoch += 1, &[Fact::DefUse, Fact::Definitions]),
+            (|state| state.def_epoch += 1, &[Fact::Definitions]),
+        ];
+        for (change, broken) in changes {
+            let mut after = before;
+            change(&mut after);
+            for fact in Fact::ALL {
+                assert_eq!(fact.outlasts(&before, &after), !broken.contains(&fact), "{fact:?}, {after:?}");
+            }
+        }
+        let out_of_order = CodeState { flags: CodeFlags::OUT_OF_ORDER, ..before };
+        assert!(!Fact::ProgramOrder.outlasts(&before, &out_of_order));
+        assert!(Fact::ProgramOrder.outlasts(&out_of_order, &out_of_order), "it did not hold");
+        assert!(Fact::ProgramOrder.outlasts(&out_of_order, &before));
+        assert!(Fact::Liveness.outlasts(&before, &out_of_order));
     }
 }

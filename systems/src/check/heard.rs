@@ -193,25 +193,42 @@ fn every_verifier_is_asked_and_heard() {
     }
 }
 
-/// What it deletes it deletes well, but it does not say that it breaks anything.
-static SILENT: Phase = Phase {
-    name: "silent",
-    install: |slot| {
-        slot.add(|mut editor: Editor| {
-            if let Some(mut change) = editor.edit(CodeId(0)).change_in_place(InstId(0), "deleted") {
-                change.delete(InstId(0));
-            }
-        });
+/// Both change what they change well, but do not say all that they break.
+static SILENT: [Phase; 2] = [
+    Phase {
+        name: "deletes",
+        breaks: &[Fact::Definitions],
+        install: |slot| {
+            slot.add(|mut editor: Editor| {
+                if let Some(mut change) = editor.edit(CodeId(0)).change_in_place(InstId(0), "deleted") {
+                    change.delete(InstId(0));
+                }
+            });
+        },
+        ..Phase::NOTHING
     },
-    ..Phase::NOTHING
-};
+    Phase {
+        name: "moves",
+        breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions],
+        install: |slot| {
+            slot.add(|mut editor: Editor| {
+                if let Some(mut change) = editor.edit(CodeId(0)).change(InstId(0), "moved") {
+                    change.move_before(InstId(1), InstId(0));
+                }
+            });
+        },
+        ..Phase::NOTHING
+    },
+];
 
 #[test]
 fn what_a_phase_does_not_say_is_undone() {
-    let text = ".version 8.6\n.target sm_90a\n.entry k() { .reg .b32 %r<2>; mov.b32 %r1, 1; ret; }\n";
-    let function = &run(text.as_bytes(), &[&SILENT]).functions[0];
-    let [(_, reason)] = &function.undone[..] else { panic!("{:?}", function.undone) };
-    assert!(reason.contains("does not say that it breaks liveness"), "{reason}");
+    let text = ".version 8.6\n.target sm_90a\n.entry k() { .reg .b32 %r<3>; mov.b32 %r1, 1; mov.b32 %r2, 2; ret; }\n";
+    for (phase, fact) in SILENT.iter().zip(["Liveness", "ProgramOrder"]) {
+        let function = &run(text.as_bytes(), &[phase]).functions[0];
+        let [(_, reason)] = &function.undone[..] else { panic!("{:?}", function.undone) };
+        assert!(reason.contains(&format!("the phase breaks {fact} and does not say so")), "{reason}");
+    }
 }
 
 #[test]

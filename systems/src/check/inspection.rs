@@ -320,7 +320,7 @@ mod tests {
 
     static REWRITES: Phase = Phase {
         name: "rewrites",
-        breaks: &[Fact::ControlFlow, Fact::Liveness],
+        breaks: &Fact::ALL,
         install: |slot| slot.add(rewrite),
         room_percent: 50,
         ..Phase::NOTHING
@@ -416,7 +416,7 @@ mod tests {
     /// Writes an operand again, and grows.
     static GROWS: Phase = Phase {
         name: "grows",
-        breaks: &[Fact::ControlFlow, Fact::Liveness],
+        breaks: &Fact::ALL,
         install: |slot| {
             slot.add(|mut editor: Editor| {
                 let mut f = editor.edit(CodeId(0));

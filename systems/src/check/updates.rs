@@ -40,7 +40,7 @@ impl Default for Numbers {
 static UPDATES: Phase = Phase {
     name: "random_updates",
     needs: &[Fact::ControlFlow],
-    breaks: &[Fact::ControlFlow],
+    breaks: &Fact::ALL,
     install: |slot| slot.add(update),
     ..Phase::NOTHING
 };
@@ -230,5 +230,8 @@ fn after_random_updates_everything_equals_a_rebuild() {
         let output =
             shard.run(&module, &module.functions).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
         assert_eq!(output.functions[0].left, None, "{text}");
+        assert!(output.functions[0].undone.is_empty(), "{:?}\n{text}", output.functions[0].undone);
+        let updates: u64 = output.steps.iter().map(|step| step.changes).sum();
+        assert_eq!(updates, ROUNDS as u64, "{text}");
     }
 }

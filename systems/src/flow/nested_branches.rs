@@ -6,7 +6,8 @@
 //! Needs         control flow ends its block; control-flow facts; instruction ids in program order
 //! Leaves        no guard that the branches on all ways to it decide; no jump to a block that only asks what the jump's own
 //!               block has decided, but for those under "What is left alone"; no unreachable block
-//! Breaks        control-flow facts, liveness; leaves predicates without a reader behind for dead-code elimination
+//! Breaks        control flow, loops, post-dominators, liveness, uniformity, definitions; leaves predicates without a reader behind for
+//!               dead-code elimination
 //! Cost          a pass that lists definitions, where they are not known, a walk over guarded instructions, for each block
 //!               that only asks something a
 //!               walk over [`Settings::region_max`] blocks
@@ -71,7 +72,14 @@ use std::collections::BinaryHeap;
 pub const PHASE: Phase = Phase {
     name: "nested_branches",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
-    breaks: &[Fact::ControlFlow, Fact::Loops, Fact::PostDominators, Fact::Liveness, Fact::Uniformity],
+    breaks: &[
+        Fact::ControlFlow,
+        Fact::Loops,
+        Fact::PostDominators,
+        Fact::Liveness,
+        Fact::Uniformity,
+        Fact::Definitions,
+    ],
     install: |slot| {
         slot.init_resource::<Settings>();
         slot.add(run);

@@ -7,7 +7,8 @@
 //! Needs         control flow ends its block; control-flow facts; instruction ids in program order
 //! Leaves        no guard and no index that the tests on all ways to it decide, as far as they compare integers with constants;
 //!               no unreachable block
-//! Breaks        control-flow facts, liveness; leaves `setp`s without a reader behind for dead-code elimination
+//! Breaks        control flow, loops, post-dominators, liveness, uniformity, definitions, program order; leaves `setp`s without a
+//!               reader behind for dead-code elimination
 //! Cost          a pass that lists definitions, where they are not known, a walk over guarded instructions
 //! Checked by    check/edges.rs, check/control_flow.rs, check/tables.rs
 //!
@@ -60,7 +61,15 @@ use ptxopt_engine::values::reaching::{Reaching, ReachingValues};
 pub const PHASE: Phase = Phase {
     name: "optimize_switches",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
-    breaks: &[Fact::ControlFlow, Fact::Loops, Fact::PostDominators, Fact::Liveness, Fact::Uniformity],
+    breaks: &[
+        Fact::ControlFlow,
+        Fact::Loops,
+        Fact::PostDominators,
+        Fact::Liveness,
+        Fact::Uniformity,
+        Fact::Definitions,
+        Fact::ProgramOrder,
+    ],
     install: |slot| slot.add(run),
     ..Phase::NOTHING
 };

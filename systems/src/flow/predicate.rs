@@ -5,7 +5,7 @@
 //! Writes        branches, blocks, phis, selections, guards of stores; marks blocks that arms are joined in, for phase 64
 //! Needs         SSA form; control-flow facts; control flow ends its block
 //! Leaves        no branch around an arm that its limits allow to be computed always
-//! Breaks        control-flow facts, liveness, uniformity, program order
+//! Breaks        control flow, loops, post-dominators, liveness, uniformity, definitions, program order
 //! Cost          a look at the ends of blocks; a few rows an arm
 //! Papers        Allen, Kennedy, Porterfield and Warren 1983 (if-conversion)
 //! Checked by    check/ssa.rs, check/edges.rs, check/operand_types.rs; the judge
@@ -65,7 +65,15 @@ use ptxopt_engine::values::phis::{NO_VALUE, SHARED, incoming, phis_of};
 pub const PHASE: Phase = Phase {
     name: "predicate",
     needs: &[Fact::ControlFlow],
-    breaks: &[Fact::ControlFlow, Fact::Liveness, Fact::Uniformity, Fact::ProgramOrder],
+    breaks: &[
+        Fact::ControlFlow,
+        Fact::Loops,
+        Fact::PostDominators,
+        Fact::Liveness,
+        Fact::Uniformity,
+        Fact::Definitions,
+        Fact::ProgramOrder,
+    ],
     room_percent: 10,
     install: |slot| {
         slot.init_resource::<Settings>();

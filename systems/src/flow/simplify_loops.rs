@@ -6,7 +6,7 @@
 //! Writes        blocks, branch targets
 //! Needs         control flow ends its block; the loop nest
 //! Leaves        each loop that it has worked on has a preheader, and one latch
-//! Breaks        control-flow facts, loops, liveness
+//! Breaks        control flow, loops, post-dominators, liveness, uniformity, definitions
 //! Cost          blocks and edges of headers, and the function's blocks numbered again where something changes
 //! Checked by    check/edges.rs, check/control_flow.rs, check/terminators.rs
 //!
@@ -56,7 +56,14 @@ pub const PHASE: Phase = Phase {
     // Two blocks a loop, and a loop has at least one.
     room_percent: 200,
     needs: &[Fact::Loops],
-    breaks: &[Fact::ControlFlow, Fact::Loops, Fact::PostDominators, Fact::Liveness, Fact::Uniformity],
+    breaks: &[
+        Fact::ControlFlow,
+        Fact::Loops,
+        Fact::PostDominators,
+        Fact::Liveness,
+        Fact::Uniformity,
+        Fact::Definitions,
+    ],
     install: |slot| {
         slot.init_resource::<LoopNests>();
         slot.add(run);

@@ -5,7 +5,7 @@
 //! Writes        blocks, CodeState
 //! Needs         nothing
 //! Leaves        a control-flow instruction is the last of its block; TERMINATORS_LAST is set
-//! Breaks        block ids; control-flow facts and liveness
+//! Breaks        block ids; control flow, loops, post-dominators, liveness, uniformity, definitions
 //! Cost          a comparison where blocks end at control flow; else a pass over heads, and the blocks numbered again
 //! Checked by    check/terminators.rs
 //!
@@ -34,7 +34,14 @@ use ptxopt_engine::store::view::FunctionView;
 /// Phase 6.
 pub const PHASE: Phase = Phase {
     name: "split_at_control_flow",
-    breaks: &[Fact::ControlFlow, Fact::Liveness, Fact::Uniformity],
+    breaks: &[
+        Fact::ControlFlow,
+        Fact::Loops,
+        Fact::PostDominators,
+        Fact::Liveness,
+        Fact::Uniformity,
+        Fact::Definitions,
+    ],
     required: true,
     layout_only: true,
     install: |slot| slot.add(run),

@@ -8,7 +8,7 @@
 //! Needs         control flow ends its block; no SSA form. Functions whose instruction ids are not in program order stay: to make
 //!               rows dense for every function costs more than the phase
 //! Leaves        every function as it was that its forecast says fits the registers which it may take
-//! Breaks        liveness, uniformity, program order
+//! Breaks        liveness, uniformity, definitions, program order
 //! Cost          a look at blocks and registers; where a kernel with loops has more registers than it may take, a pass over the
 //!               instructions; where one of them could be made again, what the estimator costs, and live sets
 //! Papers        Briggs, Cooper and Torczon 1992, "Rematerialization", for loads of memory that nothing writes
@@ -75,7 +75,7 @@ use ptxopt_engine::values::reaching::ReachingValues;
 pub const PHASE: Phase = Phase {
     name: "split_high_pressure",
     needs: &[Fact::ControlFlow],
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::ProgramOrder],
+    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions, Fact::ProgramOrder],
     room_percent: 12,
     install: |slot| {
         slot.init_resource::<Settings>();

@@ -5,7 +5,7 @@
 //! Writes        registers of operands
 //! Needs         control flow ends its block; no SSA form
 //! Leaves        no register with a guarded definition, several webs that are read, and room for more registers
-//! Breaks        liveness, uniformity
+//! Breaks        liveness, uniformity, definitions
 //! Cost          a look at the heads of instructions; where a guarded one writes a register that is written elsewhere too, a
 //!               pass over all operands, and the blocks in which those registers live, as far as [`LOOKS_PER_INST_MAX`] allows
 //! Papers        Muchnick 1997, 16.3.3 (webs)
@@ -58,7 +58,7 @@ use ptxopt_engine::values::phis::NO_VALUE;
 /// Phase 19.
 pub const PHASE: Phase = Phase {
     name: "split_ranges",
-    breaks: &[Fact::Liveness, Fact::Uniformity],
+    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions],
     room_percent: 25,
     install: |slot| slot.add(run),
     ..Phase::NOTHING

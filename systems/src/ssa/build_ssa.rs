@@ -5,7 +5,7 @@
 //! Writes        registers, phis, `CodeFlags::SSA`, `VRegFlags::VARIABLE`
 //! Needs         control flow ends its block; dominators
 //! Leaves        pruned SSA form: no phi whose value is not read; registers that are no values ([`NO_VALUE`]) as they were
-//! Breaks        liveness, uniformity, program order
+//! Breaks        liveness, uniformity, definitions, program order
 //! Cost          a pass over all operands; where registers have several definitions, their iterated frontiers and another
 //!               pass. Functions whose registers have one definition each are not changed.
 //! Papers        Cytron et al. 1991, sections 4 and 5; Briggs et al. 1998 (registers that live in one block get no phis);
@@ -61,7 +61,7 @@ use ptxopt_engine::values::phis::NO_VALUE;
 pub const PHASE: Phase = Phase {
     name: "build_ssa",
     needs: &[Fact::ControlFlow],
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::ProgramOrder],
+    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions, Fact::ProgramOrder],
     room_percent: 100,
     install: |slot| {
         slot.init_resource::<Origins>();

@@ -5,7 +5,7 @@
 //! Writes        blocks, branches, moves and tests of new registers
 //! Needs         control flow ends its block; no SSA form; every block is reachable
 //! Leaves        no cycle with several entries in functions that it has changed
-//! Breaks        control-flow facts, loops, liveness, uniformity
+//! Breaks        control flow, loops, post-dominators, liveness, uniformity, definitions, program order
 //! Cost          blocks and edges, times the depth of the cycles, at most [`ROUNDS_MAX`]
 //! Paper         Erosa and Hendren 1994, "Taming Control Flow"; LLVM's FixIrreducible
 //! Checked by    the run of the structurizer after it, which takes no function with such a cycle
@@ -56,7 +56,15 @@ pub const PHASE: Phase = Phase {
     name: "fix_irreducible",
     room_percent: 400,
     needs: &[Fact::Loops],
-    breaks: &[Fact::ControlFlow, Fact::Loops, Fact::PostDominators, Fact::Liveness, Fact::Uniformity],
+    breaks: &[
+        Fact::ControlFlow,
+        Fact::Loops,
+        Fact::PostDominators,
+        Fact::Liveness,
+        Fact::Uniformity,
+        Fact::Definitions,
+        Fact::ProgramOrder,
+    ],
     install: |slot| {
         slot.init_resource::<LoopNests>();
         slot.add(run);

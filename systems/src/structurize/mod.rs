@@ -5,7 +5,7 @@
 //! Writes        blocks, branches, moves and tests of new registers; FLOW, UNIFORM_BRANCH and marks of head and tail on blocks
 //! Needs         control flow ends its block; no SSA form; every block is reachable
 //! Leaves        in functions marked STRUCTURIZED, what check/structure.rs says
-//! Breaks        control-flow facts, loops, liveness, uniformity
+//! Breaks        control flow, loops, post-dominators, liveness, uniformity, definitions, program order
 //! Cost          blocks and edges, times a logarithm; edges once for each loop that they leave, at most
 //!               [`plan::LEVELS_OF_AN_EDGE_MAX`] on average
 //! Paper         Wu, Diamos, Li, Yalamanchili 2011, "Characterization and Transformation of Unstructured Control Flow in GPU
@@ -83,7 +83,15 @@ pub const PHASE: Phase = Phase {
     // A dense graph of empty blocks takes a Flow block, a move an edge, and a jump, for each of its branches.
     room_percent: 600,
     needs: &[Fact::Loops],
-    breaks: &[Fact::ControlFlow, Fact::Loops, Fact::PostDominators, Fact::Liveness, Fact::Uniformity],
+    breaks: &[
+        Fact::ControlFlow,
+        Fact::Loops,
+        Fact::PostDominators,
+        Fact::Liveness,
+        Fact::Uniformity,
+        Fact::Definitions,
+        Fact::ProgramOrder,
+    ],
     install: install::<Standard>,
     ..Phase::NOTHING
 };

@@ -5,7 +5,7 @@
 //! Writes        rows
 //! Needs         nothing
 //! Leaves        no tombstone and no chained block in any function
-//! Breaks        instruction ids, as the row epoch says
+//! Breaks        instruction ids: def-use, definitions
 //! Cost          nothing for functions without tombstones and chains, otherwise one pass over their rows
 //! Checked by    check/rows.rs
 //!
@@ -16,11 +16,17 @@
 use bevy_ecs::prelude::*;
 use ptxopt_engine::edit::Editor;
 use ptxopt_engine::edit::compact::CompactScratch;
+use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
 
 /// The sweep.
-pub const PHASE: Phase =
-    Phase { name: "sweep", layout_only: true, install: |slot| slot.add(run), ..Phase::NOTHING };
+pub const PHASE: Phase = Phase {
+    name: "sweep",
+    breaks: &[Fact::DefUse, Fact::Definitions],
+    layout_only: true,
+    install: |slot| slot.add(run),
+    ..Phase::NOTHING
+};
 
 /// Sweeps every function.
 pub fn run(mut editor: Editor, mut scratch: Local<CompactScratch>) {
@@ -33,7 +39,6 @@ mod tests {
     use crate::check::tests::run;
     use ptxopt_components::code_object::CodeFlags;
     use ptxopt_components::ids::InstId;
-    use ptxopt_engine::run::facts::Fact;
     use ptxopt_engine::run::log::Dumps;
     use ptxopt_engine::store::columns::Code;
 

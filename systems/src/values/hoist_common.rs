@@ -5,7 +5,7 @@
 //! Writes        places of instructions, operands, tombstones
 //! Needs         SSA form; control flow ends its block
 //! Leaves        among the first instructions of the two arms of a branch, no computation that both have
-//! Breaks        liveness, uniformity, program order
+//! Breaks        liveness, uniformity, definitions, program order
 //! Cost          a look-up in a hash table for each of the first instructions of blocks that only one branch leads to; where
 //!               something is found, a pass over all operands
 //! Papers        Click 1995, "Global code motion, global value numbering"
@@ -55,7 +55,7 @@ use ptxopt_engine::values::phis::{NO_VALUE, phis_of};
 pub const PHASE: Phase = Phase {
     name: "hoist_common",
     needs: &[Fact::ControlFlow],
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::ProgramOrder],
+    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions, Fact::ProgramOrder],
     room_percent: 10,
     install: |slot| slot.add(run),
     ..Phase::NOTHING

@@ -6,7 +6,7 @@
 //! Needs         control flow ends its block; no SSA form
 //! Leaves        no move of the result of an instruction of its block, read by nothing else, to a register that nothing in
 //!               between names
-//! Breaks        liveness, uniformity
+//! Breaks        liveness, uniformity, definitions
 //! Cost          a look at each instruction; where there is such a move, a pass over all operands
 //! Papers        Muchnick 1997, 12.5 (copy propagation, forwards)
 //! Checked by    check/definitions.rs, check/operand_types.rs; its tests on the emulator; the judge
@@ -46,7 +46,7 @@ use ptxopt_engine::run::phase::Phase;
 /// Phase 82.
 pub const PHASE: Phase = Phase {
     name: "propagate_back_copies",
-    breaks: &[Fact::Liveness, Fact::Uniformity],
+    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions],
     install: |slot| {
         slot.init_resource::<Settings>();
         slot.add(run);

@@ -5,7 +5,7 @@
 //! Writes        tombstones
 //! Needs         SSA form; control-flow facts; instruction ids in program order
 //! Leaves        no move of a variable to itself, and none that the same move dominates with nothing written in between
-//! Breaks        liveness, uniformity
+//! Breaks        liveness, uniformity, definitions
 //! Cost          where there are variables, a pass over results; where two moves to one of them have the same source, what it
 //!               costs to ask for reaching definitions
 //! Checked by    check/ssa.rs; random kernels on the emulator, in values/move_tests.rs; the judge
@@ -42,7 +42,7 @@ use ptxopt_engine::values::reaching::{Place, Reaching, ReachingValues, Value};
 pub const PHASE: Phase = Phase {
     name: "remove_redundant_moves",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
-    breaks: &[Fact::Liveness, Fact::Uniformity],
+    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions],
     install: |slot| slot.add(run),
     ..Phase::NOTHING
 };

@@ -21,7 +21,15 @@ struct CopySettings {
 static PHASE: Phase = Phase {
     name: "copy_constants",
     needs: &[Fact::DefUse],
-    breaks: &[Fact::ControlFlow, Fact::Liveness, Fact::Uniformity],
+    breaks: &[
+        Fact::ControlFlow,
+        Fact::Loops,
+        Fact::PostDominators,
+        Fact::Liveness,
+        Fact::Uniformity,
+        Fact::Definitions,
+        Fact::ProgramOrder,
+    ],
     room_percent: 100,
     install: |slot| slot.add(run),
     ..Phase::NOTHING
@@ -69,7 +77,7 @@ fn copy_constants(f: &mut FunctionEditor<'_>, settings: &CopySettings) {
 static LEAVE_SSA: Phase = Phase {
     name: "drop_phis",
     needs: &[Fact::DefUse],
-    breaks: &[Fact::Liveness],
+    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions],
     install: |slot| slot.add(drop_phis),
     ..Phase::NOTHING
 };

@@ -39,7 +39,7 @@ static BLOCKS: AtomicU64 = AtomicU64::new(0);
 static EDIT_AND_COMPARE: Phase = Phase {
     name: "edit_and_compare",
     needs: &[Fact::ControlFlow, Fact::Liveness],
-    breaks: &[Fact::Liveness],
+    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions, Fact::ProgramOrder],
     room_percent: 200,
     install: |slot| {
         slot.init_resource::<LiveSets>();

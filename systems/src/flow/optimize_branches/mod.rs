@@ -8,7 +8,7 @@
 //! Needs         control flow ends its block; control-flow facts; instruction ids in program order
 //! Leaves        no unreachable block; no branch to the next block, or past empty ones; no block that only its predecessor in
 //!               the text falls into; no guard that is a constant
-//! Breaks        control-flow facts, liveness
+//! Breaks        control flow, loops, post-dominators, liveness, uniformity, definitions; program order, where blocks are merged
 //! Cost          a pass that lists definitions, where they are not known, a few passes over blocks a round, a round more
 //!               than there is to follow; a
 //!               comparison where nothing changed
@@ -73,7 +73,15 @@ pub const PHASE: Phase = Phase {
     name: "optimize_branches",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
     memo: Some(Memo::NoBranchToOptimize),
-    breaks: &[Fact::ControlFlow, Fact::Loops, Fact::PostDominators, Fact::Liveness, Fact::Uniformity],
+    breaks: &[
+        Fact::ControlFlow,
+        Fact::Loops,
+        Fact::PostDominators,
+        Fact::Liveness,
+        Fact::Uniformity,
+        Fact::Definitions,
+        Fact::ProgramOrder,
+    ],
     install: |slot| {
         slot.init_resource::<Settings>();
         slot.add(run);

@@ -6,7 +6,7 @@
 //! Needs         SSA form; control-flow facts; the loop nest; instruction ids in program order
 //! Leaves        every function as it was that fits the registers which it may take, by its forecast and at its calls, and
 //!               every function without a budget
-//! Breaks        liveness, uniformity, program order
+//! Breaks        liveness, uniformity, definitions, program order
 //! Cost          a look at blocks and registers; where a kernel may have too few, what the estimator costs; where it has,
 //!               live sets and two walks for each value and place, bounded
 //! Papers        Briggs, Cooper and Torczon 1992, "Rematerialization"; for values that live anyway, Punjani 2004, "Register
@@ -73,7 +73,7 @@ use ptxopt_engine::values::reaching::ReachingValues;
 pub const PHASE: Phase = Phase {
     name: "rematerialize",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow, Fact::Loops],
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::ProgramOrder],
+    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions, Fact::ProgramOrder],
     // As phase 23: phis are rows like others.
     room_percent: 100,
     install: |slot| {

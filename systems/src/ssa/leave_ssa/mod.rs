@@ -5,7 +5,7 @@
 //! Writes        registers of operands, moves, phis, `CodeFlags::SSA`
 //! Needs         control flow ends its block; dominators
 //! Leaves        no phi; a move only where two registers of one web live at the same time
-//! Breaks        liveness, uniformity, program order
+//! Breaks        liveness, uniformity, definitions, program order
 //! Cost          a look at the first instruction of each block; in functions with phis, or registers that SSA form made, a
 //!               pass over all operands, and what grows with the lives of these registers
 //! Papers        Sreedhar, Ju, Gillies and Santhanam 1999 (copies at both ends of a phi, then coalescing); Boissinot and
@@ -74,7 +74,7 @@ use webs::{Node, Webs};
 pub const PHASE: Phase = Phase {
     name: "leave_ssa",
     needs: &[Fact::ControlFlow],
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::ProgramOrder],
+    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions, Fact::ProgramOrder],
     required: true,
     room_percent: 50,
     install: |slot| {

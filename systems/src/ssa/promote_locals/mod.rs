@@ -6,7 +6,7 @@
 //! Needs         control flow ends its block; dominators
 //! Leaves        no access to a byte of a variable that does not escape and that only plain accesses at constant
 //!               addresses touch; a slot has a value before it is read, whatever the way to the read
-//! Breaks        liveness, uniformity, no dead code
+//! Breaks        liveness, uniformity, definitions, program order; leaves dead code behind for dead-code elimination
 //! Cost          linear in the instructions of functions that declare `.local` variables, and sorting their accesses;
 //!               where indices are bounded, a bounded number of visits to their blocks; a look at the declarations of all
 //!               others
@@ -100,7 +100,7 @@ use slots::Component;
 pub const PHASE: Phase = Phase {
     name: "promote_locals",
     needs: &[Fact::ControlFlow],
-    breaks: &[Fact::Liveness, Fact::Uniformity],
+    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions, Fact::ProgramOrder],
     // A slot takes one register, and a function that stores and loads it has more than two already. A vector access of
     // four becomes four rows.
     room_percent: 50,

@@ -7,7 +7,7 @@
 //! Gives         that nothing is dead (full form)
 //! Leaves        full form: every reachable instruction has an effect or a result that a needed one reads, no block
 //!               is unreachable, and results that nothing reads are sinks where the form takes them
-//! Breaks        liveness; control-flow facts where blocks died
+//! Breaks        liveness, uniformity, definitions; where blocks died, control flow, loops and post-dominators
 //! Cost          simple: one backward pass. Full: a pass that lists definitions, where they are not known, a search from
 //!               uses to definitions, a
 //!               pass that lists what is left over; a comparison where nothing changed
@@ -68,7 +68,7 @@ use ptxopt_engine::values::reaching::{CUT_SHORT, ReachingValues};
 /// Phase 10.
 pub const SIMPLE: Phase = Phase {
     name: "eliminate_dead_simple",
-    breaks: &[Fact::Liveness, Fact::Uniformity],
+    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions],
     install: |slot| slot.add(run_simple),
     ..Phase::NOTHING
 };
@@ -78,7 +78,14 @@ pub const FULL: Phase = Phase {
     name: "eliminate_dead",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
     memo: Some(Memo::NothingDead),
-    breaks: &[Fact::ControlFlow, Fact::Liveness, Fact::Uniformity],
+    breaks: &[
+        Fact::ControlFlow,
+        Fact::Loops,
+        Fact::PostDominators,
+        Fact::Liveness,
+        Fact::Uniformity,
+        Fact::Definitions,
+    ],
     install: |slot| slot.add(run_full),
     ..Phase::NOTHING
 };

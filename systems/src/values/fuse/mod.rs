@@ -5,7 +5,7 @@
 //! Writes        forms, operands, tombstones
 //! Needs         control flow ends its block; no SSA form
 //! Leaves        no product or comparison that is read once, in its block, by a sum or an operation on predicates that can do its work
-//! Breaks        liveness, uniformity
+//! Breaks        liveness, uniformity, definitions
 //! Cost          a pass over all operands, one over results, and a few questions where an instruction may take another one in
 //! Papers        Davidson and Fraser 1980 (pairs of instructions that have one for both)
 //! Checked by    check/definitions.rs, check/operand_types.rs; every pair against the emulator, in fuse/tests.rs; the judge
@@ -57,7 +57,7 @@ use recent::Recent;
 /// Phase 75.
 pub const PHASE: Phase = Phase {
     name: "fuse",
-    breaks: &[Fact::Liveness, Fact::Uniformity],
+    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions],
     install: |slot| slot.add(run),
     ..Phase::NOTHING
 };

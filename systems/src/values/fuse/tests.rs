@@ -6,7 +6,7 @@ use crate::values::move_tests::{after_alone, left_by};
 use std::fmt::Write;
 
 /// Pairs that may be fused, with what stands for the names in them: `D` for the result, `T` for what is computed first, `A` to `C` for
-/// words, `L` for a literal, `W` to `Y` for words of 64 bits, `P` for a predicate that is read, `F` for a float.
+/// words and floats, `X` and `Y` for words of 64 bits, `P` for a predicate that is read, `L` for a literal, `LS` for an amount of a shift.
 const PAIRS: [(&str, &str); 25] = [
     ("shl.b32 rT, rA, LS;", "add.s32 rD, rT, rB;"),
     ("shl.b32 rT, rA, LS;", "sub.s32 rD, rB, rT;"),
@@ -23,9 +23,6 @@ const PAIRS: [(&str, &str); 25] = [
     ("setp.COMPARE.s64 pT, wX, wY;", "JOIN.pred pD, pP, pT;"),
     ("setp.COMPARE.f32 pT, fA, fB;", "JOIN.pred pD, pT, pP;"),
     ("setp.COMPAREu.ftz.f32 pT, fA, fB;", "JOIN.pred pD, pP, pT;"),
-    ("setp.COMPARE.s32 pT, rA, L;", "JOIN.pred pD, !pT, pP;"),
-    ("setp.COMPARE.u32 pT, rA, rB;", "JOIN.pred pD, !pP, !pT;"),
-    ("setp.COMPARE.f32 pT, fA, fB;", "JOIN.pred pD, !pT, !pP;"),
     ("mov.b64 {_, rT}, wX;", "mov.b64 {rD, _}, wX;"),
     ("mov.b64 {rT, _}, wX;", "mov.b64 {_, rD}, wX;"),
     ("mul.hi.s32 rT, rA, L;", "add.s32 rD, rT, rB;"),
@@ -33,145 +30,192 @@ const PAIRS: [(&str, &str); 25] = [
     ("mul.wide.s32 wT, rA, L;", "add.s64 wD, wT, wX;"),
     ("cvt.s64.s32 wT, rA;", "sub.s64 wD, wX, wT;"),
     ("cvt.s64.s16 wT, rA;", "add.s64 wD, wT, wX;"),
+    ("setp.COMPARE.s32 pT, rA, L;", "JOIN.pred pD, !pT, pP;"),
+    ("setp.COMPARE.u32 pT, rA, rB;", "JOIN.pred pD, !pP, !pT;"),
+    ("setp.COMPARE.f32 pT, fA, fB;", "JOIN.pred pD, !pT, !pP;"),
 ];
 
 const COMPARISONS: [&str; 6] = ["eq", "ne", "lt", "le", "gt", "ge"];
+const JOINS: [&str; 3] = ["and", "or", "xor"];
 const LITERALS: [&str; 6] = ["1", "-1", "24", "2147483647", "-2147483648", "65536"];
 
-/// A kernel of pairs, with something else in between, on registers that it reads from memory and writes there.
-fn kernel(seed: u64) -> String {
-    let mut random = Random(seed);
+/// A pair in a kernel.
+struct Pair {
+    first: &'static str,
+    second: &'static str,
+    /// Which of the kernel's pairs it is: each has registers of its own for what it computes.
+    number: usize,
+    /// The registers that it reads.
+    reads: [usize; 4],
+    literal: &'static str,
+    shift: usize,
+    comparison: &'static str,
+    join: &'static str,
+}
+
+impl Pair {
+    fn choose(number: usize, random: &mut Random) -> Self {
+        let (first, second) = PAIRS[random.below(PAIRS.len())];
+        Self {
+            first,
+            second,
+            number,
+            reads: std::array::from_fn(|_| random.below(4)),
+            literal: LITERALS[random.below(LITERALS.len())],
+            shift: random.below(34),
+            comparison: COMPARISONS[random.below(6)],
+            join: JOINS[random.below(3)],
+        }
+    }
+
+    /// The register that the second one writes.
+    const fn result(&self) -> usize {
+        8 + 2 * self.number
+    }
+
+    /// The register that the first one writes.
+    const fn computed(&self) -> usize {
+        9 + 2 * self.number
+    }
+
+    /// The class of the register that the first one writes.
+    fn class(&self) -> char {
+        let writes = |class: &char| self.first.contains(&format!("{class}T"));
+        ['r', 'w', 'p'].into_iter().find(writes).expect("the first one writes a register")
+    }
+
+    /// One of the two, with names.
+    fn named(&self, text: &str) -> String {
+        let mut text = text
+            .replace("COMPARE", self.comparison)
+            .replace("JOIN", self.join)
+            .replace("LS", &self.shift.to_string())
+            .replace('L', self.literal);
+        let [one, other, third, fourth] = self.reads;
+        let (result, computed) = (self.result(), self.computed());
+        let of_letters = [('D', result), ('T', computed), ('A', one), ('X', one), ('B', other), ('Y', other)];
+        for (letter, number) in of_letters.into_iter().chain([('C', third), ('P', fourth)]) {
+            for class in ['r', 'w', 'p', 'f'] {
+                text = text.replace(&format!("{class}{letter}"), &format!("%{class}{number}"));
+            }
+        }
+        text
+    }
+
+    /// What the register of the first one holds where its guard is false.
+    fn initial(&self) -> String {
+        let computed = self.computed();
+        match self.class() {
+            'r' => format!("mov.b32 %r{computed}, 5;"),
+            'w' => format!("mov.b64 %w{computed}, 5;"),
+            _ => format!("setp.lt.s32 %p{computed}, %r39, 5;"),
+        }
+    }
+
+    /// Another reader of what the first one computes.
+    fn reader(&self) -> String {
+        let computed = self.computed();
+        match self.class() {
+            'r' => format!("xor.b32 %r0, %r0, %r{computed};"),
+            'w' => format!("xor.b64 %w0, %w0, %w{computed};"),
+            _ => format!("@%p{computed} xor.b32 %r0, %r0, 9;"),
+        }
+    }
+
+    /// What may keep the two apart: an operand that changes, another reader, a block that ends.
+    fn between(&self, random: &mut Random) -> String {
+        let (any, number, result, computed) = (random.below(4), self.number, self.result(), self.computed());
+        match random.below(12) {
+            0 => format!("add.s32 %r{any}, %r{any}, 3;"),
+            1 => format!("add.s64 %w{any}, %w{any}, 5;"),
+            2 => format!("setp.lt.s32 %p{any}, %r{any}, 9;"),
+            3 => self.reader(),
+            4 => format!("@%p{any} bra L{number}; add.s32 %r3, %r3, 1; L{number}:"),
+            5 => format!("mov.b32 %r{result}, %r{any}; add.s32 %r2, %r2, %r{result};"),
+            6 if self.class() == 'r' => format!("@%p{any} mov.b32 %r{computed}, 77;"),
+            7 => format!("add.f32 %f{any}, %f{any}, %f{any};"),
+            _ => String::new(),
+        }
+    }
+
+    /// The two, perhaps guarded and with something in between.
+    fn text(&self, random: &mut Random) -> String {
+        let (guard, other_guard) = (some_guard(random), some_guard(random));
+        let initial = if guard.is_empty() { String::new() } else { self.initial() };
+        let between = self.between(random);
+        let (first, second) = (self.named(self.first), self.named(self.second));
+        format!("{initial}\n{guard}{first}\n{between}\n{other_guard}{second}\n")
+    }
+}
+
+/// A guard, for one instruction of eight.
+fn some_guard(random: &mut Random) -> String {
+    if random.below(8) == 0 { format!("@%p{} ", random.below(4)) } else { String::new() }
+}
+
+/// The beginning of a kernel: registers that pairs read come from memory, and those that they write hold something.
+fn beginning() -> String {
     let mut text = String::from(
         ".entry k(.param .u64 p) { .reg .b32 %r<40>; .reg .b64 %w<40>, %a<3>; .reg .f32 %f<4>; .reg .pred %p<40>;\n\
          mov.u32 %r39, %tid.x; mul.wide.u32 %a1, %r39, 512; ld.param.u64 %a2, [p]; add.u64 %a1, %a1, %a2;\n",
     );
     for at in 0..4 {
-        writeln!(text, "ld.global.u32 %r{at}, [%a1+{}]; ld.global.f32 %f{at}, [%a1+{}];", 8 * at, 8 * at + 4)
+        let place = 8 * at;
+        writeln!(text, "ld.global.u32 %r{at}, [%a1+{place}]; ld.global.f32 %f{at}, [%a1+{}];", place + 4)
             .unwrap();
-        writeln!(text, "ld.global.u64 %w{at}, [%a1+{}]; setp.lt.s32 %p{at}, %r{at}, 0;", 8 * at).unwrap();
+        writeln!(text, "ld.global.u64 %w{at}, [%a1+{place}]; setp.lt.s32 %p{at}, %r{at}, 0;").unwrap();
     }
     for at in (8..30).step_by(2) {
         writeln!(text, "mov.b32 %r{at}, {at}; mov.b64 %w{at}, {at}; setp.ne.s32 %p{at}, %r39, {at};")
             .unwrap();
     }
-    for pair in 0..8 {
-        let (result, computed) = (8 + 2 * pair, 9 + 2 * pair);
-        let (first, second) = PAIRS[random.below(PAIRS.len())];
-        let names: Vec<String> = (0..4).map(|_| random.below(4).to_string()).collect();
-        let literal = LITERALS[random.below(LITERALS.len())];
-        let shift = random.below(34).to_string();
-        let comparison = COMPARISONS[random.below(6)];
-        let join = ["and", "or", "xor"][random.below(3)];
-        let named = |text: &str| {
-            let text = text.replace("COMPARE", comparison).replace("JOIN", join);
-            let mut named = String::new();
-            let mut letters = text.chars().peekable();
-            while let Some(letter) = letters.next() {
-                match (letter, letters.peek()) {
-                    ('r' | 'w' | 'p' | 'f', Some('A'..='Y')) => {
-                        let name = match letters.next().unwrap() {
-                            'D' => result.to_string(),
-                            'T' => computed.to_string(),
-                            'A' | 'X' => names[0].clone(),
-                            'B' | 'Y' => names[1].clone(),
-                            'C' => names[2].clone(),
-                            _ => names[3].clone(),
-                        };
-                        write!(named, "%{letter}{name}").unwrap();
-                    }
-                    ('L', Some('S')) => {
-                        letters.next();
-                        named += &shift;
-                    }
-                    ('L', _) => named += literal,
-                    _ => named.push(letter),
-                }
-            }
-            named
-        };
-        let guard = |random: &mut Random| {
-            if random.below(8) == 0 { format!("@%p{} ", random.below(4)) } else { String::new() }
-        };
-        let (one, other) = (guard(&mut random), guard(&mut random));
-        // What is computed first is written once, as a rule.
-        let class = if first.contains("rT") {
-            'r'
-        } else if first.contains("wT") {
-            'w'
-        } else {
-            'p'
-        };
-        if !one.is_empty() {
-            writeln!(
-                text,
-                "{}",
-                match class {
-                    'r' => format!("mov.b32 %r{computed}, 5;"),
-                    'w' => format!("mov.b64 %w{computed}, 5;"),
-                    _ => format!("setp.lt.s32 %p{computed}, %r39, 5;"),
-                }
-            )
-            .unwrap();
-        }
-        writeln!(text, "{one}{}", named(first)).unwrap();
-        // What may keep the two apart: an operand that changes, another reader, a block that ends.
-        let between = random.below(4);
-        match random.below(12) {
-            0 => writeln!(text, "add.s32 %r{between}, %r{between}, 3;").unwrap(),
-            1 => writeln!(text, "add.s64 %w{between}, %w{between}, 5;").unwrap(),
-            2 => writeln!(text, "setp.lt.s32 %p{between}, %r{between}, 9;").unwrap(),
-            3 => writeln!(
-                text,
-                "{}",
-                match class {
-                    'r' => format!("xor.b32 %r0, %r0, %r{computed};"),
-                    'w' => format!("xor.b64 %w0, %w0, %w{computed};"),
-                    _ => format!("@%p{computed} xor.b32 %r0, %r0, 9;"),
-                }
-            )
-            .unwrap(),
-            4 => writeln!(text, "@%p{between} bra L{pair}; add.s32 %r3, %r3, 1; L{pair}:").unwrap(),
-            5 => writeln!(text, "mov.b32 %r{result}, %r{between}; add.s32 %r2, %r2, %r{result};").unwrap(),
-            6 if class == 'r' => writeln!(text, "@%p{between} mov.b32 %r{computed}, 77;").unwrap(),
-            7 => writeln!(text, "add.f32 %f{between}, %f{between}, %f{between};").unwrap(),
-            _ => {}
-        }
-        writeln!(text, "{other}{}", named(second)).unwrap();
-    }
-    for at in 0..30 {
+    text
+}
+
+/// The end of a kernel: what pairs read, which may have changed, and their results go to memory.
+fn end() -> String {
+    let mut text = String::new();
+    for at in (0..4).chain((8..30).step_by(2)) {
         let place = 32 + 16 * at;
-        if at % 2 == 0 || at < 8 {
-            writeln!(
-                text,
-                "st.global.u32 [%a1+{place}], %r{at}; @%p{at} st.global.u32 [%a1+{}], %r39;",
-                place + 12
-            )
+        let (flag, long) = (place + 4, place + 8);
+        writeln!(text, "st.global.u32 [%a1+{place}], %r{at}; @%p{at} st.global.u32 [%a1+{flag}], %r39;")
             .unwrap();
-        }
+        writeln!(text, "st.global.u64 [%a1+{long}], %w{at};").unwrap();
     }
-    (4..12).for_each(|at| writeln!(text, "st.global.u64 [%a1+{}], %w{};", 16 * at + 36 - 4, 2 * at).unwrap());
     text + "ret; }\n"
+}
+
+/// A kernel of pairs, with something else in between, on registers that it reads from memory and writes there.
+fn kernel(seed: u64) -> String {
+    let mut random = Random(seed);
+    let mut text = beginning();
+    for number in 0..8 {
+        text += &Pair::choose(number, &mut random).text(&mut random);
+    }
+    text + &end()
+}
+
+/// How often a text has what a family makes, or, of halves, what it takes away.
+fn count_of(text: &str, family: &str) -> usize {
+    match family {
+        "setp" => [".and.", ".or.", ".xor."].iter().map(|join| text.matches(join).count()).sum(),
+        family => text.matches(family).count(),
+    }
 }
 
 #[test]
 fn what_is_fused_computes_what_the_two_did() {
-    let mut fused = [0; 4];
+    const FAMILIES: [&str; 4] = ["mad.lo", "mad.wide", "setp", "_"];
+    let mut fused = [0; FAMILIES.len()];
     for seed in 0..400 {
         let text = kernel(seed);
         let changed = after_alone(&text, &[&PHASE]);
         assert!(left_by(&text) == left_by(&changed), "seed {seed}\n{text}\nbecomes\n{changed}");
-        let made = ["mad.lo", "mad.wide", "setp.", "mov.b64 {"];
-        let joined = |text: &str, made: &str| match made {
-            "setp." => [".and.", ".or.", ".xor."].iter().map(|join| text.matches(join).count()).sum(),
-            "mov.b64 {" => text.matches("_").count(),
-            made => text.matches(made).count(),
-        };
         let before = after_alone(&text, &[]);
-        for (count, made) in fused.iter_mut().zip(made) {
-            *count += joined(&changed, made).abs_diff(joined(&before, made));
+        for (count, family) in fused.iter_mut().zip(FAMILIES) {
+            *count += count_of(&changed, family).abs_diff(count_of(&before, family));
         }
     }
-    println!("{fused:?}");
     assert!(fused.iter().all(|&count| count > 50), "{fused:?}");
 }
 

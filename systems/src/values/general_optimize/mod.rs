@@ -5,7 +5,8 @@
 //! Writes        operands, forms
 //! Needs         control-flow facts; instruction ids in program order; control flow ends its block
 //! Leaves        no use reads a copy where its slot takes what was copied; what has constant operands only is a constant
-//! Breaks        liveness, uniformity; leaves dead instructions behind for dead-code elimination
+//! Breaks        liveness, uniformity; definitions, where the bisect limit is reached among phis that are constants; leaves dead
+//!               instructions behind for dead-code elimination
 //! Cost          a pass that lists definitions, where they are not known, one walk over all instructions in reverse
 //!               postorder; a comparison where
 //!               nothing changed
@@ -91,7 +92,7 @@ pub const PHASE: Phase = Phase {
     name: "general_optimize",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
     memo: Some(Memo::NothingToPropagate),
-    breaks: &[Fact::Liveness, Fact::Uniformity],
+    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions],
     install: |slot| {
         slot.init_resource::<Settings>();
         slot.init_resource::<Origins>();

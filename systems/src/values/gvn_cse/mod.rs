@@ -6,7 +6,7 @@
 //! Needs         SSA form; control-flow facts; instruction ids in program order
 //! Leaves        no instruction whose results another one has computed that dominates it, but for moves to registers of another
 //!               type and to variables; addresses that nothing reads any more
-//! Breaks        liveness, uniformity, program order
+//! Breaks        liveness, uniformity, definitions, program order
 //! Cost          a walk over all instructions with a look-up in a hash table each; a bounded look back through memory a load
 //! Papers        Briggs, Cooper and Simpson 1997 (dominator-based value numbering)
 //! Checked by    check/ssa.rs, check/operand_types.rs; values/gvn_cse/tests.rs on the emulator; the judge
@@ -72,7 +72,7 @@ use replace::Redundancies;
 pub const PHASE: Phase = Phase {
     name: "gvn_cse",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::ProgramOrder],
+    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions, Fact::ProgramOrder],
     room_percent: 10,
     install: |slot| {
         slot.init_resource::<Settings>();

@@ -7,7 +7,7 @@
 //! Needs         control flow ends its block; the loop nest; instruction ids in program order
 //! Leaves        no instruction that could stand before a loop and saves machine instructions there, but for those that no
 //!               register is left for; nothing in a block before a loop that was not in the loop
-//! Breaks        control-flow facts, loops, post-dominators, liveness, uniformity, program order
+//! Breaks        control flow, loops, post-dominators, liveness, uniformity, definitions, program order
 //! Cost          nothing in functions without loops; in others a pass that lists definitions, where they are not known, one over
 //!               the operands in loops, and where something may move, one over all operands; live sets where it would take
 //!               registers
@@ -82,6 +82,7 @@ pub const PHASE: Phase = Phase {
         Fact::PostDominators,
         Fact::Liveness,
         Fact::Uniformity,
+        Fact::Definitions,
         Fact::ProgramOrder,
     ],
     room_percent: 100,

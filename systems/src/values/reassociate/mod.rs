@@ -6,7 +6,7 @@
 //! Needs         SSA form; control-flow facts; instruction ids in program order
 //! Leaves        no tree of sums with two constants; in the block of a tree, no two of its leaves that another instruction
 //!               before it joins
-//! Breaks        liveness, uniformity, program order
+//! Breaks        liveness, uniformity, definitions, program order
 //! Cost          a pass over all operands; where there is a tree, a few look-ups in hash tables each
 //! Papers        Briggs and Cooper 1994, "Effective partial redundancy elimination" (ranks); Muchnick 1997, 12.3
 //! Checked by    check/ssa.rs, check/operand_types.rs; reassociate/tests.rs on the emulator; the judge
@@ -76,7 +76,7 @@ use trees::{Trees, Value};
 pub const PHASE: Phase = Phase {
     name: "reassociate",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::ProgramOrder],
+    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions, Fact::ProgramOrder],
     room_percent: 10,
     install: |slot| {
         slot.init_resource::<Settings>();

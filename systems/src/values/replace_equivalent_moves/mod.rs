@@ -6,7 +6,7 @@
 //! Writes        moves, selections, operands, `VRegFlags::VARIABLE`
 //! Needs         SSA form; control-flow facts; instruction ids in program order
 //! Leaves        no two phis of a block with the same pairs; moves in place of phis, for copy propagation to take away
-//! Breaks        liveness, uniformity, program order
+//! Breaks        liveness, uniformity, definitions, program order
 //! Cost          a look at the first instructions of each block; where a block has several phis, a pass over their pairs; where
 //!               there are variables, a pass over results; where a move to one has a guard, two passes over operands and a
 //!               few rows a move
@@ -64,7 +64,7 @@ use twins::Twins;
 pub const PHASE: Phase = Phase {
     name: "replace_equivalent_moves",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::ProgramOrder],
+    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions, Fact::ProgramOrder],
     room_percent: 10,
     install: |slot| slot.add(run),
     ..Phase::NOTHING

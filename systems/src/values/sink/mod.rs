@@ -6,7 +6,7 @@
 //! Needs         SSA form; control-flow facts; the loop nest; instruction ids in program order
 //! Leaves        no computation above a branch or in a loop whose results are read past it only, but for those that would keep
 //!               more registers than they free
-//! Breaks        liveness, uniformity, program order
+//! Breaks        liveness, uniformity, definitions, program order
 //! Cost          a pass over the operands, with a nearest common dominator for most; live sets where something may move
 //! Papers        Knoop, Ruething and Steffen 1994, "Partial dead code elimination"; for the places, Click 1995, "Global code
 //!               motion, global value numbering"
@@ -79,7 +79,7 @@ use walk::{Look, Walk};
 pub const PHASE: Phase = Phase {
     name: "sink",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow, Fact::Loops],
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::ProgramOrder],
+    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions, Fact::ProgramOrder],
     room_percent: 10,
     install: |slot| {
         slot.init_resource::<LoopNests>();

@@ -1,0 +1,44 @@
+//! Files and folders that any command writes.
+
+use std::fs;
+
+use super::{KERNEL, Place, launch};
+
+/// Whoever holds the old file keeps its bytes, whatever command writes a new one.
+#[test]
+fn no_command_writes_into_a_file_that_is_there() {
+    let launch = launch("twice", r#"{"buffer": {"size": 4}}"#);
+    let place = Place::new(&[("in/a.ptx", KERNEL), ("l.json", &launch)]);
+    for (output, line) in [
+        ("out.ptx", "opt in/a.ptx -o out.ptx"),
+        ("out/a.ptx", "batch in -o out --report r.jsonl --knob DUMPIR=6"),
+        ("out/a.ptx.dump", "batch in -o out --knob DUMPIR=6"),
+        ("r.jsonl", "batch in -o out --report r.jsonl"),
+        ("out.json", "run in/a.ptx --launch l.json --output out.json"),
+        ("drawn.svg", "profile in -j 1 --seconds 1 --flamegraph drawn.svg"),
+    ] {
+        fs::create_dir_all(place.path("out")).unwrap();
+        fs::write(place.path(output), "old").unwrap();
+        let _ = fs::remove_file(place.path("other"));
+        fs::hard_link(place.path(output), place.path("other")).unwrap();
+        place.run(line).expect(0);
+        assert_eq!(place.text("other"), "old", "{line}");
+        assert_ne!(place.text(output), "old", "{line}");
+    }
+}
+
+#[test]
+fn every_command_makes_the_folders_of_its_output() {
+    let launch = launch("twice", r#"{"buffer": {"size": 4}}"#);
+    let place = Place::new(&[("in/a.ptx", KERNEL), ("l.json", &launch)]);
+    for (output, line) in [
+        ("1/x/out.ptx", "opt in/a.ptx -o 1/x/out.ptx"),
+        ("2/x/a.ptx", "batch in -o 2/x --report 3/x/r.jsonl"),
+        ("3/x/r.jsonl", "batch in -o 2/x --report 3/x/r.jsonl"),
+        ("4/x/out.json", "run in/a.ptx --launch l.json --output 4/x/out.json"),
+        ("5/x/drawn.svg", "profile in -j 1 --seconds 1 --flamegraph 5/x/drawn.svg"),
+    ] {
+        place.run(line).expect(0);
+        assert!(place.path(output).is_file(), "{line}");
+    }
+}

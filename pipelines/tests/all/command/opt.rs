@@ -1,0 +1,118 @@
+//! `opt`: one module in, one module out.
+
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+
+use super::place::Outcome;
+use super::{BROKEN, KERNEL, LOOP, Place};
+
+#[test]
+fn opt_writes_an_optimized_module() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    place.run("opt in.ptx -o out.ptx").expect(0);
+    let text = place.text("out.ptx");
+    assert!(text.contains("shl.b32") && !text.contains("12345"), "{text}");
+    assert_eq!(place.text("in.ptx"), KERNEL);
+    assert_eq!(place.files("."), ["in.ptx", "out.ptx"]);
+}
+
+#[test]
+fn opt_at_the_lowest_level_keeps_every_instruction() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    place.run("opt -O0 in.ptx -o out.ptx").expect(0);
+    assert!(place.text("out.ptx").contains("12345"));
+}
+
+#[test]
+fn opt_leaves_out_what_is_disabled() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    let disable = "--knob disablephases=OriPerformLiveDead+EarlyOriSimpleLiveDead+92";
+    place.run(&format!("opt in.ptx -o out.ptx {disable}")).expect(0);
+    assert!(place.text("out.ptx").contains("12345"));
+}
+
+#[test]
+fn opt_stops_at_the_bisect_limit() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    place.run("opt in.ptx -o out.ptx --bisect 0").expect(0);
+    assert!(place.text("out.ptx").contains("12345"));
+    place.run("opt in.ptx -o out.ptx --bisect 1").expect(0);
+    assert!(!place.text("out.ptx").contains("12345"));
+}
+
+#[test]
+fn opt_reads_and_writes_the_standard_streams() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    let mut child = place
+        .command("opt - -o - --verify=full")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(KERNEL.as_bytes()).unwrap();
+    let outcome = Outcome::of(child.wait_with_output().unwrap()).expect(0);
+    place.run("opt in.ptx -o out.ptx").expect(0);
+    assert_eq!(outcome.stdout, place.text("out.ptx"));
+    assert_eq!(outcome.stderr, "");
+}
+
+#[test]
+fn opt_is_stable_on_its_own_output() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    place.run("opt in.ptx -o once.ptx").expect(0);
+    place.run("opt once.ptx -o twice.ptx").expect(0);
+    assert_eq!(place.text("once.ptx"), place.text("twice.ptx"));
+}
+
+#[test]
+fn opt_of_a_broken_module_shows_the_place_and_writes_nothing() {
+    let place = Place::new(&[("in.ptx", BROKEN), ("out.ptx", "as it was")]);
+    place.run("opt in.ptx -o out.ptx").expect(1).says("in.ptx:2:").says(".tarpit").says("^");
+    assert_eq!(place.text("out.ptx"), "as it was");
+    place.run("opt nowhere.ptx -o new.ptx").expect(1).says("cannot read `nowhere.ptx`");
+    assert_eq!(place.files("."), ["in.ptx", "out.ptx"]);
+}
+
+#[test]
+fn opt_prints_the_figures_asked_for() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    let outcome = place.run("opt in.ptx -o out.ptx --stat=time,memory,phase-wise").expect(0);
+    outcome.says("reading").says("memory at the peak").says("OriPerformLiveDeadFirst");
+}
+
+#[test]
+fn opt_dumps_after_a_phase() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    let outcome = place.run("opt in.ptx -o out.ptx --knob DUMPIR=SetControlFlowOpLastInBB").expect(0);
+    outcome.says("SetControlFlowOpLastInBB, progress 0\n").says("mul.lo.s32");
+    for (phase, progress) in
+        [("OriBackCopyPropagate", 9), ("SetAfterLegalization", 19), ("UpdateAfterFormatCodeList", 19)]
+    {
+        let outcome = place.run(&format!("opt in.ptx -o out.ptx --knob DUMPIR={phase}")).expect(0);
+        outcome.says(&format!("{phase}, progress {progress}\n"));
+    }
+}
+
+#[test]
+fn blocks_are_merged_unless_the_user_forbids_it() {
+    let text = LOOP.replace("\tret;", "\tbra.uni END;\nEND:\n\tret;");
+    let place = Place::new(&[("a.ptx", text.as_str())]);
+    let output = |line: &str| {
+        assert_eq!(place.run(line).status, Some(0));
+        fs::read_to_string(place.path("b.ptx")).unwrap()
+    };
+    assert!(!output("opt a.ptx -o b.ptx").contains("END"));
+    for forbidden in ["opt a.ptx -o b.ptx -no-bb-merge", "opt a.ptx -o b.ptx --dont-merge-basicblocks"] {
+        assert!(output(forbidden).contains("bra.uni END;"));
+    }
+    assert!(output("opt -O0 a.ptx -o b.ptx").contains("bra.uni END;"));
+}
+
+#[test]
+fn of_flags_that_are_given_twice_the_last_stands() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    place.run("opt in.ptx -o out.ptx -v -v -O3 -O0").expect(0);
+    assert!(place.text("out.ptx").contains("12345"));
+}
