@@ -46,7 +46,9 @@ impl Mnemonic {
         let description = Description::parse(root, &words, dialect).unwrap_or_default();
         // What is understood whole has known words only.
         let is_understood = description.operation != Operation::Unknown;
-        let is_known = || is_understood || words.iter().all(|word| qualifiers::is_known(word));
+        // What adds and subtracts alone sets the carry, and is understood whole.
+        let is_known =
+            || is_understood || words.iter().all(|word| qualifiers::is_known(word) && *word != b"cc");
         let row = found.map(|(_, row)| row).filter(|_| is_known());
         let mut effects = found.map_or(Effects::UNKNOWN | Effects::PINNED, |(_, row)| row.effects);
         effects.set(Effects::EXIT, effects.contains(Effects::EXIT) || dialect.never_returns);

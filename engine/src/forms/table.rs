@@ -344,9 +344,12 @@ mod tests {
         {
             assert_eq!(what(mnemonic, shape), (false, false, true), "{mnemonic}");
         }
-        for (mnemonic, shape) in
-            [("add.s32", "#,#,#,#,#"), ("add.newthing.s32", "#,#,#"), ("frobnicate", "#,#")]
-        {
+        for (mnemonic, shape) in [
+            ("add.s32", "#,#,#,#,#"),
+            ("add.newthing.s32", "#,#,#"),
+            ("and.cc.b32", "#,#,#"),
+            ("frobnicate", "#,#"),
+        ] {
             assert_eq!(what(mnemonic, shape), (false, false, false), "{mnemonic}");
         }
     }
@@ -356,9 +359,10 @@ mod tests {
     fn what_is_not_understood_whole_has_no_operation() {
         let mut table = FormTable::default();
         assert_eq!(form(&mut table, "add.s32", "#,#,#").operation, Operation::Add);
-        for mnemonic in ["add.newthing.s32", "add.s32.s32.s32", "add.lt.s32"] {
+        for mnemonic in ["add.newthing.s32", "add.s32.s32.s32", "add.lt.s32", "and.cc.b32"] {
             assert_eq!(form(&mut table, mnemonic, "#,#,#").operation, Operation::Unknown, "{mnemonic}");
         }
+        assert!(!form(&mut table, "bra.cc", "#").flags.contains(FormFlags::MODELLED));
         assert_eq!(form(&mut table, "add.s32", "#,#,#,#,#").operation, Operation::Unknown);
     }
 

@@ -384,6 +384,8 @@ impl<'t> Scanner<'t> {
     /// A prototype or function, from after `.entry` or `.func`.
     fn function(&mut self, first: usize, is_entry: bool) -> Result<(), Diagnostic> {
         let mut name = Span::default();
+        // The assembler takes a prototype without its semicolon.
+        let may_end = !is_entry;
         loop {
             self.cursor.skip_blank()?;
             match self.cursor.peek() {
@@ -393,13 +395,20 @@ impl<'t> Scanner<'t> {
                 }
                 b'{' => break,
                 b'(' => self.parentheses()?,
-                b'.' => match self.directive() {
-                    b"pragma" => self.pragma()?,
-                    b"noreturn" => {
-                        self.module.never_returning.insert(&self.cursor.text[name.range()]);
+                b'.' => {
+                    let at = self.cursor.pos;
+                    match self.directive() {
+                        b"pragma" => self.pragma()?,
+                        b"noreturn" => {
+                            self.module.never_returning.insert(&self.cursor.text[name.range()]);
+                        }
+                        word if may_end && !name.is_empty() && follows_a_prototype(word) => {
+                            self.cursor.pos = at;
+                            return Ok(());
+                        }
+                        _ => {}
                     }
-                    _ => {}
-                },
+                }
                 byte if Cursor::starts_name(byte) => {
                     let at = self.cursor.name();
                     self.module.names.insert(&self.cursor.text[at..self.cursor.pos]);
@@ -407,7 +416,10 @@ impl<'t> Scanner<'t> {
                         name = Span::between(at, self.cursor.pos);
                     }
                 }
-                _ if self.cursor.is_at_end() => return Err(self.cursor.unexpected("`{` or `;`")),
+                _ if self.cursor.is_at_end() => {
+                    let is_prototype = may_end && !name.is_empty();
+                    return if is_prototype { Ok(()) } else { Err(self.cursor.unexpected("`{` or `;`")) };
+                }
                 _ => self.cursor.pos += 1,
             }
         }
@@ -477,6 +489,15 @@ const DECLARATIONS: &[&[u8]] = &[
     b"weak",
 ];
 
+/// Whether a word at module level ends the prototype before it, which needs no semicolon then: it stands in no header.
+fn follows_a_prototype(word: &[u8]) -> bool {
+    const WORDS: [&[u8]; 13] = [
+        b"alias", b"common", b"const", b"entry", b"extern", b"file", b"func", b"global", b"section",
+        b"shared", b"tex", b"visible", b"weak",
+    ];
+    WORDS.contains(&word)
+}
+
 /// What is wrong with a declaration that does not end: its directive, where that is none. One that the ISA gains
 /// one day is copied through as long as it ends with a semicolon.
 fn blame(error: Diagnostic, first: usize, directive: &[u8]) -> Diagnostic {
@@ -504,6 +525,35 @@ mod tests {
         let tricky = "{ // }\n /* } */ { ret; } .pragma \"}\\\"}\"; mov.b64 {a,b}, c; }";
         let text = format!("{HEAD}.visible .entry k(.param .u64 a)\n{tricky}\n.func f {{ ret; }}");
         assert_eq!(bodies(&text), [tricky, "{ ret; }"]);
+    }
+
+    #[test]
+    fn a_prototype_needs_no_semicolon() {
+        for after in
+            ["", ".visible .entry k() { ret; }", ".func h() { ret; }", ".global .b32 x;", ".file 1 \"a\""]
+        {
+            let text =
+                format!(".version 8.0\n.target sm_90\n.extern .func f(.param .b32 m) .noreturn\n{after}");
+            let module = Module::scan(text.as_bytes()).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
+            let names: Vec<&str> =
+                module.functions.iter().map(|function| &text[function.name.range()]).collect();
+            let expected: &[&str] = if after.contains(" k(") {
+                &["k"]
+            } else if after.contains(" h(") {
+                &["h"]
+            } else {
+                &[]
+            };
+            assert_eq!(names, expected, "{text}");
+            assert!(module.functions.iter().all(|function| function.is_entry == after.contains(".entry")));
+        }
+        for text in [
+            ".version 8.0 .entry k(.param .b32 m)",
+            ".version 8.0 .func",
+            ".version 8.0 .func (.param .b32 r)",
+        ] {
+            assert!(Module::scan(text.as_bytes()).is_err(), "{text}");
+        }
     }
 
     #[test]

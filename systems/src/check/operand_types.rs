@@ -136,7 +136,9 @@ fn stands(form: &Form, slot: &Slot, actual: Actual) -> bool {
     match actual {
         Actual::Special => {
             let is_predicate = slot.ty == Some(PtxType::Pred);
+            // Fragments of a matrix have no type here.
             return is_predicate
+                || slot.ty.is_none()
                 || form.flags.contains(FormFlags::CONVERTS)
                 || slot.accepts.contains(Accepts::SYMBOL);
         }
@@ -244,6 +246,7 @@ mod tests {
             "and.b32 %f1, %u2, %f3;",
             "add.f16 %fh1, %h1, %h1;",
             "add.f16x2 %ff1, %b1, %b1;",
+            "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%b1, %b2}, {1, 2, 3, %b3}, {5, %laneid}, {7, %b3};",
             "fma.rn.bf16 %h1, %h1, %h1, %h1;",
             "add.u16x2 %b1, %b1, %b1;",
             "popc.b64 %u1, %fd1;",
