@@ -46,6 +46,34 @@ impl Fact {
         matches!(self, Self::Liveness | Self::Uniformity | Self::DefUse)
     }
 
+    /// What a phase breaks that writes or deletes instructions.
+    pub const OF_INSTRUCTIONS: &[Self] = &[Self::Liveness, Self::Uniformity, Self::Definitions];
+
+    /// What a phase breaks that adds or moves instructions, too.
+    pub const OF_INSTRUCTIONS_AND_ORDER: &[Self] =
+        &[Self::Liveness, Self::Uniformity, Self::Definitions, Self::ProgramOrder];
+
+    /// What a phase breaks that changes edges.
+    pub const OF_EDGES: &[Self] = &[
+        Self::ControlFlow,
+        Self::Loops,
+        Self::PostDominators,
+        Self::Liveness,
+        Self::Uniformity,
+        Self::Definitions,
+    ];
+
+    /// What a phase breaks that changes edges, and adds or moves instructions.
+    pub const OF_EDGES_AND_ORDER: &[Self] = &[
+        Self::ControlFlow,
+        Self::Loops,
+        Self::PostDominators,
+        Self::Liveness,
+        Self::Uniformity,
+        Self::Definitions,
+        Self::ProgramOrder,
+    ];
+
     /// Whether the fact says something about blocks and edges.
     const fn follows_blocks(self) -> bool {
         !matches!(self, Self::DefUse)

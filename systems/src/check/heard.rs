@@ -209,7 +209,7 @@ static SILENT: [Phase; 2] = [
     },
     Phase {
         name: "moves",
-        breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions],
+        breaks: Fact::OF_INSTRUCTIONS,
         install: |slot| {
             slot.add(|mut editor: Editor| {
                 if let Some(mut change) = editor.edit(CodeId(0)).change(InstId(0), "moved") {

@@ -72,14 +72,7 @@ use std::collections::BinaryHeap;
 pub const PHASE: Phase = Phase {
     name: "nested_branches",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
-    breaks: &[
-        Fact::ControlFlow,
-        Fact::Loops,
-        Fact::PostDominators,
-        Fact::Liveness,
-        Fact::Uniformity,
-        Fact::Definitions,
-    ],
+    breaks: Fact::OF_EDGES,
     install: |slot| {
         slot.init_resource::<Settings>();
         slot.add(run);

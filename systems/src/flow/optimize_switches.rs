@@ -61,15 +61,7 @@ use ptxopt_engine::values::reaching::{Reaching, ReachingValues};
 pub const PHASE: Phase = Phase {
     name: "optimize_switches",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
-    breaks: &[
-        Fact::ControlFlow,
-        Fact::Loops,
-        Fact::PostDominators,
-        Fact::Liveness,
-        Fact::Uniformity,
-        Fact::Definitions,
-        Fact::ProgramOrder,
-    ],
+    breaks: Fact::OF_EDGES_AND_ORDER,
     install: |slot| slot.add(run),
     ..Phase::NOTHING
 };

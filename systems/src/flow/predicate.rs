@@ -65,15 +65,7 @@ use ptxopt_engine::values::phis::{NO_VALUE, SHARED, incoming, phis_of};
 pub const PHASE: Phase = Phase {
     name: "predicate",
     needs: &[Fact::ControlFlow],
-    breaks: &[
-        Fact::ControlFlow,
-        Fact::Loops,
-        Fact::PostDominators,
-        Fact::Liveness,
-        Fact::Uniformity,
-        Fact::Definitions,
-        Fact::ProgramOrder,
-    ],
+    breaks: Fact::OF_EDGES_AND_ORDER,
     room_percent: 10,
     install: |slot| {
         slot.init_resource::<Settings>();

@@ -56,14 +56,7 @@ pub const PHASE: Phase = Phase {
     // Two blocks a loop, and a loop has at least one.
     room_percent: 200,
     needs: &[Fact::Loops],
-    breaks: &[
-        Fact::ControlFlow,
-        Fact::Loops,
-        Fact::PostDominators,
-        Fact::Liveness,
-        Fact::Uniformity,
-        Fact::Definitions,
-    ],
+    breaks: Fact::OF_EDGES,
     install: |slot| {
         slot.init_resource::<LoopNests>();
         slot.add(run);

@@ -34,14 +34,7 @@ use ptxopt_engine::store::view::FunctionView;
 /// Phase 6.
 pub const PHASE: Phase = Phase {
     name: "split_at_control_flow",
-    breaks: &[
-        Fact::ControlFlow,
-        Fact::Loops,
-        Fact::PostDominators,
-        Fact::Liveness,
-        Fact::Uniformity,
-        Fact::Definitions,
-    ],
+    breaks: Fact::OF_EDGES,
     required: true,
     layout_only: true,
     install: |slot| slot.add(run),

@@ -75,7 +75,7 @@ use ptxopt_engine::values::reaching::ReachingValues;
 pub const PHASE: Phase = Phase {
     name: "split_high_pressure",
     needs: &[Fact::ControlFlow],
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions, Fact::ProgramOrder],
+    breaks: Fact::OF_INSTRUCTIONS_AND_ORDER,
     room_percent: 12,
     install: |slot| {
         slot.init_resource::<Settings>();

@@ -58,7 +58,7 @@ use ptxopt_engine::values::phis::NO_VALUE;
 /// Phase 19.
 pub const PHASE: Phase = Phase {
     name: "split_ranges",
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions],
+    breaks: Fact::OF_INSTRUCTIONS,
     room_percent: 25,
     install: |slot| slot.add(run),
     ..Phase::NOTHING

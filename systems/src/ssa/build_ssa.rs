@@ -61,7 +61,7 @@ use ptxopt_engine::values::phis::NO_VALUE;
 pub const PHASE: Phase = Phase {
     name: "build_ssa",
     needs: &[Fact::ControlFlow],
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions, Fact::ProgramOrder],
+    breaks: Fact::OF_INSTRUCTIONS_AND_ORDER,
     room_percent: 100,
     install: |slot| {
         slot.init_resource::<Origins>();

@@ -56,15 +56,7 @@ pub const PHASE: Phase = Phase {
     name: "fix_irreducible",
     room_percent: 400,
     needs: &[Fact::Loops],
-    breaks: &[
-        Fact::ControlFlow,
-        Fact::Loops,
-        Fact::PostDominators,
-        Fact::Liveness,
-        Fact::Uniformity,
-        Fact::Definitions,
-        Fact::ProgramOrder,
-    ],
+    breaks: Fact::OF_EDGES_AND_ORDER,
     install: |slot| {
         slot.init_resource::<LoopNests>();
         slot.add(run);

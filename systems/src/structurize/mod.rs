@@ -83,15 +83,7 @@ pub const PHASE: Phase = Phase {
     // A dense graph of empty blocks takes a Flow block, a move an edge, and a jump, for each of its branches.
     room_percent: 600,
     needs: &[Fact::Loops],
-    breaks: &[
-        Fact::ControlFlow,
-        Fact::Loops,
-        Fact::PostDominators,
-        Fact::Liveness,
-        Fact::Uniformity,
-        Fact::Definitions,
-        Fact::ProgramOrder,
-    ],
+    breaks: Fact::OF_EDGES_AND_ORDER,
     install: install::<Standard>,
     ..Phase::NOTHING
 };

@@ -55,7 +55,7 @@ use ptxopt_engine::values::phis::{NO_VALUE, phis_of};
 pub const PHASE: Phase = Phase {
     name: "hoist_common",
     needs: &[Fact::ControlFlow],
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions, Fact::ProgramOrder],
+    breaks: Fact::OF_INSTRUCTIONS_AND_ORDER,
     room_percent: 10,
     install: |slot| slot.add(run),
     ..Phase::NOTHING

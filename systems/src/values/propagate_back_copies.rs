@@ -46,7 +46,7 @@ use ptxopt_engine::run::phase::Phase;
 /// Phase 82.
 pub const PHASE: Phase = Phase {
     name: "propagate_back_copies",
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions],
+    breaks: Fact::OF_INSTRUCTIONS,
     install: |slot| {
         slot.init_resource::<Settings>();
         slot.add(run);

@@ -42,7 +42,7 @@ use ptxopt_engine::values::reaching::{Place, Reaching, ReachingValues, Value};
 pub const PHASE: Phase = Phase {
     name: "remove_redundant_moves",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions],
+    breaks: Fact::OF_INSTRUCTIONS,
     install: |slot| slot.add(run),
     ..Phase::NOTHING
 };

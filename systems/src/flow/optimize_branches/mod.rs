@@ -73,15 +73,7 @@ pub const PHASE: Phase = Phase {
     name: "optimize_branches",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
     memo: Some(Memo::NoBranchToOptimize),
-    breaks: &[
-        Fact::ControlFlow,
-        Fact::Loops,
-        Fact::PostDominators,
-        Fact::Liveness,
-        Fact::Uniformity,
-        Fact::Definitions,
-        Fact::ProgramOrder,
-    ],
+    breaks: Fact::OF_EDGES_AND_ORDER,
     install: |slot| {
         slot.init_resource::<Settings>();
         slot.add(run);

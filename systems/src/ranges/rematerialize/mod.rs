@@ -73,7 +73,7 @@ use ptxopt_engine::values::reaching::ReachingValues;
 pub const PHASE: Phase = Phase {
     name: "rematerialize",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow, Fact::Loops],
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions, Fact::ProgramOrder],
+    breaks: Fact::OF_INSTRUCTIONS_AND_ORDER,
     // As phase 23: phis are rows like others.
     room_percent: 100,
     install: |slot| {

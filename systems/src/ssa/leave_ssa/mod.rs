@@ -74,7 +74,7 @@ use webs::{Node, Webs};
 pub const PHASE: Phase = Phase {
     name: "leave_ssa",
     needs: &[Fact::ControlFlow],
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions, Fact::ProgramOrder],
+    breaks: Fact::OF_INSTRUCTIONS_AND_ORDER,
     required: true,
     room_percent: 50,
     install: |slot| {

@@ -100,7 +100,7 @@ use slots::Component;
 pub const PHASE: Phase = Phase {
     name: "promote_locals",
     needs: &[Fact::ControlFlow],
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions, Fact::ProgramOrder],
+    breaks: Fact::OF_INSTRUCTIONS_AND_ORDER,
     // A slot takes one register, and a function that stores and loads it has more than two already. A vector access of
     // four becomes four rows.
     room_percent: 50,

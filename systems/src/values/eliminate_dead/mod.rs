@@ -68,7 +68,7 @@ use ptxopt_engine::values::reaching::{CUT_SHORT, ReachingValues};
 /// Phase 10.
 pub const SIMPLE: Phase = Phase {
     name: "eliminate_dead_simple",
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions],
+    breaks: Fact::OF_INSTRUCTIONS,
     install: |slot| slot.add(run_simple),
     ..Phase::NOTHING
 };
@@ -78,14 +78,7 @@ pub const FULL: Phase = Phase {
     name: "eliminate_dead",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
     memo: Some(Memo::NothingDead),
-    breaks: &[
-        Fact::ControlFlow,
-        Fact::Loops,
-        Fact::PostDominators,
-        Fact::Liveness,
-        Fact::Uniformity,
-        Fact::Definitions,
-    ],
+    breaks: Fact::OF_EDGES,
     install: |slot| slot.add(run_full),
     ..Phase::NOTHING
 };

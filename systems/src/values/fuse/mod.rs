@@ -55,12 +55,8 @@ use ptxopt_engine::run::phase::Phase;
 use recent::Recent;
 
 /// Phase 75.
-pub const PHASE: Phase = Phase {
-    name: "fuse",
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions],
-    install: |slot| slot.add(run),
-    ..Phase::NOTHING
-};
+pub const PHASE: Phase =
+    Phase { name: "fuse", breaks: Fact::OF_INSTRUCTIONS, install: |slot| slot.add(run), ..Phase::NOTHING };
 
 /// What a function must have for the phase to work on it.
 const WORKED_ON: CodeFlags = CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST);

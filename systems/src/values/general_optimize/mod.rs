@@ -92,7 +92,7 @@ pub const PHASE: Phase = Phase {
     name: "general_optimize",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
     memo: Some(Memo::NothingToPropagate),
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions],
+    breaks: Fact::OF_INSTRUCTIONS,
     install: |slot| {
         slot.init_resource::<Settings>();
         slot.init_resource::<Origins>();

@@ -72,7 +72,7 @@ use replace::Redundancies;
 pub const PHASE: Phase = Phase {
     name: "gvn_cse",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions, Fact::ProgramOrder],
+    breaks: Fact::OF_INSTRUCTIONS_AND_ORDER,
     room_percent: 10,
     install: |slot| {
         slot.init_resource::<Settings>();

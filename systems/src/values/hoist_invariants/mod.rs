@@ -76,15 +76,7 @@ use ptxopt_engine::values::reaching::ReachingValues;
 pub const PHASE: Phase = Phase {
     name: "hoist_invariants",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow, Fact::Loops],
-    breaks: &[
-        Fact::ControlFlow,
-        Fact::Loops,
-        Fact::PostDominators,
-        Fact::Liveness,
-        Fact::Uniformity,
-        Fact::Definitions,
-        Fact::ProgramOrder,
-    ],
+    breaks: Fact::OF_EDGES_AND_ORDER,
     room_percent: 100,
     install: |slot| {
         slot.init_resource::<Settings>();

@@ -76,7 +76,7 @@ use trees::{Trees, Value};
 pub const PHASE: Phase = Phase {
     name: "reassociate",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions, Fact::ProgramOrder],
+    breaks: Fact::OF_INSTRUCTIONS_AND_ORDER,
     room_percent: 10,
     install: |slot| {
         slot.init_resource::<Settings>();

@@ -64,7 +64,7 @@ use twins::Twins;
 pub const PHASE: Phase = Phase {
     name: "replace_equivalent_moves",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions, Fact::ProgramOrder],
+    breaks: Fact::OF_INSTRUCTIONS_AND_ORDER,
     room_percent: 10,
     install: |slot| slot.add(run),
     ..Phase::NOTHING

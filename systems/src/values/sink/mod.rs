@@ -79,7 +79,7 @@ use walk::{Look, Walk};
 pub const PHASE: Phase = Phase {
     name: "sink",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow, Fact::Loops],
-    breaks: &[Fact::Liveness, Fact::Uniformity, Fact::Definitions, Fact::ProgramOrder],
+    breaks: Fact::OF_INSTRUCTIONS_AND_ORDER,
     room_percent: 10,
     install: |slot| {
         slot.init_resource::<LoopNests>();
