@@ -16,7 +16,7 @@ const OFFSETS: Range<i64> = -(1 << 23)..1 << 23;
 
 pub(super) const RULES: &[Rule] = &[Rule {
     name: "address-of-a-sum",
-    operations: &[Operation::Ld, Operation::St, Operation::Atom, Operation::Red],
+    operations: &[Operation::Ld, Operation::St, Operation::Atom, Operation::Red, Operation::CopyAsync],
     pattern: "x = y + c; ld [x + o] -> ld [y + (c + o)]",
     reason: "the address holds the sum",
     guards: &[
@@ -36,10 +36,15 @@ pub(super) const RULES: &[Rule] = &[Rule {
     apply: Apply::Any(address_of_a_sum),
 }];
 
-/// Both sums are those of 64-bit addresses, so neither wraps elsewhere.
 fn address_of_a_sum(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let slots = walk.f.slots_of(inst);
-    let position = slots.iter().position(|slot| slot.role == Role::Address)?;
+    (0..walk.f.slots_of(inst).len()).find_map(|position| sum_in_address(walk, inst, position))
+}
+
+/// Both sums are those of 64-bit addresses, so neither wraps elsewhere.
+fn sum_in_address(walk: &mut Walk<'_, '_>, inst: InstId, position: usize) -> Option<Rewrite> {
+    if walk.f.slots_of(inst)[position].role != Role::Address {
+        return None;
+    }
     let operand = walk.f.operands_of(inst)[position];
     let vreg = operand.vreg()?;
     let has_other_payload = operand.has_payload() && operand.offset().is_none();
