@@ -259,6 +259,12 @@ fn a_type_without_a_name_declares_nothing() {
 }
 
 #[test]
+fn a_prototype_in_a_body_is_taken() {
+    let text = body(".extern .func (.reg .u32 o) e(.reg .u32 a, .reg .f32 b); ret;");
+    assert!(text.contains("ret;"), "{text}");
+}
+
+#[test]
 fn register_parameters_are_not_declared_again() {
     let text = rewrite(
         ".version 3.0\n.target sm_20\n.func (.reg .u32 rv) f (.reg .u32 a) { add.u32 rv, a, 1; ret; }",

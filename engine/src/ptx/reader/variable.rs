@@ -202,9 +202,9 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Where the name of a variable stands.
+    /// Where the name of a variable stands, past directives of its own: a prototype has some.
     fn variable_name(&mut self) -> Result<(usize, usize), Diagnostic> {
-        self.cursor.skip_blank()?;
+        self.directives_end()?;
         if !Cursor::starts_name(self.cursor.peek()) {
             return Err(self.cursor.unexpected("a variable's name"));
         }
