@@ -174,6 +174,21 @@ impl<'t> Cursor<'t> {
         self.skip_class(DIGIT);
     }
 
+    /// Moves past the integer that starts here, and no further: a name may follow it without a blank, as the `q` of
+    /// `.align 0x8q`.
+    pub fn skip_integer(&mut self) {
+        let (prefix, is_digit): (usize, fn(&u8) -> bool) = match self.text[self.pos..] {
+            [b'0', b'x' | b'X', digit, ..] if digit.is_ascii_hexdigit() => (2, u8::is_ascii_hexdigit),
+            [b'0', b'b' | b'B', b'0' | b'1', ..] => (2, |byte| matches!(byte, b'0' | b'1')),
+            _ => (0, u8::is_ascii_digit),
+        };
+        self.pos += prefix;
+        while self.text.get(self.pos).is_some_and(is_digit) {
+            self.pos += 1;
+        }
+        self.eat(b'U');
+    }
+
     /// Moves past `byte`, if it stands here.
     #[inline(always)]
     pub fn eat(&mut self, byte: u8) -> bool {

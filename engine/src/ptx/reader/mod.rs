@@ -238,7 +238,7 @@ impl Reader<'_, '_> {
                     continue;
                 }
                 byte if Cursor::is_digit(byte) => {
-                    self.cursor.name();
+                    self.cursor.skip_integer();
                     continue;
                 }
                 byte if Cursor::starts_name(byte) => {
