@@ -105,8 +105,10 @@ bitflags! {
         const SINK = 1 << 4;
         /// A branch target.
         const BLOCK = 1 << 5;
-        /// Whatever has a name without being a register, and text.
-        const OTHER = 1 << 6;
+        /// A variable or function, by its name.
+        const SYMBOL = 1 << 6;
+        /// A special register, a branch table, or text.
+        const OTHER = 1 << 7;
     }
 }
 
@@ -148,6 +150,8 @@ impl Slot {
         kinds.set(Kinds::NUMBER, is_untyped_element || self.accepts.contains(Accepts::IMMEDIATE));
         let sink = if self.in_vector { Accepts::SINK_ELEMENT } else { Accepts::SINK };
         kinds.set(Kinds::SINK, self.accepts.contains(sink));
+        let is_symbol = self.role == Role::Name || self.accepts.contains(Accepts::SYMBOL);
+        kinds.set(Kinds::SYMBOL, is_symbol);
         kinds
     }
 }

@@ -319,6 +319,7 @@ impl Operand {
             kinds[(TAG_REF << 3 | SUB_PRED) as usize] = Kinds::PREDICATE;
             kinds[(TAG_REF << 3 | SUB_NOT_PRED) as usize] = Kinds::NEGATED;
             kinds[(TAG_REF << 3 | SUB_SINK) as usize] = Kinds::SINK;
+            kinds[(TAG_REF << 3 | SUB_SYMBOL) as usize] = Kinds::SYMBOL;
             kinds
         };
         OF_TAG[(self.tag() << 3 | self.sub()) as usize]

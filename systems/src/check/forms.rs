@@ -169,6 +169,7 @@ fn verify_slot(operand: Operand, slot: &Slot) -> Verdict {
         _ if kinds == Kinds::SINK && slot.in_vector => "the sink `_` as an element",
         _ if kinds == Kinds::SINK => "the sink `_`",
         _ if kinds == Kinds::NUMBER => "a number",
+        _ if kinds == Kinds::SYMBOL => "a symbol",
         Some(ty) if (ty == PtxType::Pred) != is_predicate => {
             return Err(format!("stands where the type is {}", ty.name()));
         }

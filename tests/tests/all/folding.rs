@@ -87,13 +87,15 @@ struct Shape {
     sources: Vec<u32>,
     /// Its sources are floats.
     of_floats: bool,
+    /// Its sources are the elements of a vector.
+    of_vector: bool,
 }
 
 /// Operations on floats, in every format and rounding.
 fn float_shapes() -> Vec<Shape> {
     let mut shapes = Vec::new();
     let mut add = |mnemonic: String, result: u32, sources: &[u32]| {
-        shapes.push(Shape { mnemonic, result, sources: sources.to_vec(), of_floats: true });
+        shapes.push(Shape { mnemonic, result, sources: sources.to_vec(), of_floats: true, of_vector: false });
     };
     for (ty, width, roundings) in [
         ("f32", 32, &["rn", "rz", "rm", "rp"][..]),
@@ -137,7 +139,13 @@ fn float_shapes() -> Vec<Shape> {
 fn shapes() -> Vec<Shape> {
     let mut shapes = Vec::new();
     let mut add = |mnemonic: String, result: u32, sources: &[u32]| {
-        shapes.push(Shape { mnemonic, result, sources: sources.to_vec(), of_floats: false });
+        shapes.push(Shape {
+            mnemonic,
+            result,
+            sources: sources.to_vec(),
+            of_floats: false,
+            of_vector: false,
+        });
     };
     for width in [16, 32, 64] {
         for ty in [format!("s{width}"), format!("u{width}")] {
@@ -168,6 +176,10 @@ fn shapes() -> Vec<Shape> {
             add(format!("popc.b{width}"), 32, &[width]);
             add(format!("clz.b{width}"), 32, &[width]);
         }
+    }
+    for (result, sources) in [(32, &[16; 2][..]), (64, &[32; 2]), (64, &[16; 4])] {
+        let (mnemonic, sources) = (format!("mov.b{result}"), sources.to_vec());
+        shapes.push(Shape { mnemonic, result, sources, of_floats: false, of_vector: true });
     }
     shapes
 }
@@ -201,7 +213,9 @@ fn kernel(shape: &Shape, count: usize, loaded: Option<usize>, random: &mut Rando
             names.push(name);
         }
         let result = register(shape.result, 5);
-        writeln!(text, "{} {result}, {};", shape.mnemonic, names.join(", ")).unwrap();
+        let sources = names.join(", ");
+        let sources = if shape.of_vector { format!("{{{sources}}}") } else { sources };
+        writeln!(text, "{} {result}, {sources};", shape.mnemonic).unwrap();
         writeln!(text, "st.global.u{} [%rd7+{}], {result};", shape.result, 8 * at).unwrap();
     }
     text.push_str("ret;\n}\n");

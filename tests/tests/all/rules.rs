@@ -89,6 +89,8 @@ const CASES: &[(&str, &[&str])] = &[
             "mov.b64 %d4, {%w1, %w2}; cvt.u32.u64 %w4, %d4; shr.u64 %d5, %d4, 32; cvt.u32.u64 %w5, %d5; \
              sub.s32 %w0, %w5, %w4;",
             "mov.b64 %d4, {%w1, %w2}; shr.s64 %d5, %d4, 32; cvt.u32.s64 %w5, %d5; add.s32 %w0, %w5, 1;",
+            "mov.b64 %d4, {-7, %w2}; cvt.u32.u64 %w4, %d4; add.s32 %w0, %w4, %w2;",
+            "mov.b64 %d4, {%w1, 1072693248}; shr.u64 %d5, %d4, 32; cvt.u32.u64 %w5, %d5; add.s32 %w0, %w5, %w1;",
         ],
     ),
     ("literal-last", &["mov.u32 %w4, 77; mul.lo.s32 %w0, %w4, %w1;", "mul.wide.s16 %w0, -3, %h1;"]),

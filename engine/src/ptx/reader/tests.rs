@@ -387,6 +387,9 @@ mod left {
             "add.u32 7, r1, r2;",
             "and.pred !p, p, p;",
             "st.global.u32 [a], p;",
+            // The assembler takes a function's name as a number.
+            "st.global.u32 [a], k;",
+            "add.u32 r1, k, 1;",
         ] {
             assert_eq!(reason(&format!("{registers} {wrong}")), Some(LeftReason::OperandNotTaken), "{wrong}");
         }
@@ -396,6 +399,8 @@ mod left {
             "selp.b32 r1, r1, r2, p;",
             "mov.b64 {r1, _}, a;",
             "mov.u32 r1, %tid.x;",
+            "mov.u64 a, k;",
+            "call k;",
             "@!p ld.global.u32 r1, [a];",
             "frobnicate p, _, 7;",
         ] {

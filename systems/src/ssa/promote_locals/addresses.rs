@@ -111,6 +111,8 @@ const POINTER_ROUNDS_MAX: u32 = 16;
 /// Why an access stays that may go to several places.
 pub const NOT_CONSTANT: &str = "the offset of an access to a local variable is not constant";
 
+const OTHER_WIDTH: &str = "an access to a local variable has another width than registers have";
+
 const UNDER_GUARD: &str = "the address of a local variable is made under a guard";
 
 /// What a walk along the addresses reads.
@@ -345,6 +347,9 @@ impl Tracer {
         let variable = &self.variables[address.variable as usize];
         let ty = form.types[0].ok_or("an access to a local variable has no type")?;
         let bytes = i64::from(ty.bits() / 8) * i64::from(form.lanes);
+        if bytes == 0 {
+            return Err(OTHER_WIDTH);
+        }
         let size = i64::from(variable.size);
         let (low, high) = (address.offset.low, address.offset.high.saturating_add(bytes));
         let is_exact = address.offset.low == address.offset.high;
@@ -361,7 +366,7 @@ impl Tracer {
         {
             Some("an access to a local variable is volatile, ordered or qualified")
         } else if !matches!(ty.bits(), 8 | 16 | 32 | 64) {
-            Some("an access to a local variable has another width than registers have")
+            Some(OTHER_WIDTH)
         } else if !is_aligned {
             Some("an access to a local variable is not aligned")
         } else if elements(view, looks.sources.forms, at.inst).is_none() {

@@ -9,7 +9,7 @@
 
 use super::lattice::Cell;
 use crate::values::general_optimize::constants::{bits_in, literal_in, truncate};
-use crate::values::general_optimize::evaluate::{evaluate, result_width};
+use crate::values::general_optimize::evaluate::{SOURCES_MAX, evaluate, result_width};
 use ptxopt_components::form::FormFlags;
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
@@ -19,9 +19,6 @@ use ptxopt_components::operation::Operation;
 use ptxopt_components::types::{PtxType, TypeKind};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::store::view::FunctionView;
-
-/// The most sources of an operation that is evaluated.
-const SOURCES_MAX: usize = 3;
 
 /// A function, its forms, and one instruction.
 #[derive(Clone, Copy)]

@@ -3,7 +3,7 @@
 use super::Walk;
 use super::constants::{bits_in, truncate};
 use super::missed::COPY_STAYS;
-use super::rewrite::{New, Rewrite};
+use super::rewrite::{New, Rewrite, bits_of};
 use crate::values::names::IS_SHARED;
 use ptxopt_components::form::{Accepts, Form, FormFlags, Role, Slot};
 use ptxopt_components::ids::{Id, InstId, VRegId};
@@ -347,7 +347,11 @@ impl Walk<'_, '_> {
             }
             Source::Constant(bits) => {
                 let slot = slot?;
-                let ty = slot.ty.filter(|ty| takes_constant(form, slot, *ty))?;
+                let ty = if slot.in_vector {
+                    self.type_of_element(form, slots, operands, slot)?
+                } else {
+                    slot.ty.filter(|ty| takes_constant(form, slot, *ty))?
+                };
                 let is_plain = operand == Operand::register(operand.vreg()?);
                 // Something must be left to compute, unless it is only moved.
                 let is_literal = |other: &Operand| other.vreg().is_none();
@@ -358,6 +362,40 @@ impl Walk<'_, '_> {
                 fits.then_some(New::Constant(bits, ty))
             }
         }
+    }
+
+    /// The type that a constant has as an element of the vector that an instruction packs or stores; none where it takes none.
+    ///
+    /// The assembler takes no integer beside a float, nor a float beside an integer.
+    fn type_of_element(
+        &self,
+        form: &Form,
+        slots: &[Slot],
+        operands: &[Operand],
+        slot: &Slot,
+    ) -> Option<PtxType> {
+        let elements = || slots.iter().zip(operands).filter(|(slot, _)| slot.in_vector);
+        let ty = match form.operation {
+            Operation::Mov => bits_of(slot.ty?.bits() / elements().count() as u32)?,
+            Operation::St => slot.ty?,
+            _ => return None,
+        };
+        let is_of_kind = |vreg: VRegId| match self.f.vreg(vreg).ty.element().kind() {
+            TypeKind::Bits => true,
+            kind => (kind == TypeKind::Float) == (ty.kind() == TypeKind::Float),
+        };
+        let agree = elements().all(|(_, operand)| operand.vreg().is_none_or(is_of_kind));
+        let is_place = slot.role == Role::Use && slot.accepts.contains(Accepts::IMMEDIATE);
+        (is_place && agree && has_literals(ty)).then_some(ty)
+    }
+}
+
+/// Whether literals of a type are written: bits as integers, and floats of 32 and 64 bits.
+fn has_literals(ty: PtxType) -> bool {
+    match ty.kind() {
+        TypeKind::Integer | TypeKind::Bits => matches!(ty.bits(), 8 | 16 | 32 | 64),
+        TypeKind::Float => matches!(ty, PtxType::F32 | PtxType::F64),
+        TypeKind::Packed | TypeKind::Predicate => false,
     }
 }
 
@@ -419,11 +457,6 @@ fn takes_constant(form: &Form, slot: &Slot, ty: PtxType) -> bool {
             | Sub
             | Xor
     );
-    let has_literals = match ty.kind() {
-        TypeKind::Integer | TypeKind::Bits => matches!(ty.bits(), 8 | 16 | 32 | 64),
-        TypeKind::Float => matches!(ty, PtxType::F32 | PtxType::F64),
-        TypeKind::Packed | TypeKind::Predicate => false,
-    };
     let is_place = slot.role == Role::Use && !slot.in_vector && slot.accepts.contains(Accepts::IMMEDIATE);
-    is_known && has_literals && is_place && form.lanes == 1
+    is_known && has_literals(ty) && is_place && form.lanes == 1
 }

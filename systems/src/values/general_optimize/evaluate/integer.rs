@@ -21,6 +21,11 @@ pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64
     let value = |at: usize| sources.get(at).map(|&bits| truncate(bits, width));
     let signed = |at: usize| value(at).map(|bits| extend(bits, width));
     let result = match description.operation {
+        // The elements of a vector, the lowest first.
+        Operation::Mov if sources.len() > 1 => {
+            let part = width / sources.len() as u32;
+            sources.iter().rev().fold(0, |packed, &bits| packed << part | truncate(bits, part))
+        }
         Operation::Add => value(0)?.wrapping_add(value(1)?),
         Operation::Sub => value(0)?.wrapping_sub(value(1)?),
         Operation::Mul => product(ty, qualifiers.part?, value(0)?, value(1)?)?,

@@ -19,6 +19,9 @@ use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Part;
 use ptxopt_components::types::{PtxType, TypeKind};
 
+/// The most sources of an operation that is evaluated: the elements of a vector that is packed.
+pub(in crate::values) const SOURCES_MAX: usize = 4;
+
 /// The result for these sources; none where it is not defined, or not known here. A predicate is 1 or 0.
 pub(in crate::values) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64> {
     let has_floats = description.types.iter().flatten().any(|&ty| !is_integer(ty));

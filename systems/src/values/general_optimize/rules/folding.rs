@@ -4,7 +4,7 @@ use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::constants::literal_in;
 use crate::values::general_optimize::copies::Source;
-use crate::values::general_optimize::evaluate::{evaluate, result_width};
+use crate::values::general_optimize::evaluate::{SOURCES_MAX, evaluate, result_width};
 use crate::values::general_optimize::pattern::plain;
 use crate::values::general_optimize::rewrite::Rewrite;
 use ptxopt_components::ids::{InstId, VRegId};
@@ -14,6 +14,7 @@ use ptxopt_components::operation::Operation;
 pub(super) const RULES: &[Rule] = &[Rule {
     name: "fold",
     operations: &[
+        Operation::Mov,
         Operation::Add,
         Operation::Sub,
         Operation::Mul,
@@ -40,7 +41,7 @@ pub(super) const RULES: &[Rule] = &[Rule {
         Operation::Setp,
         Operation::Set,
     ],
-    pattern: "x = op c, d -> mov x, (c op d)",
+    pattern: "x = op c, d -> mov x, (c op d); x = mov {c, d} -> mov x, (c | d << n)",
     reason: "its operands are constants",
     guards: &[
         Guard {
@@ -60,9 +61,9 @@ pub(super) const RULES: &[Rule] = &[Rule {
 }];
 
 fn fold(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let mut sources = [0; 3];
+    let mut sources = [0; SOURCES_MAX];
     let count = walk.f.operands_of(inst).len().checked_sub(1)?;
-    if !(1..=3).contains(&count) {
+    if !(1..=SOURCES_MAX).contains(&count) {
         return None;
     }
     let is_constant = |vreg: VRegId| walk.copies.is_constant(vreg);

@@ -84,8 +84,13 @@ fn half_of_a_pack(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     let pack = walk.computed_by(packed, before)?;
     let &[_, low, high] = walk.f.operands_of(pack) else { return None };
     let half = if position == 1 { low } else { high };
-    let is_half = walk.f.form_of(pack).operation == Operation::Mov && half == plain(half);
-    if !is_half || walk.width(half.vreg()?) != 32 || !walk.is_still(half, pack, inst) {
+    if walk.f.form_of(pack).operation != Operation::Mov {
+        return None;
+    }
+    if let Some(bits) = walk.literal(half) {
+        return walk.move_of_constant(inst, walk.only_result(inst)?, truncate(bits, 32));
+    }
+    if half != plain(half) || walk.width(half.vreg()?) != 32 || !walk.is_still(half, pack, inst) {
         return None;
     }
     walk.move_of(inst, walk.only_result(inst)?, half)
