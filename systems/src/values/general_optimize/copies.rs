@@ -415,46 +415,62 @@ fn takes_register(form: &Form, slot: &Slot, old: PtxType, new: PtxType) -> bool 
     }
 }
 
-/// Whether a constant is a position or length of a bit field that the assembler takes in a register only: past 255.
+/// Whether a constant is a position or length of a bit field that the assembler takes in a register only, or a lane or a bound of
+/// lanes of which it reads some bits only.
 fn is_past_the_field(form: &Form, position: usize, bits: u64) -> bool {
-    let is_of_field = match form.operation {
-        Operation::Bfe => position >= 2,
-        Operation::Bfi => position >= 3,
-        _ => false,
+    let source = position.saturating_sub(usize::from(form.first_source));
+    let read = match (form.operation, source) {
+        (Operation::Bfe, 1..) | (Operation::Bfi, 2..) => 255,
+        (Operation::Bmsk, _) | (Operation::Shfl, 1) => 31,
+        (Operation::Shfl, 2) => 0x1F1F,
+        _ => return false,
     };
-    is_of_field && truncate(bits, 32) > 255
+    truncate(bits, 32) & !read != 0
 }
 
 /// Whether a constant may stand in a slot of type `ty`.
 fn takes_constant(form: &Form, slot: &Slot, ty: PtxType) -> bool {
     use Operation::{
-        Add, And, Bfe, Bfi, Div, Fma, Lop3, Mad, Max, Min, Mov, Mul, Or, Prmt, Rem, Selp, Set, Setp, Shf,
-        Shl, Shr, St, Sub, Xor,
+        Add, Addc, And, Atom, Bfe, Bfi, Bmsk, Copysign, Div, Fma, Lop3, Mad, Madc, Match, Max, Min, Mov, Mul,
+        Or, Prmt, Red, Redux, Rem, Sad, Selp, Set, Setp, Shf, Shfl, Shl, Shr, Slct, St, Sub, Subc, Vote, Xor,
     };
     let is_known = matches!(
         form.operation,
-        Add | And
+        Add | Addc
+            | And
+            | Atom
             | Bfe
             | Bfi
+            | Bmsk
+            | Copysign
             | Div
             | Fma
             | Lop3
             | Mad
+            | Madc
+            | Match
             | Max
             | Min
             | Mov
             | Mul
             | Or
             | Prmt
+            | Red
+            | Redux
             | Rem
+            | Sad
             | Selp
             | Set
             | Setp
             | Shf
+            | Shfl
             | Shl
             | Shr
+            | Slct
             | St
             | Sub
+            | Subc
+            | Vote
             | Xor
     );
     let is_place = slot.role == Role::Use && !slot.in_vector && slot.accepts.contains(Accepts::IMMEDIATE);
