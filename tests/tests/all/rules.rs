@@ -229,6 +229,9 @@ const CASES: &[(&str, &[&str])] = &[
             "setp.lt.s32 %p1, %w1, %w2; xor.pred %p0, %p1, 1;",
             "setp.lt.s32 %p1, %w1, %w2; or.pred %p0, !%p1, !%p1;",
             "setp.lt.s32 %p1, %w1, %w2; and.pred %p2, %p1, 1; or.pred %p0, %p2, 0;",
+            "setp.lt.s32 %p1, %w1, %w2; mov.pred %p2, 0; or.pred %p3, %p1, !%p2; and.pred %p0, !%p2, %p1;",
+            "setp.lt.s32 %p1, %w1, %w2; xor.pred %p2, !%p1, %p1; mov.pred %p3, 1; xor.pred %p0, %p3, %p1;",
+            "setp.lt.s32 %p1, %w1, %w2; or.pred %p2, %p1, !%p1; xor.pred %p3, %p1, %p1; or.pred %p0, %p2, %p3;",
         ],
     ),
     (

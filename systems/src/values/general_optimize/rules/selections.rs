@@ -32,11 +32,11 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "predicate-logic",
         operations: &[Operation::And, Operation::Or, Operation::Xor],
-        pattern: "p & p, p | p, p & 1, p | 0, p ^ 0 -> p; p ^ 1 -> !p",
-        reason: "one predicate decides alone",
+        pattern: "p & p, p | p, p & 1, p | 0, p ^ 0 -> p; p ^ 1 -> !p; p & 0, p & !p, p ^ p -> 0; p | 1, p | !p, p ^ !p -> 1",
+        reason: "one predicate decides alone, or none",
         guards: &[Guard {
-            needs: "the same predicate twice, negated both times or never",
-            without: "and.pred %p2, %p1, !%p1 is false",
+            needs: "the same predicate twice, or a constant",
+            without: "and.pred %p3, %p1, %p2 is neither of them",
         }],
         apply: Apply::Any(predicate_logic),
     },
@@ -60,9 +60,8 @@ fn select_equal(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
 
 fn select_by_a_constant(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     let &[_, one, other, predicate] = walk.f.operands_of(inst) else { return None };
-    let OperandKind::Predicate { vreg, negated } = predicate.kind() else { return None };
-    let Source::Constant(bits) = walk.source_of(vreg, inst)? else { return None };
-    becomes(walk, inst, if (bits == 1) != negated { one } else { other })
+    let is_first = truth(walk, predicate, inst)?;
+    becomes(walk, inst, if is_first { one } else { other })
 }
 
 /// A selection that is one of its choices always.
@@ -90,17 +89,67 @@ fn select_by_a_negation(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite
 fn predicate_logic(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     let &[_, one, other] = walk.f.operands_of(inst) else { return None };
     let description = walk.f.description_of(inst);
-    let (operation, ty) = (description.operation, description.types[0]?);
-    let OperandKind::Predicate { vreg, negated } = one.kind() else { return None };
-    if ty != PtxType::Pred {
+    let operation = description.operation;
+    if description.types[0]? != PtxType::Pred {
         return None;
     }
-    let is_negated = match (operation, walk.literal(other)) {
-        (Operation::And | Operation::Or, None) if one == other => negated,
-        (Operation::And, Some(1 | u64::MAX)) | (Operation::Or | Operation::Xor, Some(0)) => negated,
-        (Operation::Xor, Some(1 | u64::MAX)) => !negated,
-        _ => return None,
+    let outcome = if one.vreg() == other.vreg() {
+        of_one_predicate(operation, one, is_negated(one)? == is_negated(other)?)
+    } else if let Some(truth) = truth(walk, other, inst) {
+        with_a_constant(operation, one, truth)
+    } else {
+        with_a_constant(operation, other, truth(walk, one, inst)?)
     };
     let result = walk.only_result(inst)?;
-    walk.move_of(inst, result, Operand::predicate(vreg, is_negated))
+    match outcome {
+        Outcome::Constant(truth) => walk.move_of_constant(inst, result, u64::from(truth)),
+        Outcome::Predicate(predicate, also) => {
+            let is_negated = is_negated(predicate)? != also;
+            walk.move_of(inst, result, Operand::predicate(predicate.vreg()?, is_negated))
+        }
+    }
+}
+
+/// What logic comes to.
+enum Outcome {
+    Constant(bool),
+    /// A predicate, or where that is said its negation.
+    Predicate(Operand, bool),
+}
+
+/// What becomes of a predicate and itself, or of it and its negation.
+fn of_one_predicate(operation: Operation, predicate: Operand, is_itself: bool) -> Outcome {
+    match operation {
+        Operation::Xor => Outcome::Constant(!is_itself),
+        _ if is_itself => Outcome::Predicate(predicate, false),
+        _ => Outcome::Constant(operation == Operation::Or),
+    }
+}
+
+/// What becomes of a predicate and a constant.
+fn with_a_constant(operation: Operation, predicate: Operand, truth: bool) -> Outcome {
+    match operation {
+        Operation::Xor => Outcome::Predicate(predicate, truth),
+        _ if truth == (operation == Operation::Or) => Outcome::Constant(truth),
+        _ => Outcome::Predicate(predicate, false),
+    }
+}
+
+/// Whether a predicate is negated; none for other operands.
+fn is_negated(operand: Operand) -> Option<bool> {
+    match operand.kind() {
+        OperandKind::Predicate { negated, .. } => Some(negated),
+        _ => None,
+    }
+}
+
+/// What a predicate that is a constant holds before `inst`.
+fn truth(walk: &mut Walk<'_, '_>, operand: Operand, inst: InstId) -> Option<bool> {
+    let OperandKind::Predicate { vreg, negated } = operand.kind() else {
+        return walk.literal(operand).map(|bits| bits != 0);
+    };
+    match walk.source_of(vreg, inst)? {
+        Source::Constant(bits) => Some((bits != 0) != negated),
+        Source::Register(..) => None,
+    }
 }
