@@ -157,6 +157,8 @@ pub struct Address {
     pub base: Source,
     /// Bytes after it.
     pub offset: i64,
+    /// The bits that a sum of both keeps.
+    pub mask: u64,
     /// The space that it is in.
     pub space: StateSpace,
 }

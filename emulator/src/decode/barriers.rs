@@ -78,7 +78,7 @@ impl Decoder<'_> {
         let space = named_space(of).unwrap_or_default();
         if action == MBarrierAction::PendingCount {
             let state = self.source(of.single(1)?, None)?;
-            let address = crate::program::Address { base: state, offset: 0, space };
+            let address = crate::program::Address { base: state, offset: 0, mask: u64::MAX, space };
             return Ok(Kind::MBarrier(Box::new(MBarrierOp {
                 action,
                 address,

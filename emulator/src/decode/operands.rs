@@ -191,7 +191,12 @@ impl Decoder<'_> {
                 // Parameters of a device function are in its frame, those of a kernel have an arena of their own.
                 let is_frame = space == StateSpace::Param && (!self.frame.is_entry || of.has("param::func"));
                 let space = if is_frame { StateSpace::Local } else { space };
-                Ok(Address { base, offset: self.offset(operand), space })
+                // `ptxas` makes one access of a sum of 32 bits and an access to a window, and of an access with an offset.
+                let is_narrow = self.view.vregs[vreg.index()].ty.element().bits() == 32;
+                let is_window =
+                    matches!(space, StateSpace::Shared | StateSpace::SharedCluster | StateSpace::Local);
+                let mask = if is_narrow && is_window { u64::from(u32::MAX) } else { u64::MAX };
+                Ok(Address { base, offset: self.offset(operand), mask, space })
             }
             OperandKind::Symbol(_) | OperandKind::Text(_) => {
                 let (symbol, offset) = self.symbol_operand(operand)?;
@@ -205,11 +210,11 @@ impl Decoder<'_> {
                 let is_named = matches!(space, StateSpace::Generic | StateSpace::Param)
                     || own == StateSpace::Local && space == StateSpace::Local;
                 let space = if is_named { own } else { space };
-                Ok(Address { base, offset: 0, space })
+                Ok(Address { base, offset: 0, mask: u64::MAX, space })
             }
             _ => {
                 let bits = self.literal(operand, None)?;
-                Ok(Address { base: self.constant(bits), offset: 0, space })
+                Ok(Address { base: self.constant(bits), offset: 0, mask: u64::MAX, space })
             }
         }
     }

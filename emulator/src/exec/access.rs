@@ -17,12 +17,13 @@ pub const WRITE: Manner = Manner { is_write: true, is_atomic: false };
 pub const ATOMIC: Manner = Manner { is_write: true, is_atomic: true };
 
 impl Exec<'_, '_> {
-    /// The addresses of an operand. A base of 32 bits must not wrap: what leaves its range is out of bounds.
+    /// The addresses of an operand.
     #[inline]
     pub(super) fn addresses(&mut self, address: &Address, mask: u32) -> Lanes {
         let mut lanes = self.value(address.base, mask);
         if address.offset != 0 {
-            lanes.iter_mut().for_each(|lane| *lane = lane.wrapping_add(address.offset as u64));
+            let (offset, mask) = (address.offset as u64, address.mask);
+            lanes.iter_mut().for_each(|lane| *lane = lane.wrapping_add(offset) & mask);
         }
         if let Some(observer) = &mut self.world.observer {
             observer.addresses(&lanes);

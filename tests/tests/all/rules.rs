@@ -30,6 +30,8 @@ const CASES: &[(&str, &[&str])] = &[
         &[
             "add.s64 %d4, %d9, 8; ld.global.u64 %d0, [%d4+-8];",
             "sub.s64 %d4, %d9, 16; ld.global.u32 %w0, [%d4+20];",
+            "mov.u32 %w4, buffer; and.b32 %w5, %w1, 60; add.s32 %w6, %w5, %w4; add.s32 %w7, %w6, 16; \
+             st.shared.u32 [%w7], %w2; ld.shared.u32 %w0, [%w7];",
         ],
     ),
     (
@@ -232,6 +234,14 @@ const CASES: &[(&str, &[&str])] = &[
             "setp.lt.s32 %p1, %w1, %w2; mov.pred %p2, 0; or.pred %p3, %p1, !%p2; and.pred %p0, !%p2, %p1;",
             "setp.lt.s32 %p1, %w1, %w2; xor.pred %p2, !%p1, %p1; mov.pred %p3, 1; xor.pred %p0, %p3, %p1;",
             "setp.lt.s32 %p1, %w1, %w2; or.pred %p2, %p1, !%p1; xor.pred %p3, %p1, %p1; or.pred %p0, %p2, %p3;",
+        ],
+    ),
+    (
+        "comparison-with-a-constant",
+        &[
+            "mov.pred %p1, 1; setp.lt.and.s32 %p2, %w1, %w2, %p1; setp.gt.or.u32 %p3, %w1, 7, !%p1; xor.pred %p0, %p2, %p3;",
+            "mov.pred %p1, 0; setp.eq.xor.s32 %p2, %w1, %w2, %p1; setp.gt.and.u32 %p3, %w1, 7, %p1; or.pred %p0, %p2, %p3;",
+            "mov.pred %p1, 1; setp.lt.or.s32 %p2, %w1, %w2, %p1; setp.gt.u32 %p3, %w1, 7; and.pred %p0, %p2, %p3;",
         ],
     ),
     (

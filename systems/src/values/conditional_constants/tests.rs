@@ -438,9 +438,9 @@ fn what_is_replaced_computes_the_same() {
 }
 
 #[test]
-fn an_operation_of_four_sources_is_not_evaluated() {
+fn an_operation_of_four_sources_is_evaluated() {
     let built = in_ssa(
-        ".reg .b32 %r<4>; mov.u32 %r1, 1; mov.u32 %r2, 2; bfi.b32 %r3, %r1, %r2, 0, 8; st.global.u32 [g], %r3; ret;",
+        ".reg .b32 %r<4>; mov.u32 %r1, 1; mov.u32 %r2, 0x7702; bfi.b32 %r3, %r1, %r2, 0, 8; st.global.u32 [g], %r3; ret;",
     );
-    assert_eq!(solved(&built).cell(built.vreg("%r", 3)), Cell::Bottom);
+    assert_eq!(solved(&built).cell(built.vreg("%r", 3)), Cell::Constant(0x7701));
 }

@@ -11,6 +11,7 @@ use ptxopt_components::instruction::Marks;
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, OperandKind, reads};
 use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::Modifiers;
 use ptxopt_components::types::{PtxType, TypeKind};
 use ptxopt_engine::edit::accepts;
 use ptxopt_engine::store::view::FunctionView;
@@ -340,7 +341,8 @@ impl Walk<'_, '_> {
                     None => position + 1 == operands.len() && self.f.head(inst).opcode.is_guarded(),
                     Some(slot) => {
                         accepts(slot, new)
-                            && (old_type == new_type || takes_register(form, slot, old_type, new_type))
+                            && (old_type == new_type
+                                || self.takes_register(inst, position, old_type, new_type))
                     }
                 };
                 fits.then_some(New::Operand(new))
@@ -362,6 +364,64 @@ impl Walk<'_, '_> {
                 fits.then_some(New::Constant(bits, ty))
             }
         }
+    }
+
+    /// Whether a slot of an instruction takes a register of another type than it holds.
+    ///
+    /// The assembler wants integers of whoever asks for bits but does not compute with them: masks of threads, barriers,
+    /// policies. There only the sign may differ. Nor do the coordinates of a texture differ in type.
+    fn takes_register(&self, inst: InstId, position: usize, old: PtxType, new: PtxType) -> bool {
+        let (form, slot) = (self.f.form_of(inst), &self.f.slots_of(inst)[position]);
+        if old.bits() != new.bits() || slot.in_vector {
+            return false;
+        }
+        let is_number = |ty: PtxType| matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits);
+        match (slot.role, slot.ty) {
+            (Role::Address, _) => is_number(old) && is_number(new) && !self.has_float_coordinates(inst),
+            (Role::Use, Some(wanted)) => {
+                let are_integers = |one: PtxType| one.kind() == TypeKind::Integer && is_number(new);
+                let is_bits = new.kind() == TypeKind::Bits || wanted.kind() == TypeKind::Bits;
+                let agrees = is_bits || wanted == new || are_integers(wanted);
+                let is_wide = wanted.bits() == new.bits() && form.lanes == 1;
+                is_wide && agrees && (are_integers(old) || self.computes_with_bits(inst, position))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether an address of an instruction has a float in it.
+    fn has_float_coordinates(&self, inst: InstId) -> bool {
+        let addresses = self
+            .f
+            .slots_of(inst)
+            .iter()
+            .zip(self.f.operands_of(inst))
+            .filter(|(slot, _)| slot.role == Role::Address);
+        addresses
+            .filter_map(|(_, operand)| operand.vreg())
+            .any(|vreg| self.f.vreg(vreg).ty.element().kind() == TypeKind::Float)
+    }
+
+    /// Whether an instruction computes with what it reads there, moves it, or stores it: then bits are bits, whatever register
+    /// they are in.
+    fn computes_with_bits(&self, inst: InstId, position: usize) -> bool {
+        use Operation::{
+            Atom, CreatePolicyCvt, CreatePolicyFractional, CreatePolicyRange, Istypep, Red, Shfl, St, Txq,
+            TxqLevel, Unknown,
+        };
+        let (form, description) = (self.f.form_of(inst), self.f.description_of(inst));
+        let is_asked = matches!(
+            form.operation,
+            CreatePolicyCvt | CreatePolicyFractional | CreatePolicyRange | Istypep | Txq | TxqLevel | Unknown
+        );
+        let is_packed = description.types.iter().flatten().any(|ty| ty.kind() == TypeKind::Packed);
+        let computes = match form.operation {
+            St | Atom | Red => true,
+            // Value, lane and bound; the members come last.
+            Shfl => position < usize::from(form.first_source) + 3,
+            _ => form.is_pure() && !is_asked,
+        };
+        computes && !is_packed && !description.qualifiers.has(Modifiers::CACHE_HINT)
     }
 
     /// The type that a constant has as an element of the vector that an instruction packs or stores; none where it takes none.
@@ -396,22 +456,6 @@ fn has_literals(ty: PtxType) -> bool {
         TypeKind::Integer | TypeKind::Bits => matches!(ty.bits(), 8 | 16 | 32 | 64),
         TypeKind::Float => matches!(ty, PtxType::F32 | PtxType::F64),
         TypeKind::Packed | TypeKind::Predicate => false,
-    }
-}
-
-/// Whether a slot takes a register of another type than it holds.
-fn takes_register(form: &Form, slot: &Slot, old: PtxType, new: PtxType) -> bool {
-    let agree = |wanted: PtxType| {
-        let is_bits = new.kind() == TypeKind::Bits || wanted.kind() == TypeKind::Bits;
-        is_bits || wanted == new || wanted.kind() == TypeKind::Integer && new.kind() == TypeKind::Integer
-    };
-    if old.bits() != new.bits() || slot.in_vector {
-        return false;
-    }
-    match (slot.role, slot.ty) {
-        (Role::Address, _) => matches!(new.kind(), TypeKind::Integer | TypeKind::Bits),
-        (Role::Use, Some(wanted)) => wanted.bits() == new.bits() && form.lanes == 1 && agree(wanted),
-        _ => false,
     }
 }
 

@@ -91,14 +91,15 @@ impl Walk<'_, '_> {
     /// Whether an operand that `definition` reads is the same before `inst`: a literal, or a register that nothing has
     /// written since.
     ///
-    /// In SSA form nothing writes it again. But where `definition` makes the next value of the same variable, as in
+    /// In SSA form nothing writes it again. But where `definition` makes the next value of a variable of a loop, as in
     /// `i = i + 1`, both would live at once, and a copy would keep the old one when the form is left: not worth it.
     pub(super) fn is_still(&mut self, operand: Operand, definition: InstId, inst: InstId) -> bool {
         match operand.vreg() {
             None => self.literal(operand).is_some(),
             Some(vreg) => {
                 let origin = |vreg: VRegId| self.origins.origin(vreg);
-                let is_next = self.only_result(definition).is_some_and(|next| origin(next) == origin(vreg));
+                let is_next = self.only_result(definition).is_some_and(|next| origin(next) == origin(vreg))
+                    && self.reaching.only_definition(vreg).is_none_or(|value| self.f.head(value).is_phi());
                 !operand.has_payload()
                     && !is_next
                     && self.is_free(vreg)

@@ -5,6 +5,7 @@
 //!
 //! Nothing here is shared with the emulator, which is what the results are compared with.
 
+mod bits;
 mod compare;
 mod convert;
 mod float;
@@ -29,6 +30,16 @@ pub(in crate::values) fn evaluate(description: &Description, sources: &[u64]) ->
         Operation::Setp | Operation::Set => compare::evaluate(description, sources),
         Operation::Cvt if has_floats => convert::evaluate(description, sources),
         _ if has_floats => float::evaluate(description, sources),
+        Operation::Bfe
+        | Operation::Bfi
+        | Operation::Bfind
+        | Operation::Bmsk
+        | Operation::Brev
+        | Operation::Cnot
+        | Operation::Lop3
+        | Operation::Prmt
+        | Operation::Sad
+        | Operation::Shf => bits::evaluate(description, sources),
         _ => integer::evaluate(description, sources),
     }
 }
@@ -39,7 +50,7 @@ pub(in crate::values) fn result_width(description: &Description) -> Option<u32> 
     Some(match (description.operation, description.qualifiers.part) {
         (Operation::Setp, _) => 1,
         (Operation::Mul | Operation::Mad, Some(Part::Wide)) => 2 * width,
-        (Operation::Popc | Operation::Clz, _) => 32,
+        (Operation::Popc | Operation::Clz | Operation::Bfind, _) => 32,
         _ => width,
     })
 }

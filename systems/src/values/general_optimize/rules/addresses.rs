@@ -9,6 +9,7 @@ use ptxopt_components::form::Role;
 use ptxopt_components::ids::InstId;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
+use ptxopt_components::types::StateSpace;
 use std::ops::Range;
 
 /// Offsets that every access takes: machine instructions hold 24 bits with a sign.
@@ -16,13 +17,21 @@ const OFFSETS: Range<i64> = -(1 << 23)..1 << 23;
 
 pub(super) const RULES: &[Rule] = &[Rule {
     name: "address-of-a-sum",
-    operations: &[Operation::Ld, Operation::St, Operation::Atom, Operation::Red, Operation::CopyAsync],
+    operations: &[
+        Operation::Ld,
+        Operation::St,
+        Operation::Atom,
+        Operation::Red,
+        Operation::CopyAsync,
+        Operation::LoadMatrix,
+        Operation::StoreMatrix,
+    ],
     pattern: "x = y + c; ld [x + o] -> ld [y + (c + o)]",
     reason: "the address holds the sum",
     guards: &[
         Guard {
-            needs: "the address has 64 bits",
-            without: "add.u32 %r2, %r1, 8; ld.shared.u32 %r3, [%r2] with %r1 = 0xFFFFFFF8 reads from 0, and [%r1+8] may not",
+            needs: "the address has 64 bits, or is one of .shared or .local",
+            without: "add.u32 %r2, %r1, 8; ld.global.u32 %r3, [%r2] with %r1 = 0xFFFFFFF8 reads from 0, and [%r1+8] may not",
         },
         Guard {
             needs: "y still holds what was added",
@@ -40,7 +49,8 @@ fn address_of_a_sum(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     (0..walk.f.slots_of(inst).len()).find_map(|position| sum_in_address(walk, inst, position))
 }
 
-/// Both sums are those of 64-bit addresses, so neither wraps elsewhere.
+/// The sum of the base and the offset wraps where the sum that goes wrapped: at 64 bits, and at the 32 of the windows of `.shared`
+/// and `.local`, for which the assembler makes the same machine instruction of both (`LDS [R0+0x200]`; sm_75 to sm_100).
 fn sum_in_address(walk: &mut Walk<'_, '_>, inst: InstId, position: usize) -> Option<Rewrite> {
     if walk.f.slots_of(inst)[position].role != Role::Address {
         return None;
@@ -48,11 +58,20 @@ fn sum_in_address(walk: &mut Walk<'_, '_>, inst: InstId, position: usize) -> Opt
     let operand = walk.f.operands_of(inst)[position];
     let vreg = operand.vreg()?;
     let has_other_payload = operand.has_payload() && operand.offset().is_none();
-    if walk.width(vreg) != 64 || has_other_payload {
+    let width = walk.width(vreg);
+    if has_other_payload || !(width == 64 || width == 32 && is_of_a_window(walk, inst, position)) {
         return None;
     }
     let (base, constant) = sum_of(walk, vreg, inst)?;
-    let offset = i64::from(operand.offset().unwrap_or(0)).checked_add(constants::extend(constant, 64))?;
+    let offset = i64::from(operand.offset().unwrap_or(0)).wrapping_add(constants::extend(constant, width));
+    let offset = constants::extend(constants::truncate(offset as u64, width), width);
     let new = Operand::register(base).with_offset(Some(offset).filter(|offset| OFFSETS.contains(offset))?)?;
     Some(Rewrite::Operand(position, New::Operand(new)))
+}
+
+/// Whether an address is one of `.shared` or `.local`. Of a copy from `.global` to `.shared` that is the first one.
+fn is_of_a_window(walk: &Walk<'_, '_>, inst: InstId, position: usize) -> bool {
+    let form = walk.f.form_of(inst);
+    let is_first = form.operation != Operation::CopyAsync || position == 0;
+    is_first && matches!(form.space, StateSpace::Shared | StateSpace::Local)
 }

@@ -9,7 +9,7 @@ use crate::values::general_optimize::rewrite::{New, Rewrite};
 use ptxopt_components::ids::InstId;
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
-use ptxopt_components::qualifiers::Qualifiers;
+use ptxopt_components::qualifiers::{Combiner, Qualifiers};
 use ptxopt_components::types::PtxType;
 
 pub(super) const RULES: &[Rule] = &[
@@ -39,6 +39,17 @@ pub(super) const RULES: &[Rule] = &[
             without: "and.pred %p3, %p1, %p2 is neither of them",
         }],
         apply: Apply::Any(predicate_logic),
+    },
+    Rule {
+        name: "comparison-with-a-constant",
+        operations: &[Operation::Setp],
+        pattern: "setp.and c, d, 1, setp.or c, d, 0, setp.xor c, d, 0 -> setp c, d; setp.and c, d, 0 -> 0; setp.or c, d, 1 -> 1",
+        reason: "the comparison decides alone, or does not",
+        guards: &[Guard {
+            needs: "one result",
+            without: "setp.lt.and.s32 %p1|%p2, %r1, %r2, 0 sets neither, and one move sets one",
+        }],
+        apply: Apply::Any(comparison_with_a_constant),
     },
     Rule {
         name: "select-by-a-constant",
@@ -108,6 +119,26 @@ fn predicate_logic(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
             walk.move_of(inst, result, Operand::predicate(predicate.vreg()?, is_negated))
         }
     }
+}
+
+fn comparison_with_a_constant(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let &[_, one, other, predicate] = walk.f.operands_of(inst) else { return None };
+    let description = walk.f.description_of(inst);
+    let (ty, combiner) = (description.types[0]?, description.qualifiers.combiner?);
+    let qualifiers = Qualifiers { combiner: None, ..description.qualifiers };
+    let result = walk.only_result(inst)?;
+    let truth = truth(walk, predicate, inst)?;
+    let is_decided = match combiner {
+        Combiner::And => !truth,
+        Combiner::Or => truth,
+        Combiner::Xor if truth => return None,
+        Combiner::Xor => false,
+    };
+    if is_decided {
+        return walk.move_of_constant(inst, result, u64::from(truth));
+    }
+    let operands = [Operand::predicate(result, false), one, other].map(New::Operand);
+    walk.instead(inst, Operation::Setp, qualifiers, &[ty], &operands)
 }
 
 /// What logic comes to.

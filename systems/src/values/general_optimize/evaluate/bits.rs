@@ -1,0 +1,106 @@
+//! What operations on the bits of integers make of constants: fields, shifts of two registers, bytes, tables of three bits.
+//!
+//! Positions and lengths of fields are known up to 255: the ISA reads their lowest byte, and the assembler takes larger
+//! literals for what they are.
+
+use super::super::constants::{extend, truncate};
+use super::is_signed;
+use ptxopt_components::description::Description;
+use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::{Direction, Excess, Modifiers};
+
+/// The result for these sources, of an operation without modifiers but for the ones of `bfind`; none where it is not known here.
+pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64> {
+    let ty = description.types[0]?;
+    let qualifiers = &description.qualifiers;
+    let width = ty.bits();
+    let result = match (description.operation, sources) {
+        (Operation::Bfind, &[a]) => {
+            highest(truncate(a, width), width, is_signed(ty), qualifiers.has(Modifiers::SHIFT_AMOUNT))
+        }
+        _ if qualifiers.modifiers != Modifiers::empty() => return None,
+        (Operation::Brev, &[a]) => a.reverse_bits() >> (64 - width),
+        (Operation::Cnot, &[a]) => u64::from(truncate(a, width) == 0),
+        (Operation::Sad, &[a, b, c]) => {
+            let distance = if is_signed(ty) {
+                extend(a, width).abs_diff(extend(b, width))
+            } else {
+                truncate(a, width).abs_diff(truncate(b, width))
+            };
+            distance.wrapping_add(c)
+        }
+        (Operation::Bfe, &[a, position, length]) => {
+            let (position, length) = (field(position)?, field(length)?);
+            match length {
+                0 => 0,
+                _ if is_signed(ty) => {
+                    let rest = extend(a, width) >> position.min(63);
+                    extend(rest as u64, length.min(64)) as u64
+                }
+                _ => truncate(truncate(a, width).checked_shr(position).unwrap_or(0), length),
+            }
+        }
+        (Operation::Bfi, &[a, b, position, length]) => {
+            let (position, length) = (field(position)?, field(length)?);
+            let mask = if position < 64 { truncate(u64::MAX, length) << position } else { 0 };
+            let moved = if position < 64 { a << position } else { 0 };
+            b & !mask | moved & mask
+        }
+        (Operation::Shf, &[low, high, amount]) => {
+            let amount = amount_of(amount, qualifiers.excess?, 32);
+            let both = truncate(high, 32) << 32 | truncate(low, 32);
+            match qualifiers.direction? {
+                Direction::Left => both << amount >> 32,
+                Direction::Right => both >> amount,
+            }
+        }
+        (Operation::Bmsk, &[position, length]) => {
+            let excess = qualifiers.excess?;
+            let (position, length) = (amount_of(position, excess, 32), amount_of(length, excess, 32));
+            truncate(u64::MAX, length) << position
+        }
+        (Operation::Prmt, &[a, b, selector]) if qualifiers.permutation.is_none() => {
+            let bytes = truncate(b, 32) << 32 | truncate(a, 32);
+            (0..4).fold(0, |all, at| {
+                let choice = selector >> (4 * at);
+                let byte = bytes >> (8 * (choice & 7)) & 0xFF;
+                // Bit 3: the byte's sign, eight times.
+                let chosen = if choice & 8 != 0 { 0xFF * (byte >> 7) } else { byte };
+                all | chosen << (8 * at)
+            })
+        }
+        (Operation::Lop3, &[a, b, c, table]) if qualifiers.combiner.is_none() => {
+            (0..8).filter(|row| table >> row & 1 != 0).fold(0, |all, row| {
+                let of = |bits: u64, at: u32| if row >> at & 1 != 0 { bits } else { !bits };
+                all | of(a, 2) & of(b, 1) & of(c, 0)
+            })
+        }
+        _ => return None,
+    };
+    Some(truncate(result, if description.operation == Operation::Bfind { 32 } else { width }))
+}
+
+/// The position of the highest bit that is not the sign's, or how far it is from the top; all ones where there is none.
+fn highest(bits: u64, width: u32, is_signed: bool, is_distance: bool) -> u64 {
+    let is_negative = is_signed && bits >> (width - 1) != 0;
+    let bits = if is_negative { truncate(!bits, width) } else { bits };
+    match bits.checked_ilog2() {
+        None => u64::from(u32::MAX),
+        Some(at) if is_distance => u64::from(width - 1 - at),
+        Some(at) => u64::from(at),
+    }
+}
+
+/// A position or length of a field, if it has one byte.
+fn field(bits: u64) -> Option<u32> {
+    u32::try_from(truncate(bits, 32)).ok().filter(|&bits| bits <= 0xFF)
+}
+
+/// A shift amount as the instruction reads it: no more than `width`, or its lowest bits.
+fn amount_of(bits: u64, excess: Excess, width: u64) -> u32 {
+    let bits = truncate(bits, 32);
+    (match excess {
+        Excess::Clamp => bits.min(width),
+        Excess::Wrap => bits % width,
+    }) as u32
+}
