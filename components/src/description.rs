@@ -8,6 +8,7 @@ use crate::operation::{Operation, SyntaxPart};
 use crate::qualifiers::vocabulary::{Meaning, meanings};
 use crate::qualifiers::{Extent, Modifiers, Qualifiers};
 use crate::types::PtxType;
+use std::hash::{Hash, Hasher};
 
 /// The most types that an instruction names: `mma` with scales.
 pub const TYPES_MAX: usize = 5;
@@ -22,7 +23,7 @@ pub struct Dialect {
 }
 
 /// What an instruction computes and how, its operands excepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Description {
     /// What it computes. Of [`Operation::Unknown`] the other fields say nothing.
     pub operation: Operation,
@@ -32,6 +33,28 @@ pub struct Description {
     pub qualifiers: Qualifiers,
     /// What stands elsewhere.
     pub dialect: Dialect,
+}
+
+/// What tells nearly all descriptions apart: to hash the other qualifiers costs more than to compare two now and then.
+impl Hash for Description {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let byte_of = |ty: Option<PtxType>| ty.map_or(0, |ty| ty as u64 + 1);
+        let types = self.types.iter().fold(0, |types, &ty| types << 8 | byte_of(ty));
+        state.write_u64(types << 8 | self.operation as u64);
+        let Qualifiers { part, comparison, rounding, space, cache, combiner, modifiers, .. } =
+            self.qualifiers;
+        let some = [
+            part.map_or(0, |part| part as u8 + 1),
+            comparison.map_or(0, |comparison| comparison as u8 + 1),
+            rounding.map_or(0, |rounding| rounding as u8 + 1),
+            space.map_or(0, |space| space as u8 + 1),
+            cache.map_or(0, |cache| cache as u8 + 1),
+            combiner.map_or(0, |combiner| combiner as u8 + 1),
+            0,
+            0,
+        ];
+        state.write_u64(u64::from_le_bytes(some) ^ modifiers.bits());
+    }
 }
 
 impl Description {

@@ -16,6 +16,7 @@ macro_rules! ptx_types {
             const ALL: &[(PtxType, &str, u16)] = &[$((PtxType::$variant, $name, $bits),)*];
 
             /// Width of one value in bits.
+            #[inline]
             #[must_use]
             pub const fn bits(self) -> u32 {
                 match self { $(PtxType::$variant => $bits,)* }
@@ -68,6 +69,7 @@ impl PtxType {
     }
 
     /// What it agrees with.
+    #[inline]
     #[must_use]
     pub const fn kind(self) -> TypeKind {
         match self {

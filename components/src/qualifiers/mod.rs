@@ -12,7 +12,6 @@ pub use words::*;
 
 use crate::types::StateSpace;
 use bitflags::bitflags;
-use std::hash::{Hash, Hasher};
 use std::num::NonZeroU16;
 
 bitflags! {
@@ -206,15 +205,6 @@ macro_rules! qualifiers {
                 get: |qualifiers| qualifiers.$field.map($words::word),
                 put: |qualifiers, number| qualifiers.$field = Some($words::ALL[number]),
             },)*];
-        }
-
-        /// All fields at once: one by one, a hash costs as much as reading the mnemonic.
-        impl Hash for Qualifiers {
-            fn hash<H: Hasher>(&self, state: &mut H) {
-                state.write(&[$(self.$field.map_or(0, |value| value as u8 + 1),)*]);
-                state.write_u64(self.modifiers.bits());
-                self.extent.hash(state);
-            }
         }
     };
 }

@@ -69,7 +69,7 @@ impl Change<'_, '_> {
     /// Lets a guarded branch be taken where it fell through. Its guard must be a predicate.
     pub fn negate_guard(&mut self, inst: InstId) {
         self.f.touch_graph();
-        let guard = self.f.view().guard_of(inst).map(|guard| guard.kind());
+        let guard = self.f.guard_of(inst).map(|guard| guard.kind());
         let Some(OperandKind::Predicate { vreg, negated }) = guard else {
             panic!("{inst:?} has no guard to be negated");
         };

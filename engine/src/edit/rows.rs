@@ -119,7 +119,7 @@ impl Change<'_, '_> {
 
     /// Makes an instruction one of another form, with the operands of that form. Its guard stays.
     pub fn set_form(&mut self, inst: InstId, form: FormId, operands: &[Operand]) {
-        let guard = self.f.view().guard_of(inst);
+        let guard = self.f.guard_of(inst);
         self.f.rewrite(inst, form, operands, guard);
     }
 

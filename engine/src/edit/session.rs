@@ -14,7 +14,7 @@ use ptxopt_components::block::BlockOrder;
 use ptxopt_components::code_object::{CodeFlags, CodeState, Room};
 use ptxopt_components::description::Description;
 use ptxopt_components::form::{Form, Slot};
-use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, Maybe, Span, VRegId};
+use ptxopt_components::ids::{BlockId, CodeId, FormId, Id, InstId, Maybe, Span, VRegId};
 use ptxopt_components::instruction::{InstHead, Marks};
 use ptxopt_components::literal::Literal;
 use ptxopt_components::operand::Operand;
@@ -160,6 +160,28 @@ impl<'a> FunctionEditor<'a> {
     #[must_use]
     pub fn operands_of(&self, inst: InstId) -> &[Operand] {
         self.rows.operands_of(inst)
+    }
+
+    /// The head and the operands of an instruction.
+    #[inline]
+    #[must_use]
+    pub fn row(&self, inst: InstId) -> (InstHead, &[Operand]) {
+        let head = self.rows.heads[inst.index()];
+        (head, self.rows.operands[inst.index()].get(head.operand_count, &self.rows.pools.operands))
+    }
+
+    /// A form.
+    #[inline]
+    #[must_use]
+    pub fn form(&self, form: FormId) -> &Form {
+        self.tools.forms.get(form)
+    }
+
+    /// The guard of an instruction.
+    #[inline]
+    #[must_use]
+    pub fn guard_of(&self, inst: InstId) -> Option<Operand> {
+        if self.head(inst).opcode.is_guarded() { self.operands_of(inst).last().copied() } else { None }
     }
 
     /// The form of an instruction.

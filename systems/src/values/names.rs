@@ -12,13 +12,13 @@ pub(super) const IS_SHARED: VRegFlags = VRegFlags::PINNED
     .union(VRegFlags::MODULE)
     .union(VRegFlags::OUTPUT);
 
-/// How often a register is named, up to the largest number.
+/// How often a register is named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Names {
     /// As a result.
-    pub(super) results: u8,
+    pub(super) results: u32,
     /// As a source.
-    pub(super) sources: u8,
+    pub(super) sources: u32,
 }
 
 impl Names {
@@ -30,8 +30,8 @@ impl Names {
             for operand in operands {
                 if let Some(vreg) = operand.vreg() {
                     let names = &mut names[vreg.index()];
-                    names.results = names.results.saturating_add(u8::from(operand.is_definition()));
-                    names.sources = names.sources.saturating_add(u8::from(operand.is_use()));
+                    names.results += u32::from(operand.is_definition());
+                    names.sources += u32::from(operand.is_use());
                 }
             }
         }

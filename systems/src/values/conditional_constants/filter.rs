@@ -38,12 +38,31 @@ struct Guess<'g> {
     /// The results of other phis that are being looked at, which add nothing to themselves.
     open: [Option<VRegId>; DEPTH_MAX as usize + 1],
     definitions_left: u32,
+    /// Blocks at whose end no guess decides where control goes: seen from next to it, without a look at what is assumed.
+    undecided: &'g mut Vec<bool>,
+    /// Whether an answer rests on what is assumed, or on how much was looked at before.
+    rests_on_guess: bool,
 }
 
 /// Whether some phi looks as if it could be a constant.
-pub(super) fn may_find(function: &FunctionView<'_>, forms: &FormTable, reaching: &Reaching) -> bool {
-    let open = [None; DEPTH_MAX as usize + 1];
-    let mut guess = Guess { function, forms, reaching, assumed: None, open, definitions_left: 0 };
+pub(super) fn may_find(
+    function: &FunctionView<'_>,
+    forms: &FormTable,
+    reaching: &Reaching,
+    undecided: &mut Vec<bool>,
+) -> bool {
+    undecided.clear();
+    undecided.resize(function.blocks.len(), false);
+    let mut guess = Guess {
+        function,
+        forms,
+        reaching,
+        assumed: None,
+        open: [None; DEPTH_MAX as usize + 1],
+        definitions_left: 0,
+        undecided,
+        rests_on_guess: false,
+    };
     let blocks = reaching.tree().reverse_postorder();
     let mut phis = blocks.iter().flat_map(|&block| phis_of(function, block));
     phis.any(|(phi, operands)| guess.is_constant(phi, operands))
@@ -115,12 +134,21 @@ impl Guess<'_> {
 
     /// Where control goes from the end of a block.
     fn way(&mut self, block: BlockId, depth: u32) -> Way {
+        if self.undecided[block.index()] {
+            return Way::Everywhere;
+        }
         let (function, forms) = (self.function, self.forms);
         let last = function.insts_of(block).next_back();
         let branch = last.filter(|last| function.heads[last.index()].marks.contains(Marks::CONTROL));
-        branch.map_or(Way::Everywhere, |branch| {
+        if depth == DEPTH_MAX {
+            self.rests_on_guess = false;
+        }
+        let way = branch.map_or(Way::Everywhere, |branch| {
             Way::from(function, forms, branch, &mut |vreg| self.value(vreg, depth))
-        })
+        });
+        // From farther away less is seen.
+        self.undecided[block.index()] = depth == DEPTH_MAX && way == Way::Everywhere && !self.rests_on_guess;
+        way
     }
 
     /// What a register holds, as far as the definitions close to it tell.
@@ -128,6 +156,7 @@ impl Guess<'_> {
         if let Some((assumed, cell)) = self.assumed
             && assumed == vreg
         {
+            self.rests_on_guess = true;
             return cell;
         }
         if self.open.contains(&Some(vreg)) {
@@ -138,6 +167,7 @@ impl Guess<'_> {
         let (Some(inst), Some(depth), Some(left)) =
             (definition.filter(|_| is_value), depth.checked_sub(1), self.definitions_left.checked_sub(1))
         else {
+            self.rests_on_guess |= self.definitions_left == 0;
             return Cell::Bottom;
         };
         self.definitions_left = left;

@@ -75,6 +75,8 @@ use transfer::Transfer;
 #[derive(Default)]
 pub struct Scratch {
     solver: Solver,
+    /// Of the filter.
+    undecided: Vec<bool>,
     /// The phis of a block.
     phis: Vec<InstId>,
     /// The operands of one of them.
@@ -86,7 +88,7 @@ pub struct Scratch {
 pub fn replace(f: &mut FunctionEditor<'_>, reaching: &Reaching, scratch: &mut Scratch) -> Option<bool> {
     let (function, forms) = f.view_and_forms();
     let Some(&entry) = reaching.tree().reverse_postorder().first() else { return Some(false) };
-    if !filter::may_find(&function, forms, reaching) {
+    if !filter::may_find(&function, forms, reaching, &mut scratch.undecided) {
         return Some(false);
     }
     scratch.solver.solve(&function, forms, entry);

@@ -410,7 +410,7 @@ fn what_is_replaced_computes_the_same() {
         let finds = built.function().rows().any(|(_, head, operands)| {
             head.is_phi() && solver.is_reached(head.block) && is_constant(operands[0].vreg().unwrap())
         });
-        let promises = filter::may_find(&built.function(), &built.forms, &reaching);
+        let promises = filter::may_find(&built.function(), &built.forms, &reaching, &mut Vec::new());
         found += usize::from(finds);
         missed += usize::from(finds && !promises);
         let mut editor = PlainEditor::default();

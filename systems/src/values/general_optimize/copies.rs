@@ -1,6 +1,7 @@
 //! Copies: which instructions leave another register or a constant in their result, and who reads those instead.
 
 use super::Walk;
+use super::clues::Clues;
 use super::constants::{bits_in, truncate};
 use super::missed::COPY_STAYS;
 use super::rewrite::{New, Rewrite, bits_of};
@@ -9,12 +10,11 @@ use ptxopt_components::form::{Accepts, Form, FormFlags, Role, Slot};
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::opcodes::Effects;
-use ptxopt_components::operand::{Operand, OperandKind, reads};
+use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Modifiers;
 use ptxopt_components::types::{PtxType, TypeKind};
 use ptxopt_engine::edit::accepts;
-use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::reaching::Value;
 
 /// What a copy leaves in its result.
@@ -38,19 +38,6 @@ pub(super) struct Copies {
     number: Vec<u32>,
     /// One entry a result.
     sources: Vec<Option<Source>>,
-    /// By register: what copies define it.
-    kinds: Vec<Kinds>,
-}
-
-bitflags::bitflags! {
-    /// What copies of a register the walk has passed.
-    #[derive(Clone, Copy, Default, PartialEq, Eq)]
-    struct Kinds: u8 {
-        /// Any.
-        const COPY = 1 << 0;
-        /// Those of constants.
-        const CONSTANT = 1 << 1;
-    }
 }
 
 /// Whether instructions with this operation may be copies.
@@ -59,24 +46,11 @@ pub(super) fn is_copy(operation: Operation) -> bool {
 }
 
 impl Copies {
-    pub(super) fn start(&mut self, function: &FunctionView<'_>) {
+    /// Forgets the function before; this one has `inst_count` rows of instructions.
+    pub(super) fn start(&mut self, inst_count: usize) {
         self.number.clear();
-        self.number.resize(function.heads.len(), NONE);
+        self.number.resize(inst_count, NONE);
         self.sources.clear();
-        self.kinds.clear();
-        self.kinds.resize(function.vregs.len(), Kinds::empty());
-    }
-
-    /// Whether some copy that the walk has passed defines a register.
-    #[inline]
-    pub(super) fn is_copy(&self, vreg: VRegId) -> bool {
-        self.kinds[vreg.index()].contains(Kinds::COPY)
-    }
-
-    /// Whether some copy of a constant that the walk has passed defines a register.
-    #[inline]
-    pub(super) fn is_constant(&self, vreg: VRegId) -> bool {
-        self.kinds[vreg.index()].contains(Kinds::CONSTANT)
     }
 
     /// What `inst` leaves in the result at `position`, if that is a copy.
@@ -84,36 +58,42 @@ impl Copies {
         let first = self.number[inst.index()] as usize;
         self.sources.get(first..)?.get(position).copied().flatten()
     }
-
-    /// Notes the copy that `inst` leaves in its only result.
-    pub(super) fn add(&mut self, inst: InstId, result: VRegId, source: Source) {
-        self.add_each(inst, std::iter::once((result, Some(source))));
-    }
-
-    /// Notes what `inst` leaves in each of its results, which are its first operands.
-    fn add_each(&mut self, inst: InstId, copies: impl Iterator<Item = (VRegId, Option<Source>)>) {
-        self.number[inst.index()] = self.sources.len() as u32;
-        for (result, source) in copies {
-            self.sources.push(source);
-            self.kinds[result.index()] |= match source {
-                None => Kinds::empty(),
-                Some(Source::Register(..)) => Kinds::COPY,
-                Some(Source::Constant(_)) => Kinds::COPY | Kinds::CONSTANT,
-            };
-        }
-    }
 }
 
 impl Walk<'_, '_> {
+    /// Notes the copy that `inst` leaves in its only result.
+    pub(super) fn add_copy(&mut self, inst: InstId, result: VRegId, source: Source) {
+        self.add_copies(inst, std::iter::once((result, Some(source))));
+    }
+
+    /// Notes what `inst` leaves in each of its results, which are its first operands.
+    fn add_copies(&mut self, inst: InstId, copies: impl Iterator<Item = (VRegId, Option<Source>)>) {
+        self.copies.number[inst.index()] = self.copies.sources.len() as u32;
+        for (result, source) in copies {
+            self.copies.sources.push(source);
+            let clues = match source {
+                None => Clues::empty(),
+                Some(Source::Register(..)) => Clues::COPY,
+                Some(Source::Constant(_)) => Clues::COPY | Clues::CONSTANT,
+            };
+            self.made.note(result, clues);
+        }
+    }
+
     /// The result of an instruction that writes one whole register, unguarded.
+    #[inline]
     pub(super) fn only_result(&self, inst: InstId) -> Option<VRegId> {
         let head = self.f.head(inst);
         let (first, others) = self.f.operands_of(inst).split_first()?;
-        let is_whole = first.is_definition() && !first.is_partial() && !head.opcode.is_guarded();
-        let is_only = !head.marks.contains(Marks::MORE_RESULTS)
-            || !others.iter().any(|operand| operand.is_definition());
-        let vreg = first.vreg().filter(|_| is_whole && is_only)?;
-        self.is_free(vreg).then_some(vreg)
+        if head.opcode.is_guarded()
+            || !first.is_definition()
+            || first.is_partial()
+            || head.marks.contains(Marks::MORE_RESULTS)
+                && others.iter().any(|operand| operand.is_definition())
+        {
+            return None;
+        }
+        first.vreg().filter(|&vreg| self.is_free(vreg))
     }
 
     /// Whether a register holds one value that only the function's own instructions change.
@@ -125,11 +105,6 @@ impl Walk<'_, '_> {
     /// The width of a register in bits.
     pub(super) fn width(&self, vreg: VRegId) -> u32 {
         self.f.vreg(vreg).ty.element().bits()
-    }
-
-    /// Whether an instruction reads the result of a copy.
-    pub(super) fn reads_copy(&self, inst: InstId) -> bool {
-        self.reads_under_guard(inst) || reads(self.f.operands_of(inst)).any(|vreg| self.copies.is_copy(vreg))
     }
 
     /// Notes what an instruction leaves in its result, where that is a copy.
@@ -171,7 +146,7 @@ impl Walk<'_, '_> {
             }
         };
         if let Some(source) = noted {
-            self.copies.add(inst, result, source);
+            self.add_copy(inst, result, source);
         }
     }
 
@@ -198,7 +173,7 @@ impl Walk<'_, '_> {
         let mut copies = [(VRegId(0), None); PARTS_MAX];
         if packed.vreg().is_none() {
             self.parts_of_literal(inst, packed, &mut copies[..count])?;
-            self.copies.add_each(inst, copies.into_iter().take(count));
+            self.add_copies(inst, copies.into_iter().take(count));
             return Some(());
         }
         let definition = self.computed_by(packed, inst)?;
@@ -216,7 +191,7 @@ impl Walk<'_, '_> {
             let is_part = self.width(result) * count as u32 == total;
             *copy = (result, self.part(part, result, definition).filter(|_| is_part));
         }
-        self.copies.add_each(inst, copies.into_iter().take(count));
+        self.add_copies(inst, copies.into_iter().take(count));
         Some(())
     }
 
@@ -261,7 +236,7 @@ impl Walk<'_, '_> {
 
     /// What the register of a source operand is a copy of, as it is right before `inst`.
     pub(super) fn source_of(&mut self, vreg: VRegId, inst: InstId) -> Option<Source> {
-        if !self.copies.is_copy(vreg) {
+        if !self.made.by(vreg).contains(Clues::COPY) {
             return None;
         }
         let Value::Of(definition) = self.value(vreg, inst) else { return None };
@@ -274,9 +249,12 @@ impl Walk<'_, '_> {
 
     /// Replaces what the operands of `inst` read by what that was copied from.
     pub(super) fn replace_copies(&mut self, inst: InstId) -> Option<()> {
+        let is_under_guard = self.reads_under_guard(inst);
         for position in 0..self.f.operands_of(inst).len() {
+            let vreg = self.f.operands_of(inst)[position].vreg();
+            let is_copy = vreg.is_some_and(|vreg| self.made.by(vreg).contains(Clues::COPY));
             // A phi may be a copy of what a constant was moved to.
-            if self.replace_copy(inst, position)? {
+            if (is_copy || is_under_guard) && self.replace_copy(inst, position)? {
                 self.replace_copy(inst, position)?;
             }
         }

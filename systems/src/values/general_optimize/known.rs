@@ -11,6 +11,7 @@ use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
 use ptxopt_engine::values::phis::NO_VALUE;
+use ptxopt_engine::values::reaching::Value;
 
 /// Definitions that one question follows, one behind the other. What is farther away may be anything; an answer is kept, so
 /// all questions together cost as much as there are instructions.
@@ -19,21 +20,31 @@ const CHAIN_MAX: u32 = 4;
 /// Values of a phi that are looked at: a join of many is seldom narrow.
 const PHI_VALUES_MAX: usize = 4;
 
-const NONE: u32 = u32::MAX;
+/// In the place of the number of an answer: there was no question yet, or nothing is known.
+const UNASKED: u32 = u32::MAX;
+const NOTHING: u32 = UNASKED - 1;
 
 /// The answers so far.
 #[derive(Default)]
 pub(super) struct KnownResults {
-    /// By instruction: its entry in `results`. Empty before the first question about a function.
+    /// By instruction: its entry in `results`.
     number: Vec<u32>,
-    results: Vec<Option<Known>>,
+    results: Vec<Known>,
 }
 
 impl KnownResults {
-    /// Forgets the function before.
-    pub(super) fn start(&mut self) {
+    /// Forgets the function before; this one has `inst_count` rows of instructions.
+    pub(super) fn start(&mut self, inst_count: usize) {
         self.number.clear();
+        self.number.resize(inst_count, UNASKED);
         self.results.clear();
+    }
+
+    /// The answer for the only result of an instruction, if there was a question.
+    #[inline]
+    fn of(&self, definition: InstId) -> Option<Option<&Known>> {
+        let number = self.number[definition.index()];
+        (number != UNASKED).then(|| self.results.get(number as usize))
     }
 }
 
@@ -44,16 +55,14 @@ impl Walk<'_, '_> {
     }
 
     fn known_source(&mut self, operand: Operand, width: u32, inst: InstId, chain_left: u32) -> Known {
-        if let Some(bits) = self.literal(operand) {
-            return Known::constant(bits, width);
-        }
         let known = match operand.kind() {
+            OperandKind::Register { .. } => self.known_register(operand, inst, chain_left),
             OperandKind::Special(row) => {
                 let component = operand.selector().map(|selector| selector.text());
                 let launch = &self.f.view().text.launch;
                 of_special_register(row as usize, component.as_deref().unwrap_or(""), launch)
             }
-            _ => self.known_register(operand, inst, chain_left),
+            _ => self.literal(operand).map(|bits| Known::constant(bits, width)),
         };
         // A conversion reads the lowest bits of a register that is wider than its type.
         match known.filter(|known| known.width() >= width) {
@@ -64,33 +73,31 @@ impl Walk<'_, '_> {
 
     /// What is known of a register before an instruction; none where that is nothing.
     fn known_register(&mut self, operand: Operand, inst: InstId, chain_left: u32) -> Option<Known> {
-        let vreg = operand.vreg().filter(|&vreg| operand == plain(operand) && self.is_free(vreg))?;
-        let definition = self.computed_by(operand, inst)?;
+        let vreg = operand.vreg().filter(|_| operand == plain(operand))?;
+        let Value::Of(definition) = self.value(vreg, inst) else { return None };
+        // What was asked for once is the only result.
+        let is_known = || self.known_results.of(definition).is_some();
+        (is_known() || self.only_result(definition) == Some(vreg)).then_some(())?;
         self.known_definition(definition, vreg, chain_left)
     }
 
     /// What is known of the register that is the only result of an instruction.
     fn known_definition(&mut self, definition: InstId, vreg: VRegId, chain_left: u32) -> Option<Known> {
-        if self.known_results.number.is_empty() {
-            self.known_results.number.resize(self.f.view().heads.len(), NONE);
-        }
-        let number = self.known_results.number[definition.index()];
-        if let Some(result) = self.known_results.results.get(number as usize) {
-            return *result;
+        if let Some(answer) = self.known_results.of(definition) {
+            return answer.copied();
         }
         let chain_left = chain_left.checked_sub(1)?;
         // Until it is known it may be anything: it is asked for again where a phi leads back to it.
-        let entry = self.known_results.results.len();
-        self.known_results.number[definition.index()] = entry as u32;
-        self.known_results.results.push(None);
+        self.known_results.number[definition.index()] = NOTHING;
         let width = self.width(vreg);
         let result = if self.f.head(definition).is_phi() {
             self.known_phi(definition, width, chain_left)
         } else {
             self.known_result(definition, width, chain_left)
-        };
-        self.known_results.results[entry] = result;
-        result
+        }?;
+        self.known_results.number[definition.index()] = self.known_results.results.len() as u32;
+        self.known_results.results.push(result);
+        Some(result)
     }
 
     /// What is known of each value of a phi, in registers of `width` bits.
@@ -102,7 +109,8 @@ impl Walk<'_, '_> {
             let is_value = self.is_free(vreg) && !self.f.vreg(vreg).flags.intersects(NO_VALUE);
             let definition = self.reaching.only_definition(vreg).filter(|_| is_value)?;
             let is_whole = self.only_result(definition) == Some(vreg) && self.width(vreg) == width;
-            let value = self.known_definition(definition, vreg, chain_left).filter(|_| is_whole)?;
+            is_whole.then_some(())?;
+            let value = self.known_definition(definition, vreg, chain_left)?;
             known = Some(known.map_or(value, |known| known.join(value)));
         }
         known
@@ -111,8 +119,9 @@ impl Walk<'_, '_> {
     /// What is known of the only result of an instruction, in a register of `width` bits.
     fn known_result(&mut self, inst: InstId, width: u32, chain_left: u32) -> Option<Known> {
         use Operation::{Add, Sub, Xor};
-        let description = *self.f.description_of(inst);
+        let description = self.f.description_of(inst);
         let ty = description.types[0].filter(|&ty| tells(description.operation) && is_integer(ty))?;
+        let description = *description;
         let result = match description.operation {
             // What is narrower than the register says by its type what stands above it.
             Operation::Ld if description.lanes() == 1 && ty.bits() < width => Known::unknown(ty.bits()),

@@ -140,7 +140,8 @@ mod tests {
 
     #[test]
     fn addresses_that_do_not_hold_the_sum_are_named() {
-        let narrow = "mov.u32 %r2, s; add.s32 %r3, %r1, %r2; add.s32 %r4, %r3, 8; ld.shared.u32 %r5, [%r4];";
+        let narrow =
+            "mov.u32 %r2, s; add.s32 %r3, %r1, %r2; add.s32 %r4, %r3, 8; ld.shared::cluster.u32 %r5, [%r4];";
         assert_eq!(missed(narrow), [ADDRESS_WRAPS]);
         assert_eq!(missed("add.s64 %d2, %d1, 16777216; ld.global.u32 %r2, [%d2];"), [ADDRESS_IS_FAR]);
         assert_eq!(missed("add.s64 %d2, %d1, 16; ld.global.u32 %r2, [%d2];"), [""; 0]);

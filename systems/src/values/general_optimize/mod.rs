@@ -35,6 +35,7 @@
 //! # Rules
 //! What an instruction computes of its operands is rewritten by [rules], a table. An instruction that a rule has changed is
 //! tried again. So each rule sees what those before it have made of the operands, and none has to look for two patterns.
+//! What defined the operands tells of most instructions, by one look at each, that no rule applies ([clues]).
 //!
 //! # What is looked at again
 //! A bundle that follows one looks at instructions that were written since, and at those that what they compute reaches
@@ -56,6 +57,7 @@
 //! function or are in flight stay as they are. The bundle of phase 13 does not run it: a row runs one
 //! phase, and that one promotes local variables.
 
+mod clues;
 pub(in crate::values) mod constants;
 mod copies;
 pub(super) mod evaluate;
@@ -73,6 +75,7 @@ mod tests;
 use super::conditional_constants;
 use crate::ssa::origins::{Origins, OriginsOf};
 use bevy_ecs::prelude::*;
+use clues::{Clues, Made};
 use copies::{Copies, is_copy};
 use known::KnownResults;
 pub use propagation::Propagation;
@@ -141,6 +144,7 @@ pub fn run(
 pub struct Scratch {
     constants: conditional_constants::Scratch,
     copies: Copies,
+    made: Made,
     spent: Spent,
     known_results: KnownResults,
     stirred: Stirred,
@@ -158,9 +162,8 @@ pub fn optimize(
     if f.remembers(Memo::NothingToPropagate) {
         return;
     }
-    let Scratch { constants, copies, spent, known_results, stirred, order } = scratch;
+    let Scratch { constants, copies, made, spent, known_results, stirred, order } = scratch;
     *spent = Spent::default();
-    let rules = Index::get();
     let mut reaching = values.of(f);
     if settings.rules && f.state().flags.contains(CodeFlags::SSA) {
         match conditional_constants::replace(f, reaching, constants) {
@@ -169,26 +172,41 @@ pub fn optimize(
             Some(true) => reaching = values.of(f),
         }
     }
-    copies.start(&f.view());
-    known_results.start();
-    stirred.start(f.view().vregs.len());
+    let function = f.view();
+    copies.start(function.heads.len());
+    made.start(function.vregs.len());
+    known_results.start(function.heads.len());
+    stirred.start(function.heads, function.vregs.len());
     order.clear();
     order.extend_from_slice(reaching.tree().reverse_postorder());
+    let looks_at_all = settings.propagation.under_guards || f.remarks_are_wanted();
+    let mut walk = Walk {
+        f,
+        reaching,
+        copies,
+        made,
+        spent,
+        known_results,
+        stirred,
+        rules: Index::get(),
+        settings,
+        looks_at_all,
+        origins,
+    };
     for &block in &*order {
-        let mut walk = Walk { f, reaching, copies, spent, known_results, stirred, rules, settings, origins };
         for inst in walk.reaching.rows_of(block).range().map(InstId::new) {
             if walk.visit(inst).is_none() {
                 return;
             }
         }
     }
-    if settings.copies && f.state().flags.contains(CodeFlags::SSA) {
-        let mut walk = Walk { f, reaching, copies, spent, known_results, stirred, rules, settings, origins };
-        if order.iter().try_for_each(|&block| walk.replace_in_phis(block)).is_none() {
-            return;
-        }
+    if settings.copies
+        && walk.f.state().flags.contains(CodeFlags::SSA)
+        && order.iter().try_for_each(|&block| walk.replace_in_phis(block)).is_none()
+    {
+        return;
     }
-    f.remember(Memo::NothingToPropagate);
+    walk.f.remember(Memo::NothingToPropagate);
 }
 
 /// The walk over a function. Its methods give nothing where the bisect limit is reached.
@@ -196,44 +214,62 @@ struct Walk<'w, 'a> {
     f: &'w mut FunctionEditor<'a>,
     reaching: &'w mut Reaching,
     copies: &'w mut Copies,
+    made: &'w mut Made,
     spent: &'w mut Spent,
     known_results: &'w mut KnownResults,
     stirred: &'w mut Stirred,
     rules: &'static Index,
     settings: Settings,
+    /// Whether more than copies and rules is to be done at an instruction: guards are looked through, or remarks are wanted.
+    looks_at_all: bool,
     origins: &'w OriginsOf,
 }
 
 impl Walk<'_, '_> {
     fn visit(&mut self, inst: InstId) -> Option<()> {
-        let head = self.f.head(inst);
+        let (head, operands) = self.f.row(inst);
         if !head.is_live() {
             return Some(());
         }
-        let near = self.stirred.near(head, self.f.operands_of(inst));
+        let near = self.stirred.near(head, operands);
         if head.is_phi() {
             self.note_phi(inst);
-        } else if near.is_some() {
-            self.look_at(inst)?;
-        }
-        if !head.is_phi() && is_copy(self.f.form_of(inst).operation) {
-            self.note(inst);
+        } else {
+            let mut operation = self.f.form(head.form).operation;
+            if near.is_some() {
+                let clues = self.made.clues(operands);
+                // Of most instructions the clues tell that there is nothing to do.
+                if clues.contains(Clues::COPY) || self.rules.may_apply(operation, clues) || self.looks_at_all
+                {
+                    self.look_at(inst, clues)?;
+                    operation = self.f.form_of(inst).operation;
+                }
+            }
+            self.made.note_result(operation, self.f.operands_of(inst));
+            if is_copy(operation) {
+                self.note(inst);
+            }
         }
         if let Some(near) = near {
-            let was_written = !self.f.head(inst).marks.contains(Marks::SETTLED);
-            self.stirred.stir(self.f.operands_of(inst), if was_written { Stirred::WRITTEN } else { near });
+            if self.stirred.is_asked() {
+                let (head, operands) = self.f.row(inst);
+                let was_written = !head.marks.contains(Marks::SETTLED);
+                self.stirred.stir(head, operands, if was_written { Stirred::WRITTEN } else { near });
+            }
             self.f.note_settled(inst);
         }
         Some(())
     }
 
-    /// Does to an instruction what can be done.
-    fn look_at(&mut self, inst: InstId) -> Option<()> {
-        if self.settings.copies && self.reads_copy(inst) && self.may_look() {
+    /// Does to an instruction, to which there are these clues, what can be done.
+    fn look_at(&mut self, inst: InstId, mut clues: Clues) -> Option<()> {
+        let may_read_copy = clues.contains(Clues::COPY) || self.reads_under_guard(inst);
+        if self.settings.copies && may_read_copy && self.may_look() {
             self.replace_copies(inst)?;
+            clues = self.made.clues(self.f.operands_of(inst));
         }
         if self.settings.rules {
-            self.apply_rules(inst)?;
+            self.apply_rules(inst, clues)?;
         }
         Some(())
     }

@@ -35,7 +35,7 @@ impl Walk<'_, '_> {
         let Some(source) = only.filter(|&source| self.reaching.is_defined(source)) else { return };
         let value = self.value(source, phi);
         let operand = self.f.operands_of(phi)[0];
-        self.copies.add(phi, result, Source::Register(read(operand).with_vreg(source), value));
+        self.add_copy(phi, result, Source::Register(read(operand).with_vreg(source), value));
     }
 
     /// Puts what was copied in the place of copies among the values of the phis of `block`.

@@ -155,7 +155,7 @@ impl Walk<'_, '_> {
 
     /// The predicate of an instruction's guard, and whether it is negated.
     fn guard(&self, inst: InstId) -> Option<(VRegId, bool)> {
-        match self.f.view().guard_of(inst)?.kind() {
+        match self.f.guard_of(inst)?.kind() {
             OperandKind::Predicate { vreg, negated } => Some((vreg, negated)),
             _ => None,
         }

@@ -5,13 +5,15 @@
 
 use ptxopt_components::ids::{Id, VRegId};
 use ptxopt_components::instruction::{InstHead, Marks};
-use ptxopt_components::operand::{Operand, reads};
+use ptxopt_components::operand::{Operand, reads, writes};
 
 /// Registers near what was written.
 #[derive(Default)]
 pub(super) struct Stirred {
     /// By register: the steps that it is still felt.
     near: Vec<u8>,
+    /// Whether some instruction has the mark: else nobody asks what is near.
+    is_asked: bool,
     is_any: bool,
 }
 
@@ -19,11 +21,18 @@ impl Stirred {
     /// Steps that an instruction which was written is felt: those that known bits follow, the longest that a rule looks.
     pub(super) const WRITTEN: u8 = 4;
 
-    /// Forgets the function before; this one has `vreg_count` registers.
-    pub(super) fn start(&mut self, vreg_count: usize) {
+    /// Forgets the function before; this one has these rows and `vreg_count` registers.
+    pub(super) fn start(&mut self, heads: &[InstHead], vreg_count: usize) {
         self.near.clear();
         self.near.resize(vreg_count, 0);
+        self.is_asked = heads.iter().any(|head| head.marks.contains(Marks::SETTLED));
         self.is_any = false;
+    }
+
+    /// Whether it is asked what is near anything.
+    #[inline]
+    pub(super) fn is_asked(&self) -> bool {
+        self.is_asked
     }
 
     /// The steps that the results of an instruction are felt; none where it need not be looked at.
@@ -40,11 +49,11 @@ impl Stirred {
 
     /// Notes that the results of an instruction are felt for some steps.
     #[inline]
-    pub(super) fn stir(&mut self, operands: &[Operand], steps: u8) {
+    pub(super) fn stir(&mut self, head: InstHead, operands: &[Operand], steps: u8) {
         self.is_any = true;
-        let results =
-            operands.iter().filter(|operand| operand.is_definition()).filter_map(|operand| operand.vreg());
-        for VRegId(vreg) in results {
+        let count =
+            if head.marks.contains(Marks::MORE_RESULTS) { operands.len() } else { operands.len().min(1) };
+        for VRegId(vreg) in writes(&operands[..count]) {
             let near = &mut self.near[vreg as usize];
             *near = steps.max(*near);
         }

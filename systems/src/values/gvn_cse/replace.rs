@@ -165,7 +165,7 @@ impl Redundancies {
         }
         // A move may not overwrite what the next one reads, and all have the guard.
         let results = &results[first..];
-        let guard = f.view().guard_of(again.inst).and_then(|guard| guard.vreg());
+        let guard = f.guard_of(again.inst).and_then(|guard| guard.vreg());
         let is_read = |vreg: VRegId| {
             guard == Some(vreg) || results.iter().any(|result| result.source == Source::Register(vreg))
         };
@@ -224,7 +224,7 @@ fn rename(change: &mut Change<'_, '_>, inst: InstId, position: usize, source: So
 /// Puts moves in the place of an instruction.
 fn make_moves(f: &mut FunctionEditor<'_>, inst: InstId, results: &[Copied]) -> Option<()> {
     let is_phi = f.head(inst).is_phi();
-    let (guard, block, reason) = (f.view().guard_of(inst), f.head(inst).block, reason(f, inst));
+    let (guard, block, reason) = (f.guard_of(inst), f.head(inst).block, reason(f, inst));
     if let (&[result], false) = (results, is_phi) {
         let mut change = f.change_in_place(inst, reason)?;
         let form = move_form(change.forms(), result.ty);

@@ -186,6 +186,9 @@ impl Known {
 
     /// What is in both sets, where that is anything.
     fn meet(self, other: Self) -> Self {
+        if other.is_any() {
+            return self;
+        }
         let zeros = self.zeros | other.zeros;
         let ones = self.ones | other.ones;
         let (low, high) = (self.low.max(other.low), self.high.min(other.high));

@@ -4,12 +4,13 @@
 //! address of a load is three words: the version of memory that it sees, a base and a distance. The others stand for an operand
 //! each.
 
+use super::look_up::Results;
 use super::meanings::{Meaning, Source as From};
 use super::memory::{Chain, Seen};
 use super::numbers::{Constant, Other, Source};
 use super::places::Base;
 use super::walk::Walk;
-use ptxopt_components::ids::{Id, InstId, VRegId};
+use ptxopt_components::ids::{InstId, VRegId};
 use ptxopt_components::operand::{OPERAND_ID_MAX, Operand, OperandKind};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::special_registers::{Reading, SPECIAL_REGISTERS};
@@ -34,17 +35,14 @@ const TEXTURE: u64 = 1 << 58;
 
 impl Walk<'_, '_> {
     /// Appends the key of an instruction, but for its guard.
-    pub(super) fn push_key(&mut self, inst: InstId, meaning: &Meaning, operands: &[Operand]) -> Option<()> {
-        let mut widths = 0u64;
-        let mut result_count = 0;
-        for operand in operands.iter().take_while(|operand| operand.is_definition()) {
-            let ty = self.function.vregs[operand.vreg()?.index()].ty;
-            widths = widths << 8 | u64::from(ty.element().bits() & 0xFF);
-            result_count += 1;
-        }
-        if result_count > 4 {
-            return None;
-        }
+    pub(super) fn push_key(
+        &mut self,
+        inst: InstId,
+        meaning: &Meaning,
+        results: Results,
+        operands: &[Operand],
+    ) -> Option<()> {
+        let Results { count: result_count, widths, .. } = results;
         self.numbers.table.words.push(widths << 32 | u64::from(meaning.class) << 1);
         let sources = self.numbers.table.words.len();
         let mut rest = result_count;
@@ -57,7 +55,10 @@ impl Walk<'_, '_> {
             if operand.is_definition() {
                 return None;
             }
-            let word = self.word(inst, operand, position)?;
+            let word = match self.word_of_value(operand) {
+                Some(word) => word,
+                None => self.word(inst, operand, position)?,
+            };
             self.numbers.table.words.push(word);
         }
         let at = |position: u8| sources + usize::from(position) - result_count;
@@ -99,9 +100,16 @@ impl Walk<'_, '_> {
         Some([seen, base, offset])
     }
 
+    /// What stands in a key for a register with the number of a register, as nearly all operands are; none for others.
+    #[inline]
+    fn word_of_value(&self, operand: Operand) -> Option<u64> {
+        let number = self.numbers.of(operand.vreg()?);
+        let is_whole = (number as usize) < self.numbers.numbers.len() && operand.wide_offset().is_none();
+        is_whole.then(|| word(operand.with_vreg(VRegId(number))))
+    }
+
     /// What stands for an operand in a key: that at `position`, or the guard.
     pub(super) fn word(&mut self, inst: InstId, operand: Operand, position: usize) -> Option<u64> {
-        let word = |operand: Operand| u64::from(operand.modifiers()) << 32 | u64::from(operand.word());
         if let Some(vreg) = operand.vreg() {
             let number = self.register(vreg, inst)?;
             if number as usize >= self.numbers.numbers.len() {
@@ -133,4 +141,9 @@ impl Walk<'_, '_> {
             _ => CONSTANT | LONG | u64::from(self.numbers.number_of(Other::Constant(constant))),
         }
     }
+}
+
+/// An operand as a word.
+fn word(operand: Operand) -> u64 {
+    u64::from(operand.modifiers()) << 32 | u64::from(operand.word())
 }

@@ -8,14 +8,20 @@ use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::operand::Operand;
 use ptxopt_engine::values::reaching::{Place, Value};
 
-/// What becomes of an instruction's results.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Results {
-    /// Values, which get numbers.
-    Values,
-    /// A variable is among them: only what another instruction has computed is of use.
-    Variables,
+/// The results of an instruction.
+#[derive(Clone, Copy)]
+pub(super) struct Results {
+    /// How many there are.
+    pub count: usize,
+    /// Their widths in bits, a byte each.
+    pub widths: u64,
+    /// Whether a variable is among them: only what another instruction has computed is of use. Others are values, which get
+    /// numbers.
+    pub have_variables: bool,
 }
+
+/// The most results of an instruction that is looked up.
+pub(super) const RESULTS_MAX: usize = 4;
 
 impl Walk<'_, '_> {
     /// Looks up the key from `first` on, and says whether it was put into the table.
@@ -33,19 +39,19 @@ impl Walk<'_, '_> {
             && seen & STORED != 0
             && let Some(number) = self.stored(inst, InstId(seen as u32), operands)
         {
-            self.take(inst, Known::Number(number), operands, results);
+            self.take(inst, Known::Number(number), operands, results.have_variables);
             return false;
         }
         let hash = self.numbers.table.hash(first);
         if let Some(known) = self.numbers.table.known(hash, first) {
-            self.take(inst, Known::LikeResultsOf(known), operands, results);
+            self.take(inst, Known::LikeResultsOf(known), operands, results.have_variables);
             return false;
         }
         let Some(guard) = guard else {
-            if results == Results::Values {
+            if !results.have_variables {
                 self.numbers.table.insert(inst, hash, first);
             }
-            return results == Results::Values;
+            return !results.have_variables;
         };
         // Not known always; perhaps under this guard.
         let Some(word) = self.word(inst, guard, operands.len()) else { return false };
@@ -68,10 +74,10 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Gives the results of an instruction the numbers that are known of them.
-    pub(super) fn take(&mut self, inst: InstId, known: Known, operands: &[Operand], results: Results) {
+    /// Gives the results of an instruction the numbers that are known of them, unless they have variables among them.
+    pub(super) fn take(&mut self, inst: InstId, known: Known, operands: &[Operand], have_variables: bool) {
         self.numbers.again.push(Again { inst, known });
-        if results == Results::Variables {
+        if have_variables {
             return;
         }
         for (position, operand) in

@@ -29,6 +29,8 @@ pub(super) struct Meaning {
     pub memory: Memory,
     /// Whether it may make a generic address of local memory, itself or by calling somebody.
     pub makes_generic: bool,
+    /// Whether it reads or changes memory whose versions are told apart, or makes such an address.
+    pub is_of_memory: bool,
     /// The position of the first of two operands that may change places.
     pub commutes: Option<u8>,
     /// The position of the first of two operands that do change places, to make it one of its class.
@@ -67,12 +69,20 @@ pub(super) enum Memory {
     Clobber,
 }
 
+impl Memory {
+    /// Whether something is written.
+    const fn is_changed(self) -> bool {
+        matches!(self, Self::Store(_) | Self::WriteParameter | Self::Clobber)
+    }
+}
+
 impl Meaning {
     const NOTHING: Self = Self {
         class: 0,
         source: Source::Elsewhere,
         memory: Memory::Untouched,
         makes_generic: false,
+        is_of_memory: false,
         commutes: None,
         mirrored: None,
     };
@@ -105,8 +115,9 @@ impl Meanings {
         let source = source(form, &description);
         let memory = memory(form, source);
         let makes_generic = makes_generic(form);
+        let is_of_memory = makes_generic || matches!(source, Source::Load(_)) || memory.is_changed();
         if source == Source::Elsewhere {
-            return Meaning { memory, makes_generic, ..Meaning::NOTHING };
+            return Meaning { memory, makes_generic, is_of_memory, ..Meaning::NOTHING };
         }
         let is_mirrored = normalise(&mut description);
         // Which of two NaNs a double has as its sum depends on their order.
@@ -118,6 +129,7 @@ impl Meanings {
             source,
             memory,
             makes_generic,
+            is_of_memory,
             commutes: commutes.map(|[first, _]| first as u8),
             mirrored: is_mirrored.then_some(form.first_source),
         }

@@ -268,8 +268,11 @@ impl ValueNumbers {
         used.clear();
         let mut local_is_private = function.state.flags.contains(CodeFlags::ENTRY);
         let mut loads = [0u32; 5];
-        for (_, head, _) in function.rows() {
+        for head in function.heads.iter().filter(|head| head.is_live()) {
             let meaning = meanings.of(head.form);
+            if !meaning.is_of_memory {
+                continue;
+            }
             if let From::Load(chain) = meaning.source {
                 loads[chain as usize] += 1;
                 if loads[chain as usize] == 1 {

@@ -1,7 +1,7 @@
 //! The walk that gives numbers: what each instruction does to memory, and whether it is one that gets a number.
 
 use super::keys::PHI;
-use super::look_up::Results;
+use super::look_up::{RESULTS_MAX, Results};
 use super::meanings::{Meaning, Memory, Source as From};
 use super::numbers::{Constant, Known, NO_NUMBER, Other, ValueNumbers};
 use crate::values::general_optimize::constants::{bits_in, extend, truncate};
@@ -38,7 +38,14 @@ impl<'w> Walk<'w, '_> {
             };
             let _ = self.number(inst, meaning, guard, operands);
         }
-        match meaning.memory {
+        if meaning.memory != Memory::Untouched {
+            self.touch_memory(inst, meaning.memory, is_guarded, operands);
+        }
+    }
+
+    /// Notes what an instruction does to memory.
+    fn touch_memory(&mut self, inst: InstId, memory: Memory, is_guarded: bool, operands: &[Operand]) {
+        match memory {
             Memory::Untouched => {}
             Memory::Look => self.numbers.overwritten.look_at_all(),
             Memory::ReadParameter => self.numbers.overwritten.look_at_parameter(),
@@ -90,7 +97,7 @@ impl<'w> Walk<'w, '_> {
     ) -> Option<()> {
         let results = self.results(operands)?;
         if meaning.source == From::Move {
-            if guard.is_some() || results == Results::Variables {
+            if guard.is_some() || results.have_variables {
                 // Nothing is cheaper than a move.
                 return None;
             }
@@ -111,7 +118,7 @@ impl<'w> Walk<'w, '_> {
         }
         let first = self.numbers.table.words.len();
         let is_kept = self
-            .push_key(inst, meaning, operands)
+            .push_key(inst, meaning, results, operands)
             .is_some_and(|()| self.look_up(inst, meaning, guard, results, operands, first));
         if !is_kept {
             self.numbers.table.words.truncate(first);
@@ -119,9 +126,10 @@ impl<'w> Walk<'w, '_> {
         Some(())
     }
 
-    /// What its results are; nothing where something else may look at them, or not all of them are written.
+    /// What its results are; nothing where something else may look at them, not all of them are written, or they are none or too
+    /// many.
     fn results(&self, operands: &[Operand]) -> Option<Results> {
-        let mut results = Results::Values;
+        let mut results = Results { count: 0, widths: 0, have_variables: false };
         for operand in operands.iter().take_while(|operand| operand.is_definition()) {
             let vreg = operand.vreg()?;
             if operand.is_partial() {
@@ -129,11 +137,13 @@ impl<'w> Walk<'w, '_> {
             }
             if self.numbers.of(vreg) == NO_NUMBER {
                 self.is_variable(vreg).then_some(())?;
-                results = Results::Variables;
+                results.have_variables = true;
             }
+            let ty = self.function.vregs[vreg.index()].ty;
+            results.widths = results.widths << 8 | u64::from(ty.element().bits() & 0xFF);
+            results.count += 1;
         }
-        operands.first().filter(|operand| operand.is_definition())?;
-        Some(results)
+        (1..=RESULTS_MAX).contains(&results.count).then_some(results)
     }
 
     /// The number of what a move moves, if nothing is lost on the way.
@@ -201,13 +211,13 @@ impl<'w> Walk<'w, '_> {
         };
         match known {
             Some(known) => {
-                self.take(phi, known, operands, Results::Values);
+                self.take(phi, known, operands, false);
                 self.numbers.table.words.truncate(first);
             }
             None => {
                 self.numbers.table.insert(phi, hash, first);
                 if let Some(other) = self.alike(phi, operands) {
-                    self.take(phi, Known::LikeResultsOf(other), operands, Results::Values);
+                    self.take(phi, Known::LikeResultsOf(other), operands, false);
                 }
             }
         }

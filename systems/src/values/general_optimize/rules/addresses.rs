@@ -3,6 +3,7 @@
 use super::sums::sum_of;
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
+use crate::values::general_optimize::clues::Clues;
 use crate::values::general_optimize::constants;
 use crate::values::general_optimize::rewrite::{New, Rewrite};
 use ptxopt_components::form::Role;
@@ -42,6 +43,7 @@ pub(super) const RULES: &[Rule] = &[Rule {
             without: "[%rd1+16777216] takes an instruction more on the machine, at each access",
         },
     ],
+    when: Clues::SUM,
     apply: Apply::Any(address_of_a_sum),
 }];
 

@@ -2,6 +2,7 @@
 
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
+use crate::values::general_optimize::clues::Clues;
 use crate::values::general_optimize::pattern::{Binary, plain};
 use crate::values::general_optimize::rewrite::Rewrite;
 use ptxopt_components::ids::InstId;
@@ -22,6 +23,7 @@ pub(super) const RULES: &[Rule] = &[Rule {
             without: "@%p1 and.b32 %r1, %r9, 15; and.b32 %r2, %r1, 15 where %p1 is false and %r1 was 16",
         },
     ],
+    when: Clues::LITERAL_LAST,
     apply: Apply::WithLiteral(mask_of_zeros),
 }];
 

@@ -2,6 +2,7 @@
 
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
+use crate::values::general_optimize::clues::Clues;
 use crate::values::general_optimize::constants::{extend, truncate};
 use crate::values::general_optimize::evaluate::is_signed;
 use crate::values::general_optimize::pattern::{Binary, plain};
@@ -27,6 +28,7 @@ pub(super) const RULES: &[Rule] = &[
         pattern: "c op y -> y op c",
         reason: "a literal stands last",
         guards: &[],
+        when: Clues::LITERAL_FIRST,
         apply: Apply::Binary(literal_last),
     },
     Rule {
@@ -57,6 +59,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "and.b32 %r2, %r1, 12; mov.u32 %r1, %r9; and.b32 %r3, %r2, 6 is of the old %r1",
             },
         ],
+        when: Clues::WITH_LITERAL,
         apply: Apply::WithLiteral(operation_twice),
     },
 ];

@@ -2,6 +2,7 @@
 
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
+use crate::values::general_optimize::clues::Clues;
 use crate::values::general_optimize::pattern::{is_integer, plain};
 use crate::values::general_optimize::rewrite::Rewrite;
 use ptxopt_components::ids::{InstId, VRegId};
@@ -26,6 +27,7 @@ pub(super) const RULES: &[Rule] = &[Rule {
             without: "selp.u32 %r1, 1, 0, %p1; setp.lt.u32 %p1, %r8, %r9; setp.ne.u32 %p2, %r1, 0 is the old %p1",
         },
     ],
+    when: Clues::SELECTED.union(Clues::CONVERTED).union(Clues::WITH_LITERAL),
     apply: Apply::Any(condition_of_a_number),
 }];
 

@@ -2,6 +2,7 @@
 
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
+use crate::values::general_optimize::clues::Clues;
 use crate::values::general_optimize::constants::truncate;
 use crate::values::general_optimize::evaluate::is_signed;
 use crate::values::general_optimize::pattern::{Extension, is_integer, narrowed, signed_of};
@@ -25,6 +26,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "cvt.u8.u8 %r2, %r1 clears the upper bits of %r1",
             },
         ],
+        when: Clues::ALWAYS,
         apply: Apply::Any(convert_to_the_same),
     },
     Rule {
@@ -46,6 +48,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "cvt.u64.u32 %rd1, %r1; mov.u32 %r1, %r9; cvt.u32.u64 %r2, %rd1 is the old %r1",
             },
         ],
+        when: Clues::CONVERTED,
         apply: Apply::Any(convert_twice),
     },
     Rule {
@@ -57,6 +60,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "an extension without a sign",
             without: "cvt.u16.u32 %rs1, %r1; cvt.s32.s16 %r2, %rs1 with %r1 = 65535 is -1",
         }],
+        when: Clues::CONVERTED,
         apply: Apply::Any(cut_and_extend),
     },
     Rule {
@@ -74,6 +78,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "cvt.u64.u32 %rd1, %r1; setp.lt.u64 %p1, %rd1, 4294967296 is always true",
             },
         ],
+        when: Clues::CONVERTED,
         apply: Apply::Any(compare_extensions),
     },
 ];

@@ -2,13 +2,13 @@
 
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
+use crate::values::general_optimize::clues::Clues;
 use crate::values::general_optimize::constants::literal_in;
 use crate::values::general_optimize::copies::Source;
 use crate::values::general_optimize::evaluate::{SOURCES_MAX, evaluate, result_width};
 use crate::values::general_optimize::pattern::plain;
 use crate::values::general_optimize::rewrite::Rewrite;
-use ptxopt_components::ids::{InstId, VRegId};
-use ptxopt_components::operand::reads;
+use ptxopt_components::ids::InstId;
 use ptxopt_components::operation::Operation;
 
 pub(super) const RULES: &[Rule] = &[Rule {
@@ -67,6 +67,7 @@ pub(super) const RULES: &[Rule] = &[Rule {
             without: "sub.f32 %f1, 0f7F800000, 0f7F800000 is some NaN, and st.global.f32 shows which one",
         },
     ],
+    when: Clues::ALL_CONSTANT,
     apply: Apply::Any(fold),
 }];
 
@@ -74,10 +75,6 @@ fn fold(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     let mut sources = [0; SOURCES_MAX];
     let count = walk.f.operands_of(inst).len().checked_sub(1)?;
     if !(1..=SOURCES_MAX).contains(&count) {
-        return None;
-    }
-    let is_constant = |vreg: VRegId| walk.copies.is_constant(vreg);
-    if !reads(&walk.f.operands_of(inst)[1..]).all(is_constant) {
         return None;
     }
     for (at, source) in sources.iter_mut().enumerate().take(count) {

@@ -2,6 +2,7 @@
 
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
+use crate::values::general_optimize::clues::Clues;
 use crate::values::general_optimize::constants::truncate;
 use crate::values::general_optimize::evaluate::is_signed;
 use crate::values::general_optimize::pattern::{Binary, plain};
@@ -26,6 +27,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "shl.b64 %rd2, %rd1, 31; or.b64 %rd4, %rd3, %rd2 mixes the two halves",
             },
         ],
+        when: Clues::WITH_LITERAL,
         apply: Apply::Binary(pack_of_halves),
     },
     Rule {
@@ -37,6 +39,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "y or z still holds what was packed",
             without: "mov.b64 %rd1, {%r1, %r2}; mov.u32 %r1, %r9; cvt.u32.u64 %r3, %rd1 is the old %r1",
         }],
+        when: Clues::PACKED.union(Clues::WITH_LITERAL),
         apply: Apply::Any(half_of_a_pack),
     },
 ];

@@ -2,6 +2,7 @@
 
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
+use crate::values::general_optimize::clues::Clues;
 use crate::values::general_optimize::constants::truncate;
 use crate::values::general_optimize::evaluate::is_signed;
 use crate::values::general_optimize::pattern::{Binary, plain};
@@ -37,6 +38,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "shl.b16 %rs2, %rs1, 65536 is 0, and not %rs1",
             },
         ],
+        when: Clues::LITERAL_LAST,
         apply: Apply::WithLiteral(neutral_operand),
     },
     Rule {
@@ -62,6 +64,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "shr.s32 %r2, %r1, 32 is -1 where %r1 is negative",
             },
         ],
+        when: Clues::LITERAL_LAST,
         apply: Apply::WithLiteral(absorbing_operand),
     },
     Rule {
@@ -80,6 +83,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "integers",
             without: "sub.f32 %f2, %f1, %f1 is a NaN where %f1 is infinite",
         }],
+        when: Clues::EQUAL_SOURCES,
         apply: Apply::Binary(equal_operands),
     },
 ];

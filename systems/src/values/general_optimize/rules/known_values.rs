@@ -9,6 +9,7 @@
 
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
+use crate::values::general_optimize::clues::Clues;
 use crate::values::general_optimize::evaluate::is_signed;
 use crate::values::general_optimize::pattern::{Binary, is_integer, plain};
 use crate::values::general_optimize::rewrite::{New, Rewrite};
@@ -17,7 +18,7 @@ use ptxopt_components::description::Description;
 use ptxopt_components::ids::InstId;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
-use ptxopt_components::qualifiers::{Modifiers, Qualifiers};
+use ptxopt_components::qualifiers::{Modifiers, Part, Qualifiers};
 use ptxopt_components::types::{PtxType, TypeKind};
 
 pub(super) const RULES: &[Rule] = &[
@@ -38,6 +39,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "one result of all values of y",
             without: "shr.u32 %r2, %tid.x, 9 is 1 where %tid.x is 512",
         }],
+        when: Clues::LITERAL_LAST,
         apply: Apply::Any(only_one_result),
     },
     Rule {
@@ -55,6 +57,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "setp.lt.and.u32 %p1, %tid.x, 1024, %p2 is %p2, and not true",
             },
         ],
+        when: Clues::ALWAYS,
         apply: Apply::Any(decided_comparison),
     },
     Rule {
@@ -69,6 +72,7 @@ pub(super) const RULES: &[Rule] = &[
             },
             Guard { needs: "no negative divisor", without: "rem.u32 %r2, 5, -3 is 5, but rem.s32 is 2" },
         ],
+        when: Clues::ALWAYS,
         apply: Apply::Binary(remainder_of_less),
     },
     Rule {
@@ -80,6 +84,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "an order that holds for all values of y",
             without: "min.u32 %r2, %tid.x, 1022 is 1022 where %tid.x is 1023",
         }],
+        when: Clues::LITERAL_LAST,
         apply: Apply::WithLiteral(extreme_of_ordered),
     },
     Rule {
@@ -97,6 +102,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "div.s32 %r2, %r1, 0 has no result, and the machine's own one stays",
             },
         ],
+        when: Clues::ALWAYS,
         apply: Apply::Binary(no_sign),
     },
 ];
@@ -134,6 +140,7 @@ fn leaves_only_certain(description: &Description, source: Known, literal: Known)
         Operation::Shl => !all.checked_shr(amount).unwrap_or(0),
         Operation::Shr => !all.checked_shl(amount).unwrap_or(0),
         Operation::Div => 0,
+        Operation::Mul if source.is_any() && description.qualifiers.part != Some(Part::High) => 0,
         _ => u64::MAX,
     };
     (certain | unused) & all == all || description.operation == Operation::Div && !source.is_any()
@@ -148,7 +155,12 @@ fn decided_comparison(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> 
     let &[_, one, other] = walk.f.operands_of(inst) else { return None };
     let result = walk.only_result(inst).filter(|_| is_plain)?;
     let width = description.types[usize::from(description.operation == Operation::Set)]?.bits();
-    let (a, b) = (walk.known(one, width, inst), walk.known(other, width, inst));
+    let b = walk.known(other, width, inst);
+    if b.is_any() && one.vreg().is_some() {
+        // Against anything, only the least or the greatest value decides: a constant, which stands here itself.
+        return None;
+    }
+    let a = walk.known(one, width, inst);
     let holds = decided(&description, a, b)?;
     let fits = description.operation == Operation::Setp || description.types[0]?.bits() == walk.width(result);
     let bits = if holds { u64::MAX } else { 0 };

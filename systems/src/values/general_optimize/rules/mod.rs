@@ -11,7 +11,8 @@
 //! 1. Write the golden files: one with the line `// RULE: NAME` that the rule changes, and twins with `// NOT-RULE: NAME` that
 //!    it does not, one for each guard.
 //! 2. Add a row to `RULES` of its family, and the function beside it: of `Apply`, the kind that says most. Ask for literals
-//!    first, for the definitions that reach last: most instructions are no candidates.
+//!    first, for the definitions that reach last: most instructions are no candidates. Where the rule needs a source that
+//!    certain operations computed, name the [clue](super::clues): it is not asked about others.
 //! 3. Add kernels to `tests/tests/all/rules.rs`, which runs every rule on thousands of operands before and after.
 //! 4. Write the page again: `BLESS=1 cargo test -p ptxopt rules_page`.
 
@@ -33,6 +34,7 @@ mod sums;
 mod tests;
 
 use super::Walk;
+use super::clues::Clues;
 use super::pattern::Binary;
 use super::rewrite::Rewrite;
 use ptxopt_components::ids::{InstId, Span};
@@ -56,6 +58,8 @@ pub struct Rule {
     pub reason: &'static str,
     /// What must hold beside the pattern.
     pub guards: &'static [Guard],
+    /// Clues of which it takes one at least to apply.
+    when: Clues,
     apply: Apply,
 }
 
@@ -104,47 +108,35 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "Conditions", rules: conditions::RULES },
 ];
 
-/// What of an instruction rules look at: which of them can be tried.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Parsed {
-    /// The instruction as it is.
-    Any,
-    /// It has two sources.
-    Binary,
-    /// The second one of the two is a literal.
-    WithLiteral,
+/// A rule as it is tried.
+struct Tried {
+    /// Clues that it takes all of.
+    needs: Clues,
+    /// Clues that it takes one of.
+    when: Clues,
+    rule: &'static Rule,
 }
-
-/// A rule, and how it looks at an instruction: beside it, since that is asked of every one that is tried.
-type Tried = (Apply, &'static Rule);
 
 /// The rules by the operation that they are tried on.
 pub(super) struct Index {
     tried: Vec<Tried>,
-    /// By operation, and for each by what is looked at.
-    of_operation: Vec<[Span; 3]>,
+    /// By operation: its rules, and clues of which it takes one at least for any of them to apply.
+    by_operation: Vec<(Span, Clues)>,
 }
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
-    let all = || FAMILIES.iter().flat_map(|family| family.rules);
     let mut tried: Vec<Tried> = Vec::new();
-    let of_operation = Operation::ALL.iter().map(|operation| {
+    let by_operation = Operation::ALL.iter().map(|operation| {
         let first = tried.len();
-        tried.extend(all().filter(|rule| rule.operations.contains(operation)).map(|rule| (rule.apply, rule)));
-        let of_all = Span::between(first, tried.len());
-        let mut without = |parsed| {
-            let first = tried.len();
-            for at in of_all.range().filter(|_| !of_all.is_empty()) {
-                if tried[at].0.needs() <= parsed {
-                    tried.push(tried[at]);
-                }
-            }
-            Span::between(first, tried.len())
-        };
-        [without(Parsed::Any), without(Parsed::Binary), of_all]
+        let all = FAMILIES.iter().flat_map(|family| family.rules);
+        let of_operation = all.filter(|rule| rule.operations.contains(operation));
+        tried.extend(of_operation.map(|rule| Tried { needs: rule.apply.needs(), when: rule.when, rule }));
+        let of_one = |tried: &Tried| if tried.when == Clues::ALWAYS { tried.needs } else { tried.when };
+        let when = tried[first..].iter().map(of_one).fold(Clues::empty(), Clues::union);
+        (Span::between(first, tried.len()), when)
     });
-    let of_operation = of_operation.collect();
-    Index { tried, of_operation }
+    let by_operation = by_operation.collect();
+    Index { tried, by_operation }
 });
 
 impl Index {
@@ -153,46 +145,49 @@ impl Index {
         &INDEX
     }
 
-    /// The rules that are tried on an operation, in order.
+    /// Whether some rule may apply to an instruction with an operation and clues.
     #[inline]
-    fn of(&self, operation: Operation, parsed: Parsed) -> &[Tried] {
-        &self.tried[self.of_operation[operation as usize][parsed as usize].range()]
+    pub(super) fn may_apply(&self, operation: Operation, clues: Clues) -> bool {
+        clues.intersects(self.by_operation[operation as usize].1)
+    }
+
+    /// The rules for an operation, in the order in which they are tried.
+    #[inline]
+    fn of(&self, operation: Operation) -> &[Tried] {
+        &self.tried[self.by_operation[operation as usize].0.range()]
     }
 }
 
 impl Apply {
-    /// What an instruction must be.
-    fn needs(self) -> Parsed {
+    /// The clues that an instruction must have.
+    fn needs(self) -> Clues {
         match self {
-            Self::Any(_) => Parsed::Any,
-            Self::Binary(_) => Parsed::Binary,
-            Self::WithLiteral(_) => Parsed::WithLiteral,
+            Self::Any(_) | Self::Binary(_) => Clues::ALWAYS,
+            Self::WithLiteral(_) => Clues::LITERAL_LAST,
         }
     }
 }
 
 impl Walk<'_, '_> {
-    /// Rewrites an instruction by the first rule that applies, and what it has become again; gives nothing where the bisect limit
-    /// is reached.
-    pub(super) fn apply_rules(&mut self, inst: InstId) -> Option<()> {
+    /// Rewrites an instruction, to which there are these clues, by the first rule that applies, and what it has become again; gives
+    /// nothing where the bisect limit is reached.
+    pub(super) fn apply_rules(&mut self, inst: InstId, mut clues: Clues) -> Option<()> {
         let rules: &'static Index = self.rules;
-        let mut operation = self.f.form_of(inst).operation;
         for _ in 0..REWRITES_MAX {
-            if rules.of(operation, Parsed::WithLiteral).is_empty() {
-                return Some(());
-            }
-            let binary = self.binary(inst);
-            let literal = binary.and_then(|binary| self.literal(binary.other));
-            let parsed = match (binary, literal) {
-                (None, _) => Parsed::Any,
-                (_, None) => Parsed::Binary,
-                _ => Parsed::WithLiteral,
-            };
-            let found = rules.of(operation, parsed).iter().find_map(|&(apply, rule)| {
-                let rewrite = match apply {
+            let tried = rules.of(self.f.form_of(inst).operation);
+            let mut parsed = None;
+            let may_apply = |tried: &&Tried| clues.contains(tried.needs) && clues.intersects(tried.when);
+            let found = tried.iter().filter(may_apply).find_map(|&Tried { rule, .. }| {
+                let rewrite = match rule.apply {
                     Apply::Any(apply) => apply(self, inst),
-                    Apply::Binary(apply) => apply(self, inst, binary?),
-                    Apply::WithLiteral(apply) => apply(self, inst, binary?, literal?),
+                    Apply::Binary(apply) => {
+                        let (binary, _) = (*parsed.get_or_insert_with(|| self.parse(inst)))?;
+                        apply(self, inst, binary)
+                    }
+                    Apply::WithLiteral(apply) => {
+                        let (binary, literal) = (*parsed.get_or_insert_with(|| self.parse(inst)))?;
+                        apply(self, inst, binary, literal?)
+                    }
                 };
                 Some((rule, rewrite?))
             });
@@ -203,9 +198,15 @@ impl Walk<'_, '_> {
                 return Some(());
             };
             self.rewrite(inst, rule.reason, &rewrite)?;
-            operation = self.f.form_of(inst).operation;
+            clues = self.made.clues(self.f.operands_of(inst));
         }
         self.f.stats().limits_hit += 1;
         Some(())
+    }
+
+    /// An instruction as one with two sources, if it is one, and the bits of the second source, if that is an integer literal.
+    fn parse(&self, inst: InstId) -> Option<(Binary, Option<u64>)> {
+        let binary = self.binary(inst)?;
+        Some((binary, self.literal(binary.other)))
     }
 }

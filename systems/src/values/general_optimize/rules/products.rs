@@ -15,6 +15,7 @@
 
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
+use crate::values::general_optimize::clues::Clues;
 use crate::values::general_optimize::constants::truncate;
 use crate::values::general_optimize::evaluate::is_signed;
 use crate::values::general_optimize::pattern::{Binary, Extension, narrowed, plain, signed_of};
@@ -35,6 +36,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "the lower half of the product",
             without: "mul.hi.u32 %r2, %r1, 2 is the highest bit of %r1",
         }],
+        when: Clues::LITERAL_LAST,
         apply: Apply::WithLiteral(product_with_a_power),
     },
     Rule {
@@ -46,6 +48,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "the lower half of the product",
             without: "mul.hi.s32 %r2, %r1, -1 with %r1 = 1 is -1 as well, and with %r1 = -1 it is 0",
         }],
+        when: Clues::LITERAL_FIRST.union(Clues::LITERAL_LAST),
         apply: Apply::Binary(negation),
     },
     Rule {
@@ -57,6 +60,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "no signs, unless the divisor is 1",
             without: "div.s32 %r2, -7, 2 is -3, and shr.s32 %r2, -7, 1 is -4",
         }],
+        when: Clues::LITERAL_LAST,
         apply: Apply::WithLiteral(quotient_by_a_power),
     },
     Rule {
@@ -68,6 +72,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "no signs, unless the divisor is 1",
             without: "rem.s32 %r2, -7, 4 is -3, and and.b32 %r2, -7, 3 is 1",
         }],
+        when: Clues::LITERAL_LAST,
         apply: Apply::WithLiteral(remainder_by_a_power),
     },
     Rule {
@@ -86,6 +91,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "cvt.u64.u32 %rd1, %r1; mov.u32 %r1, %r9; shl.b64 %rd2, %rd1, 2 is 4 times the old %r1",
             },
         ],
+        when: Clues::CONVERTED,
         apply: Apply::WithLiteral(shift_of_an_extension),
     },
     Rule {
@@ -104,6 +110,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "cvt.s64.s32 %rd1, %r1; mul.lo.s64 %rd2, %rd1, 4294967296 is no product with 32 bits",
             },
         ],
+        when: Clues::CONVERTED,
         apply: Apply::Binary(product_of_extensions),
     },
 ];

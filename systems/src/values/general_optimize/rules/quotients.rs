@@ -16,6 +16,7 @@
 
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
+use crate::values::general_optimize::clues::Clues;
 use crate::values::general_optimize::constants::truncate;
 use crate::values::general_optimize::evaluate::is_signed;
 use crate::values::general_optimize::pattern::{Binary, plain};
@@ -44,6 +45,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "div.u32 %r2, %r1, 3; mov.u32 %r1, %r9; div.u32 %r3, %r2, 5 is of the old %r1",
             },
         ],
+        when: Clues::WITH_LITERAL,
         apply: Apply::WithLiteral(quotient_of_a_quotient),
     },
     Rule {
@@ -55,6 +57,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "a dividend so small that the error of m does not reach the quotient: y * (m * c - 2^N) < 2^N",
             without: "mul.hi.u32 of 0xFFFFFFFF and 0x24924925 is 0x24924925, and 0xFFFFFFFF / 7 is 0x24924924",
         }],
+        when: Clues::LITERAL_LAST,
         apply: Apply::WithLiteral(divide_by_a_product),
     },
 ];

@@ -2,6 +2,7 @@
 
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
+use crate::values::general_optimize::clues::Clues;
 use crate::values::general_optimize::constants::bits_in;
 use crate::values::general_optimize::copies::Source;
 use crate::values::general_optimize::pattern::plain;
@@ -19,6 +20,7 @@ pub(super) const RULES: &[Rule] = &[
         pattern: "selp y, y, p -> y",
         reason: "both choices are the same",
         guards: &[],
+        when: Clues::EQUAL_SOURCES,
         apply: Apply::Any(select_equal),
     },
     Rule {
@@ -27,6 +29,7 @@ pub(super) const RULES: &[Rule] = &[
         pattern: "selp y, z, !p -> selp z, y, p",
         reason: "the choices change places",
         guards: &[],
+        when: Clues::ALWAYS,
         apply: Apply::Any(select_by_a_negation),
     },
     Rule {
@@ -38,6 +41,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "the same predicate twice, or a constant",
             without: "and.pred %p3, %p1, %p2 is neither of them",
         }],
+        when: Clues::EQUAL_SOURCES.union(Clues::LITERAL_LAST).union(Clues::CONSTANT),
         apply: Apply::Any(predicate_logic),
     },
     Rule {
@@ -49,6 +53,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "one result",
             without: "setp.lt.and.s32 %p1|%p2, %r1, %r2, 0 sets neither, and one move sets one",
         }],
+        when: Clues::LITERAL_LAST.union(Clues::CONSTANT),
         apply: Apply::Any(comparison_with_a_constant),
     },
     Rule {
@@ -60,6 +65,7 @@ pub(super) const RULES: &[Rule] = &[
             needs: "the predicate to hold the constant still",
             without: "mov.pred %p1, 1; setp.lt.s32 %p1, %r1, %r2; selp.b32 %r3, %r4, %r5, %p1 is %r4 or %r5",
         }],
+        when: Clues::LITERAL_LAST.union(Clues::CONSTANT),
         apply: Apply::Any(select_by_a_constant),
     },
 ];

@@ -2,6 +2,7 @@
 
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
+use crate::values::general_optimize::clues::Clues;
 use crate::values::general_optimize::constants::truncate;
 use crate::values::general_optimize::pattern::{Binary, plain, signed_of};
 use crate::values::general_optimize::rewrite::{New, Rewrite};
@@ -26,6 +27,7 @@ pub(super) const RULES: &[Rule] = &[Rule {
             without: "add.s32 %r2, %r1, 3; mov.u32 %r1, %r9; add.s32 %r3, %r2, 4 is 7 more than the old %r1",
         },
     ],
+    when: Clues::SUM,
     apply: Apply::WithLiteral(sum_of_a_sum),
 }];
 
