@@ -30,8 +30,8 @@ const CASES: &[(&str, &[&str])] = &[
         &[
             "add.s64 %d4, %d9, 8; ld.global.u64 %d0, [%d4+-8];",
             "sub.s64 %d4, %d9, 16; ld.global.u32 %w0, [%d4+20];",
-            "{ .shared .align 4 .b8 buffer[128]; mov.u32 %w4, buffer; and.b32 %w5, %w1, 60; add.s32 %w6, %w5, %w4; add.s32 %w7, %w6, 16; \
-             st.shared.u32 [%w7], %w2; ld.shared.u32 %w0, [%w7]; }",
+            "{ .local .align 4 .b8 buffer[128]; mov.u32 %w4, buffer; and.b32 %w5, %w1, 60; add.s32 %w6, %w5, %w4; add.s32 %w7, %w6, 16; \
+             st.local.u32 [%w7], %w2; ld.local.u32 %w0, [%w7]; }",
         ],
     ),
     (
