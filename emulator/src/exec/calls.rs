@@ -18,6 +18,9 @@ impl Exec<'_, '_> {
             Callee::Function(function) => self.enter(call, function)?,
             Callee::External(external) => {
                 self.call_external(call, external)?;
+                if self.program.prototypes[external as usize].never_returns {
+                    return self.exit(self.group.mask);
+                }
                 self.group.pc += 1;
             }
             Callee::Address(address) => self.call_indirect(call, address)?,

@@ -34,6 +34,8 @@ pub struct Header {
     pub results: Vec<Formal>,
     /// Parameters.
     pub parameters: Vec<Formal>,
+    /// `.noreturn`: a thread that calls it ends there.
+    pub never_returns: bool,
     /// CTAs of a cluster that a launch must have.
     pub cluster: u64,
     /// Threads of a CTA that a launch may have at most (`.maxntid`); zeros where any will do.
@@ -58,6 +60,7 @@ pub fn header(tokens: &mut Tokens<'_>) -> Result<Header, LoadError> {
                 header.name = String::from_utf8_lossy(name).into_owned();
             }
             Token::Directive(b"attribute") => tokens.skip_parentheses()?,
+            Token::Directive(b"noreturn") => header.never_returns = true,
             Token::Directive(b"maxntid") => header.maximal_block = extent(tokens)?,
             Token::Directive(b"reqntid") => header.required_block = extent(tokens)?,
             Token::Directive(b"reqnctapercluster") => {

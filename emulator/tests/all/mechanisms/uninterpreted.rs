@@ -60,3 +60,19 @@ fn functions_without_a_body_give_a_hash_of_their_arguments() {
     assert_ne!(all[0], all[1]);
     assert_eq!(outcome.log.len(), 4);
 }
+
+/// Every other thread calls: what it would store after the call stays as it was.
+#[test]
+fn a_call_that_never_returns_ends_the_thread() {
+    let functions = ".extern .func leave(.param .b32 a) .noreturn;\n";
+    let body = "and.b32 %r1, %t, 1; setp.eq.u32 %p1, %r1, 0; @%p1 bra AFTER;
+        { .param .b32 a; st.param.b32 [a], %t; call.uni leave, (a); }
+        AFTER: st.global.u32 [%own], 7; ret;";
+    let options = Options { uninterpreted: true, ..Options::default() };
+    let outcome = run_with(&(functions.to_owned() + &kernel(body)), 4, 4, &options);
+    assert_eq!(outcome.stop, None);
+    let all = words_of(&outcome);
+    assert_eq!([all[0], all[2]], [7, 7]);
+    assert!(all[1] != 7 && all[3] != 7, "{all:?}");
+    assert_eq!(outcome.log.len(), 2);
+}
