@@ -414,15 +414,20 @@ impl Walk<'_, '_> {
     ) -> Option<PtxType> {
         let elements = || slots.iter().zip(operands).filter(|(slot, _)| slot.in_vector);
         let ty = match form.operation {
-            Operation::Mov => bits_of(slot.ty?.bits() / elements().count() as u32)?,
+            // What is packed goes into one register.
+            Operation::Mov if form.lanes == 1 && !slots[0].in_vector => {
+                bits_of(slot.ty?.bits() / elements().count() as u32)?
+            }
             Operation::St => slot.ty?,
             _ => return None,
         };
-        let is_of_kind = |vreg: VRegId| match self.f.vreg(vreg).ty.element().kind() {
-            TypeKind::Bits => true,
-            kind => (kind == TypeKind::Float) == (ty.kind() == TypeKind::Float),
+        let agrees = |vreg: VRegId| {
+            let own = self.f.vreg(vreg).ty.element();
+            let is_of_kind = own.kind() == TypeKind::Bits
+                || (own.kind() == TypeKind::Float) == (ty.kind() == TypeKind::Float);
+            is_of_kind && (form.operation == Operation::St || own.bits() == ty.bits())
         };
-        let agree = elements().all(|(_, operand)| operand.vreg().is_none_or(is_of_kind));
+        let agree = elements().all(|(_, operand)| operand.vreg().is_none_or(agrees));
         let is_place = slot.role == Role::Use && slot.accepts.contains(Accepts::IMMEDIATE);
         (is_place && agree && has_literals(ty)).then_some(ty)
     }
