@@ -35,7 +35,7 @@
 //! # Rules
 //! What an instruction computes of its operands is rewritten by [rules], a table. An instruction that a rule has changed is
 //! tried again. So each rule sees what those before it have made of the operands, and none has to look for two patterns.
-//! What defined the operands tells of most instructions, by one look at each, that no rule applies ([clues]).
+//! What defined the operands tells of most instructions, by one look at each, that no rule applies (`clues.rs`).
 //!
 //! # What is looked at again
 //! A bundle that follows one looks at instructions that were written since, and at those that what they compute reaches
