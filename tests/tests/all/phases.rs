@@ -24,7 +24,9 @@ const BUSY: &str = r".visible .entry busy(.param .u64 out)
     .reg .b32 %r<9>;
     .reg .b64 %rd<3>;
     .reg .pred %p<3>;
+    .reg .f32 %f<2>;
     ld.param.u64 %rd1, [out];
+    ld.global.f32 %f1, [%rd1+16];
     mov.u32 %r1, %tid.x;
     mov.u32 %r2, 5;
     mov.u32 %r2, 7;
@@ -43,7 +45,7 @@ ROUND:
     brx.idx %r1, ways;
 END:
     mov.u32 %r6, 9;
-    st.global.v2.u32 [%rd1], {%r2, %r6};
+    st.global.v4.b32 [%rd1], {%r2, %r6, %f1, %f1};
     ret;
 }
 .visible .entry idle(.param .u64 out)

@@ -25,7 +25,7 @@ pub(super) const ROWS: &[Row] = &[
     // The asynchronous reduction signals a barrier in shared memory; the `.mmio` form has none.
     row("red.async", "@ .t/i @?", ATOMIC.and(Effects::ASYNC).and(Effects::PINNED)),
     // One address that stands for the same location on several devices.
-    row("multimem.ld_reduce", "=t/v @", Effects::READ),
+    row("multimem.ld_reduce", "=t/ve @", Effects::READ),
     row("multimem.st", "@ .t/iv", WRITE),
     row("multimem.red", "@ .t/iv", ATOMIC),
 ];

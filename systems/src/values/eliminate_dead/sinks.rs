@@ -6,14 +6,16 @@
 //! ```
 //! Where a sink may stand is what the slot of the form accepts. Two things no slot can say: a vector keeps one
 //! register, and so does an instruction. Left as they are: volatile and ordered accesses, fragments of matrices (what
-//! all threads of a warp compute together), and what is kept for its effect alone; and the first predicate of a guarded
-//! pair, `@p setp.lt.s32 _|q, a, b`, which is legal and ends `ptxas` 13.0 with a segmentation fault.
+//! all threads of a warp compute together), reductions of several devices, of which the assembler refuses sinks for both halves
+//! of a word, and what is kept for its effect alone; and the first predicate of a guarded pair, `@p setp.lt.s32 _|q, a, b`, which
+//! is legal and ends `ptxas` 13.0 with a segmentation fault.
 
 use super::Needs;
-use ptxopt_components::form::{Accepts, Role, Slot};
+use ptxopt_components::form::{Accepts, Form, Role, Slot};
 use ptxopt_components::ids::{Id, InstId};
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::Operand;
+use ptxopt_components::operation::Operation;
 use ptxopt_components::types::RegClass;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::store::view::FunctionView;
@@ -36,8 +38,8 @@ pub fn find_unread_results(
     for inst in with_several.filter(|&inst| needs.needs(inst)) {
         let head = &function.heads[inst.index()];
         let (form, is_guarded) = (head.form, head.opcode.is_guarded());
-        let effects = forms.get(form).effects;
-        if effects.intersects(KEEPS_RESULTS) {
+        let Form { effects, operation, .. } = *forms.get(form);
+        if effects.intersects(KEEPS_RESULTS) || operation == Operation::MultimemLoadReduce {
             continue;
         }
         let slots = forms.slots(form);
