@@ -180,22 +180,25 @@ impl FunctionEditor<'_> {
         if !self.is_in_ssa() {
             return;
         }
-        let count = self.rows.spans.blocks.len();
+        let function = self.view();
         // By block: one more than the block that it was last seen to lead to.
-        let mut leads_to = vec![0; count];
-        for block in (0..count).map(BlockId::new) {
-            let function = self.view();
-            if phis_of(&function, block).next().is_none() {
+        let mut leads_to = vec![0; function.blocks.len()];
+        let mut pruned = Vec::new();
+        for block in (0..function.blocks.len()).map(BlockId::new) {
+            let mut phis = phis_of(&function, block).peekable();
+            if phis.peek().is_none() {
                 continue;
             }
             function.preds(block).iter().for_each(|pred| leads_to[pred.index()] = block.0 + 1);
-            for (phi, mut pairs) in self.pairs_of(block) {
-                let before = pairs.len();
-                pairs.retain(|&(from, _)| leads_to[from.index()] == block.0 + 1);
-                if pairs.len() < before {
-                    self.set_pairs(phi, &pairs);
+            let is_left = |&(from, _): &(BlockId, Operand)| leads_to[from.index()] == block.0 + 1;
+            for (phi, operands) in phis {
+                if !incoming(operands).all(|pair| is_left(&pair)) {
+                    pruned.push((phi, incoming(operands).filter(is_left).collect::<Vec<_>>()));
                 }
             }
+        }
+        for (phi, pairs) in pruned {
+            self.set_pairs(phi, &pairs);
         }
     }
 }

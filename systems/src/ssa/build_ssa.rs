@@ -303,8 +303,11 @@ impl Scratch {
     fn look_closer(&mut self, vreg: VRegId, block: BlockId, is_whole: bool, operands: &[Operand]) {
         let row = &mut self.rows[vreg.index()];
         let (definition, after) = operands.split_first().expect("it starts with the definition");
-        let is_twice = after.iter().any(|other| other.is_definition() && other.vreg() == Some(vreg));
-        if definition.is_use() && row.defined_in != block.0 + 1 {
+        // Another result of the same instruction was looked at just now.
+        let is_defined_here = row.defined_in == block.0 + 1;
+        let is_same = |other: &Operand| other.is_definition() && other.vreg() == Some(vreg);
+        let is_twice = is_defined_here && after.iter().any(is_same);
+        if definition.is_use() && !is_defined_here {
             row.seen |= Seen::GLOBAL;
         }
         if row.seen.contains(Seen::DEFINED) {
