@@ -166,7 +166,10 @@ impl Indices {
         if has_walked {
             tracer.walk(sources, &KnownLeaves::default(), Trust::Computed)?;
         }
-        let gains = tracer.accesses.iter().filter(|access| access.refusal.is_none()).count();
+        let is_gain = |access: &&Access| {
+            access.refusal.is_none() && tracer.variables[access.variable as usize].escape.is_none()
+        };
+        let gains = tracer.accesses.iter().filter(is_gain).count();
         if gains * INSTS_PER_GAIN_MAX < sources.view.live_inst_count() {
             let walk = |tracer: &mut Tracer| tracer.walk(sources, &KnownLeaves::default(), Trust::Nothing);
             return if has_walked { walk(tracer) } else { Ok(()) };
