@@ -71,6 +71,7 @@
 
 pub mod addresses;
 mod elements;
+mod first_look;
 pub mod indices;
 pub mod numbers;
 pub mod plan;
@@ -84,6 +85,7 @@ mod tests;
 use addresses::{Access, Tracer};
 use ahash::AHashSet;
 use bevy_ecs::prelude::*;
+use first_look::FirstLook;
 use plan::{Plan, Planned, Value};
 use ptxopt_components::anchor::AnchorKind;
 use ptxopt_components::code_object::{CodeFlags, Room};
@@ -120,6 +122,7 @@ pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
 /// Memory that is used again for each function.
 #[derive(Default)]
 pub struct Scratch {
+    first_look: FirstLook,
     tracer: Tracer,
     /// Of a function for which nobody has computed the fact.
     def_use: DefUse,
@@ -133,7 +136,11 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     if !view.decls.iter().any(|decl| decl.space == StateSpace::Local) {
         return;
     }
-    let Scratch { tracer, def_use, components, plan, rewriter } = scratch;
+    let Scratch { first_look, tracer, def_use, components, plan, rewriter } = scratch;
+    // Remarks say why each of them does.
+    if !f.remarks_are_wanted() && first_look.all_escape(&view, forms) {
+        return;
+    }
     let def_use = if f.fact_holds(Fact::DefUse) {
         f.def_use()
     } else {
