@@ -56,6 +56,7 @@
 
 mod missed;
 mod model;
+mod prospects;
 
 use super::conditions::{Conditions, Learns, Memory};
 use super::guards;
@@ -101,6 +102,8 @@ impl Default for Settings {
 #[derive(Default)]
 pub struct Scratch {
     conditions: Memory,
+    /// By register: some constant was moved to it.
+    is_constant: Vec<bool>,
     model: Model,
 }
 
@@ -142,9 +145,14 @@ fn optimize(
     values: &mut ReachingValues,
     scratch: &mut Scratch,
 ) -> Outcome {
-    let Scratch { conditions, model } = scratch;
-    let reaching = values.of(f);
-    let decided = decide(f, reaching, conditions);
+    let Scratch { conditions, is_constant, model } = scratch;
+    let (function, forms) = f.view_and_forms();
+    let decided = if prospects::may_decide(&function, forms, is_constant) {
+        let reaching = values.of(f);
+        decide(f, reaching, conditions)
+    } else {
+        Some(())
+    };
     let cleared = guards::delete_unreachable(f);
     decided.and(cleared).ok_or(Stopped::OutOfFuel)?;
     f.refresh_edges();
