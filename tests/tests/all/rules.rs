@@ -43,6 +43,101 @@ const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "terms-that-cancel",
+        &[
+            "add.s16 %h4, %h1, %h2; sub.s16 %h0, %h4, %h1;",
+            "add.s32 %w4, %w2, %w1; sub.u32 %w0, %w4, %w1;",
+            "sub.s64 %d4, %d1, %d2; sub.s64 %d0, %d4, %d1;",
+            "sub.s16 %h4, %h1, %h2; add.u16 %h0, %h2, %h4;",
+            "add.s32 %w4, %w1, %w2; sub.s32 %w0, %w1, %w4;",
+            "add.s16 %h4, %h2, %h1; sub.s16 %h0, %h1, %h4;",
+            "sub.s32 %w4, %w1, %w2; sub.s32 %w0, %w1, %w4;",
+            "sub.s16 %h4, 77, %h1; sub.s16 %h0, 77, %h4;",
+        ],
+    ),
+    (
+        "sum-with-a-negation",
+        &[
+            "neg.s16 %h4, %h1; add.s16 %h0, %h4, %h2;",
+            "neg.s32 %w4, %w1; add.u32 %w0, %w2, %w4;",
+            "neg.s64 %d4, %d1; sub.s64 %d0, %d2, %d4;",
+            "neg.s16 %h4, %h1; add.s16 %h0, %h4, -3;",
+        ],
+    ),
+    (
+        "literal-minus",
+        &[
+            "add.s16 %h4, %h1, 30000; sub.s16 %h0, -30000, %h4;",
+            "sub.s32 %w4, -2147483647, %w1; sub.s32 %w0, 9, %w4;",
+            "sub.s64 %d4, 5, %d1; add.s64 %d0, %d4, 7;",
+            "sub.s16 %h4, 30000, %h1; sub.s16 %h0, %h4, -30000;",
+            "sub.u32 %w4, %w1, 8; sub.u32 %w0, 3, %w4;",
+        ],
+    ),
+    (
+        "difference-with-its-bits",
+        &[
+            "and.b16 %h4, %h1, 0xFFF1; sub.s16 %h0, %h1, %h4;",
+            "and.b32 %w4, %w1, -8; sub.u32 %w0, %w1, %w4;",
+            "and.b64 %d4, %d1, 7; sub.s64 %d0, %d1, %d4;",
+        ],
+    ),
+    (
+        "shift-there-and-back",
+        &[
+            "shr.u16 %h4, %h1, 3; shl.b16 %h0, %h4, 3;",
+            "shr.s16 %h4, %h1, 15; shl.b16 %h0, %h4, 15;",
+            "shl.b32 %w4, %w1, 16; shr.u32 %w0, %w4, 16;",
+            "shr.s64 %d4, %d1, 40; shl.b64 %d0, %d4, 40;",
+        ],
+    ),
+    (
+        "factor-of-one",
+        &[
+            "mad.lo.s16 %h0, %h1, 1, %h2;",
+            "mad.lo.u32 %w0, -1, %w1, %w2;",
+            "mad.lo.s64 %d0, %d1, -1, 12;",
+            "mad.lo.s16 %h4, %h1, 0, %h2; xor.b16 %h0, %h4, %h1;",
+        ],
+    ),
+    (
+        "sum-with-zero",
+        &[
+            "mad.lo.s16 %h0, %h1, %h2, 0;",
+            "mad.hi.s32 %w0, %w1, %w2, 0;",
+            "mad.wide.u32 %d0, %w1, 12, 0;",
+            "mad.wide.s16 %w0, %h1, %h2, 0;",
+        ],
+    ),
+    (
+        "mad-of-extensions",
+        &[
+            "cvt.s64.s32 %d4, %w1; mad.lo.s64 %d0, %d4, -4, %d2;",
+            "cvt.u64.u32 %d4, %w1; cvt.u64.u32 %d5, %w2; mad.lo.s64 %d0, %d4, %d5, %d2;",
+            "cvt.s32.s16 %w4, %h1; mad.lo.u32 %w0, -32768, %w4, %w2;",
+            "cvt.u32.u16 %w4, %h1; mad.lo.s32 %w0, %w4, 65535, %w2;",
+        ],
+    ),
+    (
+        "compare-what-was-cut",
+        &[
+            "and.b32 %w4, %w1, 32767; cvt.u16.u32 %h4, %w4; setp.lt.u16 %p0, %h4, 1234;",
+            "ld.global.s8 %w4, [%d9]; cvt.u16.u32 %h4, %w4; setp.ge.s16 %p0, %h4, -3;",
+            "ld.global.s8 %w4, [%d9]; ld.global.s8 %w5, [%d9+1]; cvt.u16.u32 %h4, %w4; cvt.u16.u32 %h5, %w5; setp.eq.u16 %p0, %h4, %h5;",
+            "shr.u64 %d4, %d1, 48; cvt.u16.u64 %h4, %d4; setp.hi.u16 %p0, %h4, 60000;",
+            "ld.global.u16 %w4, [%d9]; cvt.u16.u32 %h4, %w4; setp.ne.b16 %p0, %h4, -1;",
+        ],
+    ),
+    (
+        "compare-an-extended-byte",
+        &[
+            "and.b16 %h4, %h1, 255; cvt.s16.s8 %h5, %h4; setp.eq.s16 %p0, %h5, -7;",
+            "and.b16 %h4, %h1, 127; cvt.s16.s8 %h5, %h4; setp.lt.s16 %p0, %h5, 9;",
+            "ld.global.u8 %h4, [%d9]; cvt.u32.u8 %w4, %h4; setp.gt.s32 %p0, %w4, 99;",
+            "ld.global.u8 %w4, [%d9]; cvt.u64.u8 %d4, %w4; setp.ls.u64 %p0, %d4, 200;",
+        ],
+    ),
+    (
         "neutral-operand",
         &[
             "or.b32 %w4, %w1, 0; mul.lo.s32 %w5, %w4, 1; add.s32 %w0, %w5, %w2;",

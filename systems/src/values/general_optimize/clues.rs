@@ -37,6 +37,8 @@ bitflags::bitflags! {
         const EQUAL_SOURCES = 1 << 10;
         /// Copies of constants define all registers that it reads.
         const ALL_CONSTANT = 1 << 11;
+        /// It is a sum or difference of registers, a difference from a literal, or a negation. Of a register as well.
+        const ADDED = 1 << 12;
     }
 }
 
@@ -45,10 +47,11 @@ impl Clues {
     /// [`Copies`](super::copies::Copies).
     #[inline]
     fn of_result(operation: Operation, operands: &[Operand]) -> Self {
-        use Operation::{Add, And, Cvt, Div, Max, Min, Mov, Mul, Or, Selp, Shl, Shr, Sub, Xor};
+        use Operation::{Add, And, Cvt, Div, Max, Min, Mov, Mul, Neg, Or, Selp, Shl, Shr, Sub, Xor};
         let has_literal = || operands.last().is_some_and(is_number);
         match operation {
             Add | Sub if has_literal() => Self::SUM,
+            Add | Sub | Neg => Self::ADDED,
             And | Or | Xor | Mul | Div | Min | Max | Shl | Shr if has_literal() => Self::WITH_LITERAL,
             Cvt => Self::CONVERTED,
             Selp => Self::SELECTED,

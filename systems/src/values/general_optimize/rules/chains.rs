@@ -1,4 +1,4 @@
-//! Chains: one operation twice, each time with a literal.
+//! Chains: one operation twice, or a shift there and back, each time with a literal.
 
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
@@ -6,7 +6,7 @@ use crate::values::general_optimize::clues::Clues;
 use crate::values::general_optimize::constants::{extend, truncate};
 use crate::values::general_optimize::evaluate::is_signed;
 use crate::values::general_optimize::pattern::{Binary, plain};
-use crate::values::general_optimize::rewrite::{New, Rewrite};
+use crate::values::general_optimize::rewrite::{New, Rewrite, bits_of};
 use ptxopt_components::ids::InstId;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Part;
@@ -62,6 +62,24 @@ pub(super) const RULES: &[Rule] = &[
         when: Clues::WITH_LITERAL,
         apply: Apply::WithLiteral(operation_twice),
     },
+    Rule {
+        name: "shift-there-and-back",
+        operations: &[Operation::Shl, Operation::Shr],
+        pattern: "(y >> k) << k -> y & -2^k; (y << k) >> k -> y & (2^(WIDTH - k) - 1)",
+        reason: "shifts by one amount there and back clear bits",
+        guards: &[
+            Guard {
+                needs: "back to the right, a shift without a sign",
+                without: "shl.b32 %r2, %r1, 24; shr.s32 %r3, %r2, 24 with %r1 = 128 is -128",
+            },
+            Guard {
+                needs: "y still holds what was shifted",
+                without: "shr.u32 %r2, %r1, 4; mov.u32 %r1, %r9; shl.b32 %r3, %r2, 4 is of the old %r1",
+            },
+        ],
+        when: Clues::WITH_LITERAL,
+        apply: Apply::WithLiteral(shift_there_and_back),
+    },
 ];
 
 fn literal_last(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary) -> Option<Rewrite> {
@@ -87,6 +105,33 @@ fn operation_twice(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, litera
     let qualifiers = Qualifiers { part: binary.part, ..Qualifiers::default() };
     let operands = [New::register(binary.result), New::register(base), New::Constant(literal, ty)];
     walk.instead(inst, binary.operation, qualifiers, &[binary.ty], &operands)
+}
+
+fn shift_there_and_back(
+    walk: &mut Walk<'_, '_>,
+    inst: InstId,
+    binary: Binary,
+    literal: u64,
+) -> Option<Rewrite> {
+    let (amount, width) = (truncate(literal, 32), binary.width());
+    let definition = walk.computed_by(binary.one, inst)?;
+    let inner = walk.binary(definition)?;
+    let is_back = match binary.operation {
+        Operation::Shl => inner.operation == Operation::Shr,
+        _ => inner.operation == Operation::Shl && !is_signed(binary.ty),
+    };
+    let is_by_as_much = truncate(walk.literal(inner.other)?, 32) == amount && amount < u64::from(width);
+    let base = inner.one.vreg().filter(|_| inner.one == plain(inner.one))?;
+    let is_whole = inner.width() == width && walk.width(base) == width;
+    if !is_back || !is_by_as_much || !is_whole || !walk.is_still(inner.one, definition, inst) {
+        return None;
+    }
+    let all = truncate(u64::MAX, width);
+    let mask =
+        if binary.operation == Operation::Shl { truncate(all << amount, width) } else { all >> amount };
+    let ty = bits_of(width)?;
+    let operands = [New::register(binary.result), New::register(base), New::Constant(mask, ty)];
+    walk.instead(inst, Operation::And, Qualifiers::default(), &[ty], &operands)
 }
 
 /// The literal that does the work of two, and its type.

@@ -19,12 +19,15 @@
 mod addresses;
 mod bits;
 mod chains;
+mod comparisons;
 mod conditions;
 mod conversions;
+mod differences;
 mod folding;
 mod halves;
 mod identities;
 mod known_values;
+mod mads;
 mod products;
 mod quotients;
 mod selections;
@@ -96,15 +99,18 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "Folding", rules: folding::RULES },
     Family { name: "Addresses", rules: addresses::RULES },
     Family { name: "Sums", rules: sums::RULES },
+    Family { name: "Differences", rules: differences::RULES },
     Family { name: "Identities", rules: identities::RULES },
     Family { name: "Bits", rules: bits::RULES },
     Family { name: "Halves", rules: halves::RULES },
     Family { name: "Chains", rules: chains::RULES },
     Family { name: "Products", rules: products::RULES },
+    Family { name: "Products with sums", rules: mads::RULES },
     Family { name: "Known values", rules: known_values::RULES },
     Family { name: "Quotients", rules: quotients::RULES },
     Family { name: "Selections", rules: selections::RULES },
     Family { name: "Conversions", rules: conversions::RULES },
+    Family { name: "Comparisons", rules: comparisons::RULES },
     Family { name: "Conditions", rules: conditions::RULES },
 ];
 
