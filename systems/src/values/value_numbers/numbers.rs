@@ -120,7 +120,7 @@ impl ValueNumbers {
             let local_is_private = self.list_changes(function);
             self.overwritten.local_is_private = local_is_private;
             self.chains.start(function, reaching.tree(), &self.used, &self.changes, local_is_private);
-            self.walk(function, forms, reaching, |chains, block| {
+            self.walk(function, forms, reaching, &|chains, block| {
                 chains.enter(function, block);
                 true
             });
@@ -143,7 +143,7 @@ impl ValueNumbers {
         self.start(function, forms);
         self.overwritten.local_is_private = false;
         self.chains.start_apart();
-        self.walk(function, forms, reaching, |chains, block| {
+        self.walk(function, forms, reaching, &|chains, block| {
             let is_wanted = wanted(block);
             if is_wanted {
                 chains.clobber();
@@ -158,7 +158,7 @@ impl ValueNumbers {
         function: &FunctionView<'_>,
         forms: &FormTable,
         reaching: &mut Reaching,
-        enters: impl Fn(&mut Chains, BlockId) -> bool,
+        enters: &dyn Fn(&mut Chains, BlockId) -> bool,
     ) {
         for at in 0..reaching.tree().preorder().len() {
             let block = reaching.tree().preorder()[at];
@@ -166,7 +166,7 @@ impl ValueNumbers {
                 continue;
             }
             let mut walk = Walk { numbers: self, function, forms, reaching, block };
-            for (inst, head, operands) in function.rows_of(block) {
+            for (inst, head, operands) in function.rows_in(function.blocks[block.index()].insts) {
                 if head.is_phi() {
                     walk.visit_phi(inst, operands);
                 } else {
@@ -244,7 +244,7 @@ impl ValueNumbers {
         );
         self.others.clear();
         self.other_numbers.clear();
-        if self.table.start(function.live_inst_count()) {
+        if self.table.start(function.heads.len()) {
             self.other_numbers = AHashMap::new();
             self.variables = AHashMap::new();
         }

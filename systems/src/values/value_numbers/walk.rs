@@ -4,7 +4,7 @@ use super::keys::PHI;
 use super::look_up::{RESULTS_MAX, Results};
 use super::meanings::{Meaning, Memory, Source as From};
 use super::numbers::{Constant, Known, NO_NUMBER, Other, ValueNumbers};
-use crate::values::general_optimize::constants::{bits_in, extend, truncate};
+use crate::values::general_optimize::constants::{bits_in, extend};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::form::{Form, Slot};
 use ptxopt_components::ids::{BlockId, Id, InstId, NameId, VRegId};
@@ -27,6 +27,7 @@ pub(super) struct Walk<'w, 'v> {
 }
 
 impl<'w> Walk<'w, '_> {
+    #[inline]
     pub(super) fn visit(&mut self, inst: InstId, meaning: &Meaning, is_guarded: bool, operands: &[Operand]) {
         if let From::Load(_) = meaning.source {
             self.look(inst, operands);
@@ -130,7 +131,10 @@ impl<'w> Walk<'w, '_> {
     /// many.
     fn results(&self, operands: &[Operand]) -> Option<Results> {
         let mut results = Results { count: 0, widths: 0, have_variables: false };
-        for operand in operands.iter().take_while(|operand| operand.is_definition()) {
+        for operand in operands {
+            if !operand.is_definition() {
+                break;
+            }
             let vreg = operand.vreg()?;
             if operand.is_partial() {
                 return None;
@@ -243,11 +247,14 @@ impl<'w> Walk<'w, '_> {
 
     /// A constant in a slot of type `ty`.
     pub(super) fn constant(&self, operand: Operand, ty: PtxType) -> Option<Constant> {
-        let bits = bits_in(operand, ty, &self.function.pools.literals)?;
-        let is_float = operand.integer_bits(&self.function.pools.literals).is_none();
-        let width = ty.bits();
-        let bits = if is_float || width > 64 { bits } else { extend(truncate(bits, width), width) as u64 };
-        (width <= 64).then_some(Constant { bits, is_float, width })
+        let (width, literals) = (ty.bits(), &self.function.pools.literals);
+        if width > 64 {
+            return None;
+        }
+        Some(match operand.integer_bits(literals) {
+            Some(bits) => Constant { bits: extend(bits, width) as u64, is_float: false, width },
+            None => Constant { bits: bits_in(operand, ty, literals)?, is_float: true, width },
+        })
     }
 
     pub(super) fn form(&self, inst: InstId) -> &'w Form {
