@@ -4,6 +4,7 @@ use super::around_loops::AroundLoops;
 use super::meanings::{Meanings, Memory, Source as From};
 use super::memory::{Chain, Chains, Change};
 use super::overwritten::Overwritten;
+use super::postponed::Postponed;
 use super::table::Table;
 use super::walk::Walk;
 use crate::values::general_optimize::constants::truncate;
@@ -84,6 +85,7 @@ pub struct ValueNumbers {
     other_numbers: AHashMap<Other, u32>,
     pub(super) table: Table,
     pub(super) around_loops: AroundLoops,
+    pub(super) postponed: Postponed,
     changes: Vec<Change>,
     used: Vec<Chain>,
     /// Variables of the body, and their bytes where these are known; parameters of calls among them.
@@ -117,6 +119,7 @@ impl ValueNumbers {
         self.around_loops.start(assumes);
         loop {
             self.start(function, forms);
+            self.postponed.start(function);
             let local_is_private = self.list_changes(function);
             self.overwritten.local_is_private = local_is_private;
             self.chains.start(function, reaching.tree(), &self.used, &self.changes, local_is_private);
@@ -141,6 +144,7 @@ impl ValueNumbers {
     ) {
         self.around_loops.start(false);
         self.start(function, forms);
+        self.postponed.forbid();
         self.overwritten.local_is_private = false;
         self.chains.start_apart();
         self.walk(function, forms, reaching, &|chains, block| {
@@ -172,6 +176,9 @@ impl ValueNumbers {
                 } else {
                     let meaning = *walk.numbers.meanings.of(head.form);
                     walk.visit(inst, &meaning, head.opcode.is_guarded(), operands);
+                }
+                while let Some(due) = walk.numbers.postponed.take_due() {
+                    walk.look_up_late(due);
                 }
             }
             self.chains.leave(block);
@@ -212,6 +219,12 @@ impl ValueNumbers {
     #[must_use]
     pub fn of(&self, vreg: VRegId) -> u32 {
         self.numbers[vreg.index()]
+    }
+
+    /// Gives a register a number.
+    pub(super) fn give(&mut self, vreg: VRegId, number: u32) {
+        self.numbers[vreg.index()] = number;
+        self.postponed.give(number);
     }
 
     /// Where a number can be had from without a look at where it is defined: from its first register, or it is a constant.

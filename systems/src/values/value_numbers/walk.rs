@@ -8,7 +8,7 @@ use crate::values::general_optimize::constants::{bits_in, extend};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::form::{Form, Slot};
 use ptxopt_components::ids::{BlockId, Id, InstId, NameId, VRegId};
-use ptxopt_components::operand::{Operand, OperandKind};
+use ptxopt_components::operand::{Operand, OperandKind, reads};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::types::{PtxType, StateSpace};
 use ptxopt_components::vreg::VRegFlags;
@@ -32,7 +32,8 @@ impl<'w> Walk<'w, '_> {
         if let From::Load(_) = meaning.source {
             self.look(inst, operands);
         }
-        if meaning.source != From::Elsewhere {
+        let waits = meaning.source == From::Operands && !is_guarded && self.postpone(inst, operands);
+        if meaning.source != From::Elsewhere && !waits {
             let (guard, operands) = match operands.split_last() {
                 Some((&guard, rest)) if is_guarded => (Some(guard), rest),
                 _ => (None, operands),
@@ -42,6 +43,20 @@ impl<'w> Walk<'w, '_> {
         if meaning.memory != Memory::Untouched {
             self.touch_memory(inst, meaning.memory, is_guarded, operands);
         }
+    }
+
+    /// Lets an instruction wait that is not guarded and computes something of its operands, if it may; says whether it waits.
+    #[inline]
+    fn postpone(&mut self, inst: InstId, operands: &[Operand]) -> bool {
+        let numbers = &mut *self.numbers;
+        reads(operands).any(|vreg| numbers.of(vreg) == vreg.0 && numbers.postponed.postpone(vreg, inst))
+    }
+
+    /// Looks up an instruction that has waited.
+    #[cold]
+    pub(super) fn look_up_late(&mut self, inst: InstId) {
+        let meaning = *self.numbers.meanings.of(self.function.heads[inst.index()].form);
+        let _ = self.number(inst, &meaning, None, self.function.operands_of(inst));
     }
 
     /// Notes what an instruction does to memory.
@@ -105,7 +120,7 @@ impl<'w> Walk<'w, '_> {
             if !self.numbers.moves_are_opaque
                 && let Some(number) = self.moved(inst, operands)
             {
-                self.numbers.numbers[operands[0].vreg()?.index()] = number;
+                self.numbers.give(operands[0].vreg()?, number);
                 return Some(());
             }
         }
