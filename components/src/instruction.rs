@@ -109,6 +109,14 @@ impl InstHead {
         !self.marks.contains(Marks::TOMBSTONE)
     }
 
+    /// The operands among which all are that the instruction writes, of its `operands`: the first alone, unless
+    /// [`Marks::MORE_RESULTS`] says otherwise.
+    #[inline]
+    #[must_use]
+    pub fn results<'a>(&self, operands: &'a [Operand]) -> &'a [Operand] {
+        if self.marks.contains(Marks::MORE_RESULTS) { operands } else { &operands[..operands.len().min(1)] }
+    }
+
     /// Whether the instruction is a phi: its operands are its result, then a block and a value for each predecessor.
     #[inline]
     #[must_use]

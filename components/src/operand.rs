@@ -358,7 +358,9 @@ impl Operand {
     #[inline]
     #[must_use]
     pub fn is_partial(self) -> bool {
-        self.is_use() || self.selector().is_some()
+        // What is written is no number, whose modifiers would be its value.
+        let keeps_part = self.modifiers & ALSO_READ != 0 || self.modifiers >> KIND_SHIFT == KIND_SELECTOR;
+        !self.is_definition() || keeps_part
     }
 
     /// The branch target, if it is one.

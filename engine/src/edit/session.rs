@@ -165,8 +165,8 @@ impl<'a> FunctionEditor<'a> {
     /// The head and the operands of an instruction.
     #[inline]
     #[must_use]
-    pub fn row(&self, inst: InstId) -> (InstHead, &[Operand]) {
-        let head = self.rows.heads[inst.index()];
+    pub fn row(&self, inst: InstId) -> (&InstHead, &[Operand]) {
+        let head = &self.rows.heads[inst.index()];
         (head, self.rows.operands[inst.index()].get(head.operand_count, &self.rows.pools.operands))
     }
 

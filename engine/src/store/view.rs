@@ -205,6 +205,20 @@ impl<'a> FunctionView<'a> {
         })
     }
 
+    /// The live instructions among the rows of a span with their rows, by id: those of a block, where ids are in program order.
+    #[inline]
+    pub fn rows_in(
+        &self,
+        span: Span,
+    ) -> impl DoubleEndedIterator<Item = (InstId, &'a InstHead, &'a [Operand])> + use<'a> {
+        let pool = &self.pools.operands[..];
+        let columns = self.heads[span.range()].iter().zip(&self.operands[span.range()]).enumerate();
+        let live = columns.filter(|(_, (head, _))| head.is_live());
+        live.map(move |(at, (head, operands))| {
+            (InstId(span.first + at as u32), head, operands.get(head.operand_count, pool))
+        })
+    }
+
     /// The live instructions of the function with their rows, by id: that is program order only within blocks that are
     /// not chained.
     #[inline]

@@ -22,7 +22,7 @@ use ptxopt_engine::run::phase::{Phase, Plan, Step, Verify};
 use ptxopt_engine::store::columns::Code;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::reaching::Reaching;
-use ptxopt_systems::values::eliminate_dead::{Needs, find_unneeded, find_unread_results};
+use ptxopt_systems::values::eliminate_dead::{Needs, find_unread_results};
 use ptxopt_tests::modules::{expect_none, in_parallel};
 use ptxopt_tests::random_code;
 use ptxopt_tests::say::say;
@@ -306,14 +306,13 @@ fn reachable(function: &FunctionView<'_>) -> Vec<bool> {
 }
 
 fn expect_nothing_dead(code: Code, forms: Res<FormTable>, mut needs: Local<Needs>) {
-    let (mut dead, mut unread) = (Vec::new(), Vec::new());
+    let mut unread = Vec::new();
     let mut reaching = Reaching::default();
     for function in code.view().functions() {
         reaching.start(&function);
         needs.find(&function, &reaching);
-        find_unneeded(&function, &needs, &mut dead);
         find_unread_results(&function, &forms, &needs, &reaching, &mut unread);
-        assert_eq!((&dead[..], &unread[..]), (&[][..], &[][..]), "a second run finds more");
+        assert_eq!((needs.unneeded(), &unread[..]), (&[][..], &[][..]), "a second run finds more");
     }
 }
 

@@ -225,11 +225,13 @@ impl Replacer<'_, '_> {
             if !head.is_live() || head.is_phi() || self.f.form_of(inst).operation == Operation::Mov {
                 continue;
             }
-            let (function, forms) = self.f.view_and_forms();
-            let Some(result) = (Transfer { function: &function, forms, inst }).only_result() else {
-                continue;
-            };
+            let result = self.f.operands_of(inst).first().and_then(|first| first.vreg());
+            let Some(result) = result else { continue };
             let Some(bits) = self.scratch.solver.cell(result).bits() else { continue };
+            let (function, forms) = self.f.view_and_forms();
+            if (Transfer { function: &function, forms, inst }).only_result() != Some(result) {
+                continue;
+            }
             let Some((form, ty)) = self.form_of_move(result) else { continue };
             let mut change = self.f.change_in_place(inst, "its result is the same whenever it runs")?;
             let constant = constants::operand(&mut change, bits, ty);

@@ -9,8 +9,7 @@
 //!               is unreachable, and results that nothing reads are sinks where the form takes them
 //! Breaks        liveness, uniformity, definitions; where blocks died, control flow, loops and post-dominators
 //! Cost          simple: one backward pass. Full: a pass that lists definitions, where they are not known, a search from
-//!               uses to definitions, a
-//!               pass that lists what is left over; a comparison where nothing changed
+//!               uses to definitions; a comparison where nothing changed
 //! Paper         Cytron et al. 1991, section 7.1
 //! Checked by    check/dead_code.rs, check/rows.rs, check/forms.rs
 //!
@@ -106,7 +105,6 @@ pub fn run_full(mut editor: Editor, mut values: ResMut<ReachingValues>, mut scra
 #[derive(Default)]
 pub struct FullScratch {
     blocks: Vec<BlockId>,
-    dead: Vec<InstId>,
     unread: Vec<(InstId, usize)>,
     needs: Needs,
 }
@@ -116,7 +114,7 @@ pub fn eliminate(f: &mut FunctionEditor<'_>, values: &mut ReachingValues, scratc
     if f.remembers(Memo::NothingDead) {
         return;
     }
-    let FullScratch { blocks, dead, unread, needs } = scratch;
+    let FullScratch { blocks, unread, needs } = scratch;
     let has_no_copies = f.remembers(Memo::NothingToPropagate);
     find_unreachable(&f.view(), blocks);
     if !blocks.is_empty() {
@@ -130,12 +128,12 @@ pub fn eliminate(f: &mut FunctionEditor<'_>, values: &mut ReachingValues, scratc
     let (function, forms) = f.view_and_forms();
     needs.find(&function, reaching);
     let is_cut_short = needs.take_cut_short();
-    find_unneeded(&function, needs, dead);
     find_unread_results(&function, forms, needs, reaching, unread);
     if is_cut_short {
         f.stats().limits_hit += 1;
         f.missed(f.view().text.body.first, CUT_SHORT);
     }
+    let dead = needs.unneeded();
     if f.delete_each(dead, "feeds nothing that has an effect") < dead.len() {
         return;
     }
@@ -159,15 +157,4 @@ fn find_unreachable(function: &FunctionView<'_>, blocks: &mut Vec<BlockId>) {
         function.orders[block.index()].rpo == BlockOrder::UNREACHABLE
             && !function.blocks[block.index()].flags.contains(BlockFlags::DEAD)
     }));
-}
-
-/// Lists the live instructions that nothing needs.
-pub fn find_unneeded(function: &FunctionView<'_>, needs: &Needs, dead: &mut Vec<InstId>) {
-    dead.clear();
-    for (inst, head) in function.heads.iter().enumerate() {
-        let inst = InstId::new(inst);
-        if head.is_live() && !needs.needs(inst) {
-            dead.push(inst);
-        }
-    }
 }

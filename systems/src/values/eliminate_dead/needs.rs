@@ -27,12 +27,12 @@ use super::ALWAYS_LIVE;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::instruction::{InstHead, Marks};
 use ptxopt_components::operand::{Operand, reads};
-use ptxopt_components::vreg::VRegHead;
 use ptxopt_engine::graph::dominator_tree::DominatorTree;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::definitions::{Defined, Definitions};
 use ptxopt_engine::values::reaching::Reaching;
 use ptxopt_engine::values::sites::Sites;
+use std::cell::Cell;
 
 /// Predecessors of a join, for each site of a register, from which on the sites are looked at instead.
 const PREDS_PER_SITE_MAX: usize = 4;
@@ -47,10 +47,19 @@ pub struct Needs {
     is_needed: Vec<bool>,
     /// By number of a definition of a register with several: it is read.
     is_one_demanded: Vec<bool>,
-    /// The sweep has passed this instruction and all after it.
-    passed: InstId,
+    /// Live instructions that nothing needs; during the sweep, that nothing needed when it came to them.
+    unneeded: Vec<InstId>,
+    waiting: Waiting,
+}
+
+/// What is to be followed.
+#[derive(Default)]
+struct Waiting {
     /// Needed instructions that the sweep has passed and whose uses were not followed yet.
     insts: Vec<InstId>,
+    /// Registers with several definitions, or whose definition does not dominate the read, and the needed instructions that read
+    /// them.
+    reads: Vec<(VRegId, InstId)>,
     /// Registers that are read after the end of a block.
     ends: Vec<(VRegId, BlockId)>,
 }
@@ -65,19 +74,32 @@ impl Needs {
     /// Finds what is needed in a function whose definitions `reaching` knows.
     pub fn find(&mut self, function: &FunctionView<'_>, reaching: &Reaching) {
         self.start(function, reaching);
-        let mut search =
-            Search { function, definitions: reaching.definitions(), tree: reaching.tree(), needs: self };
-        for (inst, head, operands) in function.rows().rev() {
-            let is_needed = &mut search.needs.is_needed[inst.index()];
-            *is_needed |= head.marks.contains(Marks::KEPT);
-            if *is_needed {
-                search.needs.passed = inst;
-                search.demand_uses(inst, head, operands);
-                if !(search.needs.ends.is_empty() && search.needs.insts.is_empty()) {
+        let Self { sites, is_demanded, is_needed, is_one_demanded, unneeded, waiting } = self;
+        let is_needed = Cell::from_mut(&mut is_needed[..]).as_slice_of_cells();
+        let mut search = Search {
+            function,
+            definitions: reaching.definitions(),
+            tree: reaching.tree(),
+            sites,
+            is_demanded: Cell::from_mut(&mut is_demanded[..]).as_slice_of_cells(),
+            is_needed,
+            is_one_demanded,
+            passed: InstId::new(function.heads.len()),
+            waiting,
+        };
+        function.rows().rev().for_each(|(inst, head, operands)| {
+            if is_needed[inst.index()].get() {
+                search.passed = inst;
+                if search.demand_uses(inst, head, operands) {
                     search.follow();
                 }
+            } else {
+                unneeded.push(inst);
             }
-        }
+        });
+        // Some of them were needed after all, around a loop.
+        unneeded.retain(|inst| !is_needed[inst.index()].get());
+        unneeded.reverse();
     }
 
     /// Forgets the function before; what something beside this one may look at is needed.
@@ -87,14 +109,17 @@ impl Needs {
         self.is_one_demanded.clear();
         self.is_one_demanded.resize(definitions.several_count(), false);
         self.is_needed.clear();
-        self.is_needed.resize(function.heads.len(), false);
+        let is_kept = |head: &InstHead| head.is_live() && head.marks.contains(Marks::KEPT);
+        self.is_needed.extend(function.heads.iter().map(is_kept));
+        self.unneeded.clear();
         self.is_demanded.clear();
         self.is_demanded.resize(function.vregs.len(), false);
-        let is_always_live = |(_, vreg): &(usize, &VRegHead)| vreg.flags.intersects(ALWAYS_LIVE);
-        for (vreg, _) in function.vregs.iter().enumerate().filter(is_always_live) {
-            self.is_demanded[vreg] = true;
-            for definition in definitions.of(VRegId::new(vreg)) {
-                self.is_needed[definition.inst().index()] = true;
+        for (vreg, head) in function.vregs.iter().enumerate() {
+            if head.flags.intersects(ALWAYS_LIVE) {
+                self.is_demanded[vreg] = true;
+                for definition in definitions.of(VRegId::new(vreg)) {
+                    self.is_needed[definition.inst().index()] = true;
+                }
             }
         }
     }
@@ -110,6 +135,12 @@ impl Needs {
         self.is_needed[inst.index()]
     }
 
+    /// The live instructions that nothing needs, in the order of their ids.
+    #[must_use]
+    pub fn unneeded(&self) -> &[InstId] {
+        &self.unneeded
+    }
+
     /// Whether what `inst` writes into `vreg` may be read.
     #[must_use]
     pub fn reads_result(&self, reaching: &Reaching, inst: InstId, vreg: VRegId) -> bool {
@@ -120,14 +151,6 @@ impl Needs {
         let at = definitions.partition_point(|definition| definition.inst() < inst);
         definitions.len() > 1 && self.is_one_demanded[reaching.definitions().number_of_first(vreg) + at]
     }
-
-    /// Marks an instruction; one that the sweep has passed is followed soon.
-    #[inline]
-    fn need(&mut self, inst: InstId) {
-        if !std::mem::replace(&mut self.is_needed[inst.index()], true) && inst >= self.passed {
-            self.insts.push(inst);
-        }
-    }
 }
 
 /// The search in one function.
@@ -135,16 +158,24 @@ struct Search<'s> {
     function: &'s FunctionView<'s>,
     definitions: &'s Definitions,
     tree: &'s DominatorTree,
-    needs: &'s mut Needs,
+    sites: &'s mut Sites,
+    is_demanded: &'s [Cell<bool>],
+    is_needed: &'s [Cell<bool>],
+    is_one_demanded: &'s mut [bool],
+    /// The sweep has passed this instruction and all after it.
+    passed: InstId,
+    waiting: &'s mut Waiting,
 }
 
 impl Search<'_> {
     /// Follows what the sweep has passed until all that it needs is marked.
     fn follow(&mut self) {
         loop {
-            if let Some((vreg, block)) = self.needs.ends.pop() {
+            if let Some((vreg, inst)) = self.waiting.reads.pop() {
+                self.demand_before(vreg, inst);
+            } else if let Some((vreg, block)) = self.waiting.ends.pop() {
                 self.demand_at_end(vreg, block);
-            } else if let Some(inst) = self.needs.insts.pop() {
+            } else if let Some(inst) = self.waiting.insts.pop() {
                 let head = &self.function.heads[inst.index()];
                 self.demand_uses(inst, head, self.function.operands_of(inst));
             } else {
@@ -153,32 +184,53 @@ impl Search<'_> {
         }
     }
 
-    /// `inst` is needed, and so is whatever it reads.
-    #[inline]
-    fn demand_uses(&mut self, inst: InstId, head: &InstHead, operands: &[Operand]) {
-        let block = head.block;
+    /// `inst` is needed, and so is whatever it reads. Says whether there is anything to follow now. In line in the sweep, which
+    /// comes here for nearly every instruction.
+    #[inline(always)]
+    fn demand_uses(&mut self, inst: InstId, head: &InstHead, operands: &[Operand]) -> bool {
+        // A phi reads at the end of a predecessor.
+        let is_before = |from: InstId, block: BlockId| match block == head.block {
+            true => from < inst || head.is_phi(),
+            false => self.tree.dominates(block, head.block) || head.is_phi(),
+        };
+        let mut has_more = false;
         for vreg in reads(operands) {
-            if self.needs.is_demanded[vreg.index()] {
+            let is_demanded = &self.is_demanded[vreg.index()];
+            if is_demanded.get() {
                 continue;
             }
             match self.definitions.defined(vreg) {
                 Defined::Never => {}
-                Defined::Once(from, from_block) => {
-                    let is_before = if from_block == block {
-                        from < inst
-                    } else {
-                        self.tree.dominates(from_block, block)
-                    };
-                    // A phi reads at the end of a predecessor.
-                    if is_before || head.is_phi() {
-                        self.needs.is_demanded[vreg.index()] = true;
-                        self.needs.need(from);
-                    } else {
-                        self.demand_at_start(vreg, block);
-                    }
+                Defined::Once(from, block) if is_before(from, block) => {
+                    is_demanded.set(true);
+                    has_more |= self.need(from);
                 }
-                Defined::Often => self.demand_in_block(vreg, block, inst),
+                Defined::Once(..) | Defined::Often => {
+                    self.waiting.reads.push((vreg, inst));
+                    has_more = true;
+                }
             }
+        }
+        has_more
+    }
+
+    /// Marks an instruction. Says whether it is one that the sweep has passed: it is followed soon.
+    #[inline]
+    fn need(&mut self, inst: InstId) -> bool {
+        let is_new = !self.is_needed[inst.index()].replace(true) && inst >= self.passed;
+        if is_new {
+            self.waiting.insts.push(inst);
+        }
+        is_new
+    }
+
+    /// The value of `vreg` is read by `inst`, which the only definition does not dominate, or there are several.
+    fn demand_before(&mut self, vreg: VRegId, inst: InstId) {
+        let block = self.function.heads[inst.index()].block;
+        if self.definitions.only(vreg).is_some() {
+            self.demand_at_start(vreg, block);
+        } else {
+            self.demand_in_block(vreg, block, inst);
         }
     }
 
@@ -194,10 +246,10 @@ impl Search<'_> {
                 return self.demand_at_start(vreg, block);
             };
             let number = self.definitions.number_of_first(vreg) + at - 1;
-            if std::mem::replace(&mut self.needs.is_one_demanded[number], true) {
+            if std::mem::replace(&mut self.is_one_demanded[number], true) {
                 return;
             }
-            self.needs.need(definition.inst());
+            self.need(definition.inst());
             if definition.kills() {
                 return;
             }
@@ -210,7 +262,7 @@ impl Search<'_> {
         if !self.tree.is_reachable(block) {
             return;
         }
-        let sites = &mut self.needs.sites;
+        let sites = &mut *self.sites;
         if !sites.make(self.function, self.tree, vreg, self.definitions.of(vreg)) {
             return self.demand_all(vreg);
         }
@@ -219,7 +271,7 @@ impl Search<'_> {
             Some(site) => self.demand_join(vreg, site),
             None => {
                 if let Some(idom) = self.function.orders[block.index()].idom.get() {
-                    self.needs.ends.push((vreg, idom));
+                    self.waiting.ends.push((vreg, idom));
                 }
             }
         }
@@ -228,22 +280,22 @@ impl Search<'_> {
     /// Any definition of `vreg` may be read: nobody looks for those that are.
     #[cold]
     fn demand_all(&mut self, vreg: VRegId) {
-        self.needs.is_demanded[vreg.index()] = true;
+        self.is_demanded[vreg.index()].set(true);
         for definition in self.definitions.of(vreg) {
-            self.needs.need(definition.inst());
+            self.need(definition.inst());
         }
     }
 
     /// The value of `vreg` at the end of `block` is read; its sites are made.
     fn demand_at_end(&mut self, vreg: VRegId, block: BlockId) {
-        let Some(number) = self.needs.sites.innermost(self.tree, vreg, block) else { return };
-        let site = *self.needs.sites.get(number);
+        let Some(number) = self.sites.innermost(self.tree, vreg, block) else { return };
+        let site = *self.sites.get(number);
         if !site.defines {
             self.demand_join(vreg, number);
         } else if let Some(definition) = self.definitions.only(vreg) {
             // What a guarded one lets through comes from the same definition, or from nowhere.
-            self.needs.is_demanded[vreg.index()] = true;
-            self.needs.need(definition.inst());
+            self.is_demanded[vreg.index()].set(true);
+            self.need(definition.inst());
         } else {
             let end = InstId::new(self.function.blocks[site.block.index()].insts.end());
             self.demand_in_block(vreg, site.block, end);
@@ -252,7 +304,7 @@ impl Search<'_> {
 
     /// The values of `vreg` that meet at a site are read.
     fn demand_join(&mut self, vreg: VRegId, site: usize) {
-        let Needs { sites, ends, .. } = &mut *self.needs;
+        let (sites, ends) = (&mut *self.sites, &mut self.waiting.ends);
         if !sites.demand(site) {
             return;
         }

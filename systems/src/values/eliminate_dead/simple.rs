@@ -2,7 +2,7 @@
 
 use super::ALWAYS_LIVE;
 use ptxopt_components::code_object::CodeFlags;
-use ptxopt_components::ids::{Id, InstId};
+use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::instruction::{InstHead, Marks};
 use ptxopt_components::operand::{Operand, reads, writes};
 use ptxopt_engine::dataflow::liveness::kills;
@@ -58,18 +58,21 @@ fn count_uses(function: &FunctionView<'_>, vregs: &mut Vec<VReg>) -> bool {
         VReg { use_count, next: 0 }
     }));
     let mut is_any_overwritten = false;
-    for (_, head, operands) in function.rows() {
+    let vregs = &mut vregs[..];
+    function.rows().for_each(|(_, head, operands)| {
         let stamp = head.block.0 + 1;
         for operand in operands {
             let Some(vreg) = operand.vreg() else { continue };
             let row = &mut vregs[vreg.index()];
-            row.use_count += u32::from(operand.is_use());
             if operand.is_definition() {
                 is_any_overwritten |= row.next == stamp;
                 row.next = stamp;
+                row.use_count += u32::from(operand.is_use());
+            } else {
+                row.use_count += 1;
             }
         }
-    }
+    });
     is_any_overwritten
 }
 
@@ -77,7 +80,7 @@ fn count_uses(function: &FunctionView<'_>, vregs: &mut Vec<VReg>) -> bool {
 fn find_unread(function: &FunctionView<'_>, vregs: &mut [VReg], dead: &mut Vec<InstId>) {
     let mut look = |inst: InstId, head: &InstHead, operands: &[Operand]| {
         let is_kept = head.marks.contains(Marks::KEPT);
-        if !is_kept && writes(operands).all(|vreg| vregs[vreg.index()].use_count == 0) {
+        if !is_kept && writes(head.results(operands)).all(|vreg| vregs[vreg.index()].use_count == 0) {
             reads(operands).for_each(|vreg| vregs[vreg.index()].use_count -= 1);
             dead.push(inst);
         }
@@ -98,7 +101,8 @@ fn find_overwritten(function: &FunctionView<'_>, vregs: &mut [VReg], dead: &mut 
         let stamp = block.0 + 1;
         for (inst, head, operands) in function.rows_of(block).rev() {
             let is_kept = head.marks.contains(Marks::KEPT);
-            if !is_kept && writes(operands).all(|vreg| vregs[vreg.index()].is_dead_in(stamp)) {
+            let is_dead = |vreg: VRegId| vregs[vreg.index()].is_dead_in(stamp);
+            if !is_kept && writes(head.results(operands)).all(is_dead) {
                 reads(operands).for_each(|vreg| vregs[vreg.index()].use_count -= 1);
                 dead.push(inst);
                 continue;

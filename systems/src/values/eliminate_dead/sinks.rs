@@ -44,14 +44,17 @@ pub fn find_unread_results(
         }
         let slots = forms.slots(form);
         let operands = &function.operands_of(inst)[..slots.len()];
-        let results = || slots.iter().zip(operands).filter(|(_, operand)| operand.is_definition());
         let is_read =
             |operand: &Operand| operand.vreg().is_some_and(|vreg| needs.reads_result(reaching, inst, vreg));
-        if !results().any(|(_, operand)| is_read(operand)) {
+        let (mut register_count, mut element_count, mut read_count) = (0, 0, 0);
+        for (slot, operand) in slots.iter().zip(operands).filter(|(_, operand)| operand.is_definition()) {
+            register_count += 1;
+            element_count += usize::from(slot.in_vector);
+            read_count += usize::from(is_read(operand));
+        }
+        if read_count == 0 || read_count == register_count {
             continue;
         }
-        let mut register_count = results().count();
-        let mut element_count = results().filter(|(slot, _)| slot.in_vector).count();
         for (position, (slot, operand)) in slots.iter().zip(operands).enumerate() {
             let is_last = register_count == 1 || (slot.in_vector && element_count == 1);
             let is_fragment = slot.in_vector && effects.contains(Effects::CONVERGENT);

@@ -35,7 +35,7 @@ bitflags::bitflags! {
         const LITERAL_LAST = 1 << 9;
         /// The first two sources are one operand, or a predicate and its negation.
         const EQUAL_SOURCES = 1 << 10;
-        /// Copies of constants define all registers that it reads.
+        /// Copies of constants define all registers that it reads, and it is more than a move of one constant.
         const ALL_CONSTANT = 1 << 11;
         /// It is a sum or difference of registers, a difference from a literal, or a negation. Of a register as well.
         const ADDED = 1 << 12;
@@ -43,6 +43,12 @@ bitflags::bitflags! {
 }
 
 impl Clues {
+    /// These clues where that is so, else none.
+    #[inline]
+    fn where_is(self, is_so: bool) -> Self {
+        if is_so { self } else { Self::empty() }
+    }
+
     /// What a register may be that an instruction with this operation defines; of copies see
     /// [`Copies`](super::copies::Copies).
     #[inline]
@@ -103,20 +109,21 @@ impl Made {
 
     /// The clues to an instruction that is no phi.
     #[inline]
-    pub(super) fn clues(&self, operands: &[Operand]) -> Clues {
+    pub(super) fn clues(&self, operation: Operation, operands: &[Operand]) -> Clues {
         let (mut any, mut all) = (Clues::ALWAYS, Clues::CONSTANT);
         for vreg in reads(operands) {
             let by = self.by(vreg);
             any |= by;
             all &= by;
         }
-        any.set(Clues::ALL_CONSTANT, !all.is_empty());
-        if let &[_, one, .., last] = operands {
-            any.set(Clues::LITERAL_FIRST, is_number(&one));
-            any.set(Clues::LITERAL_LAST, is_number(&last));
-            let other = operands[2];
+        let is_move_of_one = operation == Operation::Mov && operands.len() == 2;
+        any |= Clues::ALL_CONSTANT.where_is(!all.is_empty() && !is_move_of_one);
+        if let &[_, one, other, ..] = operands {
+            let last = operands[operands.len() - 1];
             let is_one_register = one.vreg().is_some() && one.vreg() == other.vreg();
-            any.set(Clues::EQUAL_SOURCES, one == other || is_one_register);
+            any |= Clues::LITERAL_FIRST.where_is(is_number(&one))
+                | Clues::LITERAL_LAST.where_is(is_number(&last))
+                | Clues::EQUAL_SOURCES.where_is(one == other || is_one_register);
         }
         any
     }

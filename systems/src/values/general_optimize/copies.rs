@@ -10,7 +10,7 @@ use ptxopt_components::form::{Accepts, Form, FormFlags, Role, Slot};
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::opcodes::Effects;
-use ptxopt_components::operand::{Operand, OperandKind};
+use ptxopt_components::operand::{Operand, OperandKind, definitions};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Modifiers;
 use ptxopt_components::types::{PtxType, TypeKind};
@@ -83,17 +83,11 @@ impl Walk<'_, '_> {
     /// The result of an instruction that writes one whole register, unguarded.
     #[inline]
     pub(super) fn only_result(&self, inst: InstId) -> Option<VRegId> {
-        let head = self.f.head(inst);
-        let (first, others) = self.f.operands_of(inst).split_first()?;
-        if head.opcode.is_guarded()
-            || !first.is_definition()
-            || first.is_partial()
-            || head.marks.contains(Marks::MORE_RESULTS)
-                && others.iter().any(|operand| operand.is_definition())
-        {
-            return None;
-        }
-        first.vreg().filter(|&vreg| self.is_free(vreg))
+        let (head, operands) = self.f.row(inst);
+        let (vreg, is_partial) = definitions(operands.get(..1)?).next()?;
+        let is_only = !head.marks.contains(Marks::MORE_RESULTS)
+            || !operands[1..].iter().any(|operand| operand.is_definition());
+        (is_only && !is_partial && !head.opcode.is_guarded() && self.is_free(vreg)).then_some(vreg)
     }
 
     /// Whether a register holds one value that only the function's own instructions change.
@@ -103,24 +97,24 @@ impl Walk<'_, '_> {
     }
 
     /// The width of a register in bits.
+    #[inline]
     pub(super) fn width(&self, vreg: VRegId) -> u32 {
         self.f.vreg(vreg).ty.element().bits()
     }
 
     /// Notes what an instruction leaves in its result, where that is a copy.
     pub(super) fn note(&mut self, inst: InstId) {
-        let form = self.f.form_of(inst);
-        let is_not = form.operation == Operation::Not;
+        let (head, operands) = self.f.row(inst);
+        let form = self.f.form(head.form);
         if !is_copy(form.operation) || form.lanes != 1 {
             return;
         }
-        let moved = form.types[0];
-        if self.f.operands_of(inst).len() > 2 {
+        let &[_, source] = operands else {
             self.note_parts(inst);
             return;
-        }
+        };
+        let (is_not, moved) = (form.operation == Operation::Not, form.types[0]);
         let Some(result) = self.only_result(inst) else { return };
-        let &[_, source] = self.f.operands_of(inst) else { return };
         let ty = self.f.vreg(result).ty.element();
         if is_not && ty != PtxType::Pred {
             return;

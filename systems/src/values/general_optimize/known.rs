@@ -5,7 +5,7 @@
 //! loop, unless that is known without the phi.
 
 use super::Walk;
-use super::pattern::{is_integer, plain};
+use super::pattern::is_integer;
 use crate::values::known_bits::{Known, in_register, of_special_register, result_of, slot_width, tells};
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
@@ -40,11 +40,18 @@ impl KnownResults {
         self.results.clear();
     }
 
-    /// The answer for the only result of an instruction, if there was a question.
+    /// What is known by the number of an answer; none where that is nothing.
     #[inline]
-    fn of(&self, definition: InstId) -> Option<Option<&Known>> {
-        let number = self.number[definition.index()];
-        (number != UNASKED).then(|| self.results.get(number as usize))
+    fn get(&self, number: u32) -> Option<&Known> {
+        self.results.get(number as usize)
+    }
+
+    /// Keeps the answer for the only result of an instruction, and gives its number.
+    fn keep(&mut self, definition: InstId, known: Known) -> u32 {
+        let number = self.results.len() as u32;
+        self.number[definition.index()] = number;
+        self.results.push(known);
+        number
     }
 }
 
@@ -55,49 +62,55 @@ impl Walk<'_, '_> {
     }
 
     fn known_source(&mut self, operand: Operand, width: u32, inst: InstId, chain_left: u32) -> Known {
-        let known = match operand.kind() {
-            OperandKind::Register { .. } => self.known_register(operand, inst, chain_left),
-            OperandKind::Special(row) => {
-                let component = operand.selector().map(|selector| selector.text());
-                let launch = &self.f.view().text.launch;
-                of_special_register(row as usize, component.as_deref().unwrap_or(""), launch)
+        let known = if let Some(vreg) = operand.vreg() {
+            if operand != Operand::register(vreg) {
+                return Known::unknown(width);
             }
-            _ => self.literal(operand).map(|bits| Known::constant(bits, width)),
+            let number = self.known_register(vreg, inst, chain_left);
+            self.known_results.get(number).copied()
+        } else if let OperandKind::Special(row) = operand.kind() {
+            let component = operand.selector().map(|selector| selector.text());
+            let launch = &self.f.view().text.launch;
+            of_special_register(row as usize, component.as_deref().unwrap_or(""), launch)
+        } else {
+            let bits = self.literal(operand);
+            return bits.map_or_else(|| Known::unknown(width), |bits| Known::constant(bits, width));
         };
         // A conversion reads the lowest bits of a register that is wider than its type.
-        match known.filter(|known| known.width() >= width) {
-            Some(known) => known.truncate(width),
-            None => Known::unknown(width),
+        match known {
+            Some(known) if known.width() == width => known,
+            Some(known) if known.width() > width => known.truncate(width),
+            _ => Known::unknown(width),
         }
     }
 
-    /// What is known of a register before an instruction; none where that is nothing.
-    fn known_register(&mut self, operand: Operand, inst: InstId, chain_left: u32) -> Option<Known> {
-        let vreg = operand.vreg().filter(|_| operand == plain(operand))?;
-        let Value::Of(definition) = self.value(vreg, inst) else { return None };
+    /// The number of what is known of a register before an instruction.
+    fn known_register(&mut self, vreg: VRegId, inst: InstId, chain_left: u32) -> u32 {
+        let Value::Of(definition) = self.value(vreg, inst) else { return NOTHING };
         // What was asked for once is the only result.
-        let is_known = || self.known_results.of(definition).is_some();
-        (is_known() || self.only_result(definition) == Some(vreg)).then_some(())?;
-        self.known_definition(definition, vreg, chain_left)
+        let number = self.known_results.number[definition.index()];
+        if number != UNASKED {
+            number
+        } else if self.only_result(definition) == Some(vreg) {
+            self.find_known(definition, vreg, chain_left).unwrap_or(NOTHING)
+        } else {
+            NOTHING
+        }
     }
 
-    /// What is known of the register that is the only result of an instruction.
-    fn known_definition(&mut self, definition: InstId, vreg: VRegId, chain_left: u32) -> Option<Known> {
-        if let Some(answer) = self.known_results.of(definition) {
-            return answer.copied();
-        }
+    /// The number of what is known of the register that is the only result of an instruction, about which nobody has asked; none
+    /// where that is nothing.
+    fn find_known(&mut self, definition: InstId, vreg: VRegId, chain_left: u32) -> Option<u32> {
         let chain_left = chain_left.checked_sub(1)?;
         // Until it is known it may be anything: it is asked for again where a phi leads back to it.
         self.known_results.number[definition.index()] = NOTHING;
         let width = self.width(vreg);
-        let result = if self.f.head(definition).is_phi() {
+        let known = if self.f.head(definition).is_phi() {
             self.known_phi(definition, width, chain_left)
         } else {
             self.known_result(definition, width, chain_left)
         }?;
-        self.known_results.number[definition.index()] = self.known_results.results.len() as u32;
-        self.known_results.results.push(result);
-        Some(result)
+        Some(self.known_results.keep(definition, known))
     }
 
     /// What is known of each value of a phi, in registers of `width` bits.
@@ -110,7 +123,11 @@ impl Walk<'_, '_> {
             let definition = self.reaching.only_definition(vreg).filter(|_| is_value)?;
             let is_whole = self.only_result(definition) == Some(vreg) && self.width(vreg) == width;
             is_whole.then_some(())?;
-            let value = self.known_definition(definition, vreg, chain_left)?;
+            let number = match self.known_results.number[definition.index()] {
+                UNASKED => self.find_known(definition, vreg, chain_left)?,
+                number => number,
+            };
+            let value = *self.known_results.get(number)?;
             known = Some(known.map_or(value, |known| known.join(value)));
         }
         known

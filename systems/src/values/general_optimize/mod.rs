@@ -83,6 +83,7 @@ use propagation::Spent;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
+use ptxopt_components::operation::Operation;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
@@ -226,6 +227,7 @@ struct Walk<'w, 'a> {
 }
 
 impl Walk<'_, '_> {
+    #[inline]
     fn visit(&mut self, inst: InstId) -> Option<()> {
         let (head, operands) = self.f.row(inst);
         if !head.is_live() {
@@ -236,40 +238,42 @@ impl Walk<'_, '_> {
             self.note_phi(inst);
         } else {
             let mut operation = self.f.form(head.form).operation;
-            if near.is_some() {
-                let clues = self.made.clues(operands);
-                // Of most instructions the clues tell that there is nothing to do.
-                if clues.contains(Clues::COPY) || self.rules.may_apply(operation, clues) || self.looks_at_all
-                {
-                    self.look_at(inst, clues)?;
-                    operation = self.f.form_of(inst).operation;
-                }
+            let clues = if near.is_some() { self.made.clues(operation, operands) } else { Clues::empty() };
+            // Of most instructions the clues tell that there is nothing to do.
+            let may_change = clues.contains(Clues::COPY)
+                || self.rules.may_apply(operation, clues)
+                || self.looks_at_all && near.is_some();
+            if may_change {
+                self.look_at(inst, operation, clues)?;
+                let (head, operands) = self.f.row(inst);
+                operation = self.f.form(head.form).operation;
+                self.made.note_result(operation, operands);
+            } else {
+                self.made.note_result(operation, operands);
             }
-            self.made.note_result(operation, self.f.operands_of(inst));
             if is_copy(operation) {
                 self.note(inst);
             }
         }
-        if let Some(near) = near {
-            if self.stirred.is_asked() {
-                let (head, operands) = self.f.row(inst);
-                let was_written = !head.marks.contains(Marks::SETTLED);
-                self.stirred.stir(head, operands, if was_written { Stirred::WRITTEN } else { near });
-            }
-            self.f.note_settled(inst);
+        let Some(near) = near else { return Some(()) };
+        if self.stirred.is_asked() {
+            let (head, operands) = self.f.row(inst);
+            let was_written = !head.marks.contains(Marks::SETTLED);
+            self.stirred.stir(head, operands, if was_written { Stirred::WRITTEN } else { near });
         }
+        self.f.note_settled(inst);
         Some(())
     }
 
-    /// Does to an instruction, to which there are these clues, what can be done.
-    fn look_at(&mut self, inst: InstId, mut clues: Clues) -> Option<()> {
+    /// Does to an instruction with an operation, to which there are these clues, what can be done.
+    fn look_at(&mut self, inst: InstId, operation: Operation, mut clues: Clues) -> Option<()> {
         let may_read_copy = clues.contains(Clues::COPY) || self.reads_under_guard(inst);
         if self.settings.copies && may_read_copy && self.may_look() {
             self.replace_copies(inst)?;
-            clues = self.made.clues(self.f.operands_of(inst));
+            clues = self.made.clues(operation, self.f.operands_of(inst));
         }
         if self.settings.rules {
-            self.apply_rules(inst, clues)?;
+            self.apply_rules(inst, operation, clues)?;
         }
         Some(())
     }

@@ -44,8 +44,9 @@ pub(super) struct Extension {
 impl Walk<'_, '_> {
     /// An instruction as one with two sources, if it is one.
     pub(super) fn binary(&self, inst: InstId) -> Option<Binary> {
-        let &[_, one, other] = self.f.operands_of(inst) else { return None };
-        if !self.f.form_of(inst).flags.contains(FormFlags::PLAIN) {
+        let (head, operands) = self.f.row(inst);
+        let &[_, one, other] = operands else { return None };
+        if !self.f.form(head.form).flags.contains(FormFlags::PLAIN) {
             return None;
         }
         let description = self.f.description_of(inst);

@@ -12,6 +12,7 @@
 //! they may hold something else at the end of the predecessor.
 
 use super::Walk;
+use super::clues::Clues;
 use super::copies::Source;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
@@ -64,6 +65,9 @@ impl Walk<'_, '_> {
     fn value_behind(&self, vreg: VRegId) -> VRegId {
         let mut value = vreg;
         for _ in 0..CHAIN_MAX {
+            if !self.made.by(value).contains(Clues::COPY) {
+                break;
+            }
             let Some(definition) = self.reaching.only_definition(value) else { break };
             let Some(Source::Register(operand, _)) = self.copy_in(value, definition) else { break };
             let Some(source) = operand.vreg().filter(|&source| operand == read(operand).with_vreg(source))

@@ -3,7 +3,7 @@
 //! Rules follow definitions some steps backwards, so an instruction that was written is felt as many steps onwards. It is the
 //! mark [`Marks::SETTLED`] that tells what was written; a walk that finds no mark looks at everything.
 
-use ptxopt_components::ids::{Id, VRegId};
+use ptxopt_components::ids::Id;
 use ptxopt_components::instruction::{InstHead, Marks};
 use ptxopt_components::operand::{Operand, reads, writes};
 
@@ -37,24 +37,22 @@ impl Stirred {
 
     /// The steps that the results of an instruction are felt; none where it need not be looked at.
     #[inline]
-    pub(super) fn near(&self, head: InstHead, operands: &[Operand]) -> Option<u8> {
+    pub(super) fn near(&self, head: &InstHead, operands: &[Operand]) -> Option<u8> {
         if !head.marks.contains(Marks::SETTLED) {
             return Some(Self::WRITTEN);
         }
         if !self.is_any {
             return None;
         }
-        reads(operands).map(|vreg| self.near[vreg.index()]).max()?.checked_sub(1)
+        reads(operands).fold(0, |near, vreg| near.max(self.near[vreg.index()])).checked_sub(1)
     }
 
     /// Notes that the results of an instruction are felt for some steps.
     #[inline]
-    pub(super) fn stir(&mut self, head: InstHead, operands: &[Operand], steps: u8) {
+    pub(super) fn stir(&mut self, head: &InstHead, operands: &[Operand], steps: u8) {
         self.is_any = true;
-        let count =
-            if head.marks.contains(Marks::MORE_RESULTS) { operands.len() } else { operands.len().min(1) };
-        for VRegId(vreg) in writes(&operands[..count]) {
-            let near = &mut self.near[vreg as usize];
+        for vreg in writes(head.results(operands)) {
+            let near = &mut self.near[vreg.index()];
             *near = steps.max(*near);
         }
     }

@@ -7,7 +7,7 @@ use crate::values::general_optimize::constants::operand as constant_operand;
 use crate::values::value_numbers::{Again, Known, Source, ValueNumbers, bits_of};
 use ptxopt_components::ids::{Id, InstId, Span, VRegId};
 use ptxopt_components::opcodes::Effects;
-use ptxopt_components::operand::Operand;
+use ptxopt_components::operand::{Operand, reads as reads_of};
 use ptxopt_components::types::{PtxType, TypeKind};
 use ptxopt_engine::edit::{Change, FunctionEditor};
 use ptxopt_engine::values::definitions::Defined;
@@ -186,16 +186,18 @@ impl Redundancies {
                 renamed[results[result].vreg.index()] = result as u32 + 1;
             }
         }
-        for (inst, _, operands) in f.view().rows() {
-            for (position, operand) in operands.iter().enumerate() {
-                if let Some(vreg) = operand.vreg()
-                    && renamed[vreg.index()] != 0
-                    && operand.is_use()
-                {
-                    reads.push((renamed[vreg.index()] - 1, inst, position));
+        let renamed = &renamed[..];
+        f.view().rows().for_each(|(inst, _, operands)| {
+            // Of most instructions none is read.
+            if !reads_of(operands).any(|vreg| renamed[vreg.index()] != 0) {
+                return;
+            }
+            for (position, operand) in operands.iter().enumerate().filter(|(_, operand)| operand.is_use()) {
+                if let Some(result) = operand.vreg().and_then(|vreg| renamed[vreg.index()].checked_sub(1)) {
+                    reads.push((result, inst, position));
                 }
             }
-        }
+        });
         reads.sort_unstable();
     }
 }

@@ -24,7 +24,7 @@ pub(super) const PHI: u64 = 1 << 63;
 /// That of phis by what comes into a loop alone.
 pub(super) const LOOP: u64 = PHI | 1 << 62;
 
-/// What a word of a key is that is no operand's: a constant, the number of a long one, a name.
+/// What a word of a key is that is no operand's: a constant (with the width, if it is a float), the number of a long one, a name.
 const CONSTANT: u64 = 1 << 62;
 const LONG: u64 = 1 << 61;
 const SYMBOL: u64 = 1 << 60;
@@ -48,10 +48,10 @@ impl Walk<'_, '_> {
         let mut rest = result_count;
         if let From::Load(chain) = meaning.source {
             let words = self.load_words(inst, chain, operands[result_count], result_count)?;
-            self.numbers.table.words.extend(words);
+            self.numbers.table.words.extend_from_slice(&words);
             rest += 1;
         }
-        for (position, &operand) in operands.iter().enumerate().skip(rest) {
+        for (&operand, position) in operands[rest..].iter().zip(rest..) {
             if operand.is_definition() {
                 return None;
             }
@@ -104,7 +104,7 @@ impl Walk<'_, '_> {
     #[inline]
     fn word_of_value(&self, operand: Operand) -> Option<u64> {
         let number = self.numbers.of(operand.vreg()?);
-        let is_whole = (number as usize) < self.numbers.numbers.len() && operand.wide_offset().is_none();
+        let is_whole = (number as usize) < self.numbers.numbers.len() && !operand.has_long_payload();
         is_whole.then(|| word(operand.with_vreg(VRegId(number))))
     }
 
@@ -136,8 +136,10 @@ impl Walk<'_, '_> {
 
     /// What stands for a constant in a key.
     fn constant_word(&mut self, constant: Constant) -> u64 {
-        match i32::try_from(constant.bits as i64) {
-            Ok(value) if !constant.is_float => CONSTANT | u64::from(value as u32),
+        let Constant { bits, is_float, width } = constant;
+        match (i32::try_from(bits as i64), u32::try_from(bits)) {
+            (Ok(value), _) if !is_float => CONSTANT | u64::from(value as u32),
+            (_, Ok(bits)) if is_float => CONSTANT | u64::from(width) << 32 | u64::from(bits),
             _ => CONSTANT | LONG | u64::from(self.numbers.number_of(Other::Constant(constant))),
         }
     }

@@ -91,7 +91,7 @@ impl Walk<'_, '_> {
                 }
             };
             if let Some(vreg) = operand.vreg() {
-                self.numbers.numbers[vreg.index()] = number;
+                self.numbers.give(vreg, number);
             }
         }
     }

@@ -17,6 +17,9 @@
 //! ([decision 9](../../../../docs/decisions/0009-ssa-form-between-two-phases.md)): a definition of one that reaches, or
 //! those that meet.
 //!
+//! An instruction that reads what nothing else reads waits until something could be equal to it (`postponed`): that is so of
+//! four in ten.
+//!
 //! # Guards
 //! What an instruction computes under a guard is what it computes without one, so it may take the number of what is computed
 //! always. The other way round, the results are variables, and are asked for by their reaching definition.
@@ -47,6 +50,7 @@ mod numbers;
 mod oracle;
 mod overwritten;
 mod places;
+mod postponed;
 mod table;
 mod walk;
 

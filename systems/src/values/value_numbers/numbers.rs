@@ -4,6 +4,7 @@ use super::around_loops::AroundLoops;
 use super::meanings::{Meanings, Memory, Source as From};
 use super::memory::{Chain, Chains, Change};
 use super::overwritten::Overwritten;
+use super::postponed::Postponed;
 use super::table::Table;
 use super::walk::Walk;
 use crate::values::general_optimize::constants::truncate;
@@ -84,6 +85,7 @@ pub struct ValueNumbers {
     other_numbers: AHashMap<Other, u32>,
     pub(super) table: Table,
     pub(super) around_loops: AroundLoops,
+    pub(super) postponed: Postponed,
     changes: Vec<Change>,
     used: Vec<Chain>,
     /// Variables of the body, and their bytes where these are known; parameters of calls among them.
@@ -117,10 +119,11 @@ impl ValueNumbers {
         self.around_loops.start(assumes);
         loop {
             self.start(function, forms);
+            self.postponed.start(function);
             let local_is_private = self.list_changes(function);
             self.overwritten.local_is_private = local_is_private;
             self.chains.start(function, reaching.tree(), &self.used, &self.changes, local_is_private);
-            self.walk(function, forms, reaching, |chains, block| {
+            self.walk(function, forms, reaching, &|chains, block| {
                 chains.enter(function, block);
                 true
             });
@@ -141,9 +144,10 @@ impl ValueNumbers {
     ) {
         self.around_loops.start(false);
         self.start(function, forms);
+        self.postponed.forbid();
         self.overwritten.local_is_private = false;
         self.chains.start_apart();
-        self.walk(function, forms, reaching, |chains, block| {
+        self.walk(function, forms, reaching, &|chains, block| {
             let is_wanted = wanted(block);
             if is_wanted {
                 chains.clobber();
@@ -158,7 +162,7 @@ impl ValueNumbers {
         function: &FunctionView<'_>,
         forms: &FormTable,
         reaching: &mut Reaching,
-        enters: impl Fn(&mut Chains, BlockId) -> bool,
+        enters: &dyn Fn(&mut Chains, BlockId) -> bool,
     ) {
         for at in 0..reaching.tree().preorder().len() {
             let block = reaching.tree().preorder()[at];
@@ -166,12 +170,15 @@ impl ValueNumbers {
                 continue;
             }
             let mut walk = Walk { numbers: self, function, forms, reaching, block };
-            for (inst, head, operands) in function.rows_of(block) {
+            for (inst, head, operands) in function.rows_in(function.blocks[block.index()].insts) {
                 if head.is_phi() {
                     walk.visit_phi(inst, operands);
                 } else {
                     let meaning = *walk.numbers.meanings.of(head.form);
                     walk.visit(inst, &meaning, head.opcode.is_guarded(), operands);
+                }
+                while let Some(due) = walk.numbers.postponed.take_due() {
+                    walk.look_up_late(due);
                 }
             }
             self.chains.leave(block);
@@ -214,6 +221,12 @@ impl ValueNumbers {
         self.numbers[vreg.index()]
     }
 
+    /// Gives a register a number.
+    pub(super) fn give(&mut self, vreg: VRegId, number: u32) {
+        self.numbers[vreg.index()] = number;
+        self.postponed.give(number);
+    }
+
     /// Where a number can be had from without a look at where it is defined: from its first register, or it is a constant.
     #[must_use]
     pub fn source(&self, number: u32) -> Option<Source> {
@@ -244,7 +257,7 @@ impl ValueNumbers {
         );
         self.others.clear();
         self.other_numbers.clear();
-        if self.table.start(function.live_inst_count()) {
+        if self.table.start(function.heads.len()) {
             self.other_numbers = AHashMap::new();
             self.variables = AHashMap::new();
         }

@@ -2,9 +2,11 @@
 //! to what is known of its values so far (Simpson 1996, the simple variant). What ours calls equal, the naive one calls equal.
 //!
 //! What is loaded is no business of the naive one, which takes ours for it.
+//!
+//! What waits until something could be equal to it (`postponed`) is compared with numbers for which nothing waits.
 
 use super::meanings::{Meaning, Source as From};
-use super::numbers::{NO_NUMBER, Source, ValueNumbers};
+use super::numbers::{Again, NO_NUMBER, Source, ValueNumbers};
 use crate::check::tests::run;
 use crate::flow::split_at_control_flow;
 use crate::ssa::build_ssa;
@@ -48,8 +50,13 @@ fn listen<const ASSUMES: bool>(mut editor: Editor, mut values: ResMut<ReachingVa
         let (function, forms) = f.view_and_forms();
         let mut numbers = ValueNumbers::default();
         numbers.find(&function, forms, reaching, ASSUMES);
+        let mut in_blocks = ValueNumbers::default();
+        in_blocks.find_in(&function, forms, reaching, |_| true);
         let naive = Naive { numbers: &numbers, function, forms, reaching }.find();
-        FOUND.with_borrow_mut(|found| compare(&numbers, &naive, found));
+        FOUND.with_borrow_mut(|found| {
+            compare(&numbers, &naive, found);
+            compare_with_less_memory(&numbers, &in_blocks, found);
+        });
     });
 }
 
@@ -68,6 +75,13 @@ fn compare(numbers: &ValueNumbers, naive: &[Option<String>], found: &mut Found) 
         }
         by_ours.entry(number).or_insert((at, name));
     }
+}
+
+/// Where nothing waits and memory is forgotten at each block, nothing is found that is not found otherwise.
+fn compare_with_less_memory(numbers: &ValueNumbers, in_blocks: &ValueNumbers, found: &mut Found) {
+    let is_missed = |again: &&Again| numbers.again().iter().all(|other| other.inst != again.inst);
+    let missed = in_blocks.again().iter().filter(is_missed);
+    found.wrong.extend(missed.map(|again| format!("{:?} is equal to one before", again.inst)));
 }
 
 struct Naive<'a> {
@@ -213,12 +227,15 @@ enum Key {
     Computes(String),
 }
 
+fn listen_to(listen: &'static Phase, kernel: &str) {
+    let text = format!(".version 8.6\n.target sm_90\n.address_size 64\n{kernel}");
+    run(text.as_bytes(), &[&split_at_control_flow::PHASE, &build_ssa::PHASE, listen]);
+}
+
 fn found_by(listen: &'static Phase, seeds: u64, finish: fn(Kernel) -> String) -> Found {
     FOUND.take();
     for seed in 0..seeds {
-        let text = finish(Kernel::new(seed * 7919 + 3));
-        let text = format!(".version 8.6\n.target sm_90\n.address_size 64\n{text}");
-        run(text.as_bytes(), &[&split_at_control_flow::PHASE, &build_ssa::PHASE, listen]);
+        listen_to(listen, &finish(Kernel::new(seed * 7919 + 3)));
     }
     let found = FOUND.take();
     let Found { values, ours, naive, .. } = &found;
@@ -239,4 +256,25 @@ fn what_is_equal_around_loops_is_so_for_a_naive_algorithm() {
         [&LISTEN_AROUND_LOOPS, &LISTEN].map(|listen| found_by(listen, 150, Kernel::finish_short));
     assert_eq!(found.wrong, [""; 0]);
     assert!(found.ours > without.ours && found.naive >= found.ours);
+}
+
+/// Each sum is read once, so its reader waits until the second sum has the number of the first; and so on.
+#[test]
+fn what_waits_is_found_as_soon_as_something_is_equal() {
+    let computed = |a: &str| {
+        format!(
+            "add.s32 %{a}1, %x, 1; mul.lo.s32 %{a}2, %{a}1, 3; xor.b32 %{a}3, 5, %{a}2; st.global.u32 [%p], %{a}3;"
+        )
+    };
+    let text = format!(
+        ".entry k(.param .u64 p) {{ .reg .b32 %x, %a<4>, %b<4>; .reg .b64 %p;\n\
+         ld.param.u64 %p, [p]; ld.global.u32 %x, [%p]; {} {} ret; }}",
+        computed("a"),
+        computed("b")
+    );
+    FOUND.take();
+    listen_to(&LISTEN, &text);
+    let found = FOUND.take();
+    assert_eq!(found.wrong, [""; 0]);
+    assert_eq!((found.ours, found.naive), (3, 3));
 }

@@ -70,10 +70,9 @@ impl Overwritten {
     /// Goes past a store. One with a guard overwrites nothing for sure.
     pub(super) fn store(&mut self, inst: InstId, bytes: Bytes, is_guarded: bool) {
         let Self { pending, found, .. } = self;
-        if !is_guarded {
-            found.extend(
-                pending.extract_if(.., |&mut (_, stored)| covers(bytes, stored)).map(|(inst, _)| inst),
-            );
+        let is_gone = |&(_, stored): &(InstId, Bytes)| covers(bytes, stored);
+        if !is_guarded && pending.iter().any(is_gone) {
+            found.extend(pending.extract_if(.., |store| is_gone(store)).map(|(inst, _)| inst));
         }
         if pending.len() == PENDING_MAX {
             pending.remove(0);

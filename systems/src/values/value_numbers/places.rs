@@ -67,10 +67,9 @@ pub(super) fn are_same(one: Bytes, other: Bytes) -> bool {
 
 /// Whether an access touches all bytes of the second one.
 pub(super) fn covers(outer: Bytes, inner: Bytes) -> bool {
-    let ahead = distance(outer, inner).map(|(forward, _)| forward);
     let is_inside =
         |ahead: u64| ahead <= u64::from(outer.size) && ahead + u64::from(inner.size) <= u64::from(outer.size);
-    outer.space == inner.space && ahead.is_some_and(is_inside)
+    outer.space == inner.space && distance(outer, inner).is_some_and(|(forward, _)| is_inside(forward))
 }
 
 /// How far the second access is ahead of the first, and the first of the second, on the circle of their addresses; none where

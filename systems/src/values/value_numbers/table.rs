@@ -42,6 +42,9 @@ pub(super) struct Table {
 const ROOM_MAX: usize = 8;
 const ROOM_LEAST: usize = 256;
 
+/// Most keys have no more words.
+const WORDS_OF_A_KEY: usize = 4;
+
 impl Table {
     /// Makes ready for a function, with a bucket for each instruction at least, and says whether the memory of the one before was
     /// given back: it was much larger.
@@ -55,7 +58,9 @@ impl Table {
         self.buckets.resize(count, 0);
         self.shift = u32::BITS - count.trailing_zeros();
         self.entries.clear();
+        self.entries.reserve(inst_count);
         self.words.clear();
+        self.words.reserve(inst_count * WORDS_OF_A_KEY);
         is_new
     }
 

@@ -4,11 +4,11 @@ use super::keys::PHI;
 use super::look_up::{RESULTS_MAX, Results};
 use super::meanings::{Meaning, Memory, Source as From};
 use super::numbers::{Constant, Known, NO_NUMBER, Other, ValueNumbers};
-use crate::values::general_optimize::constants::{bits_in, extend, truncate};
+use crate::values::general_optimize::constants::{bits_in, extend};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::form::{Form, Slot};
 use ptxopt_components::ids::{BlockId, Id, InstId, NameId, VRegId};
-use ptxopt_components::operand::{Operand, OperandKind};
+use ptxopt_components::operand::{Operand, OperandKind, reads};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::types::{PtxType, StateSpace};
 use ptxopt_components::vreg::VRegFlags;
@@ -27,11 +27,13 @@ pub(super) struct Walk<'w, 'v> {
 }
 
 impl<'w> Walk<'w, '_> {
+    #[inline]
     pub(super) fn visit(&mut self, inst: InstId, meaning: &Meaning, is_guarded: bool, operands: &[Operand]) {
         if let From::Load(_) = meaning.source {
             self.look(inst, operands);
         }
-        if meaning.source != From::Elsewhere {
+        let waits = meaning.source == From::Operands && !is_guarded && self.postpone(inst, operands);
+        if meaning.source != From::Elsewhere && !waits {
             let (guard, operands) = match operands.split_last() {
                 Some((&guard, rest)) if is_guarded => (Some(guard), rest),
                 _ => (None, operands),
@@ -41,6 +43,20 @@ impl<'w> Walk<'w, '_> {
         if meaning.memory != Memory::Untouched {
             self.touch_memory(inst, meaning.memory, is_guarded, operands);
         }
+    }
+
+    /// Lets an instruction wait that is not guarded and computes something of its operands, if it may; says whether it waits.
+    #[inline]
+    fn postpone(&mut self, inst: InstId, operands: &[Operand]) -> bool {
+        let numbers = &mut *self.numbers;
+        reads(operands).any(|vreg| numbers.of(vreg) == vreg.0 && numbers.postponed.postpone(vreg, inst))
+    }
+
+    /// Looks up an instruction that has waited.
+    #[cold]
+    pub(super) fn look_up_late(&mut self, inst: InstId) {
+        let meaning = *self.numbers.meanings.of(self.function.heads[inst.index()].form);
+        let _ = self.number(inst, &meaning, None, self.function.operands_of(inst));
     }
 
     /// Notes what an instruction does to memory.
@@ -104,7 +120,7 @@ impl<'w> Walk<'w, '_> {
             if !self.numbers.moves_are_opaque
                 && let Some(number) = self.moved(inst, operands)
             {
-                self.numbers.numbers[operands[0].vreg()?.index()] = number;
+                self.numbers.give(operands[0].vreg()?, number);
                 return Some(());
             }
         }
@@ -130,7 +146,10 @@ impl<'w> Walk<'w, '_> {
     /// many.
     fn results(&self, operands: &[Operand]) -> Option<Results> {
         let mut results = Results { count: 0, widths: 0, have_variables: false };
-        for operand in operands.iter().take_while(|operand| operand.is_definition()) {
+        for operand in operands {
+            if !operand.is_definition() {
+                break;
+            }
             let vreg = operand.vreg()?;
             if operand.is_partial() {
                 return None;
@@ -243,11 +262,14 @@ impl<'w> Walk<'w, '_> {
 
     /// A constant in a slot of type `ty`.
     pub(super) fn constant(&self, operand: Operand, ty: PtxType) -> Option<Constant> {
-        let bits = bits_in(operand, ty, &self.function.pools.literals)?;
-        let is_float = operand.integer_bits(&self.function.pools.literals).is_none();
-        let width = ty.bits();
-        let bits = if is_float || width > 64 { bits } else { extend(truncate(bits, width), width) as u64 };
-        (width <= 64).then_some(Constant { bits, is_float, width })
+        let (width, literals) = (ty.bits(), &self.function.pools.literals);
+        if width > 64 {
+            return None;
+        }
+        Some(match operand.integer_bits(literals) {
+            Some(bits) => Constant { bits: extend(bits, width) as u64, is_float: false, width },
+            None => Constant { bits: bits_in(operand, ty, literals)?, is_float: true, width },
+        })
     }
 
     pub(super) fn form(&self, inst: InstId) -> &'w Form {

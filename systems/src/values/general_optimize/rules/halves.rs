@@ -59,6 +59,7 @@ fn pack_of_halves(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary) -> Opti
 
 /// What was extended and shifted to the upper half of an operand, where it is still there before `inst`.
 fn upper_half(walk: &mut Walk<'_, '_>, operand: Operand, inst: InstId) -> Option<Operand> {
+    operand.vreg().filter(|&vreg| walk.made.by(vreg).contains(Clues::WITH_LITERAL))?;
     let definition = walk.computed_by(operand, inst)?;
     if walk.f.form_of(definition).operation != Operation::Shl {
         return None;

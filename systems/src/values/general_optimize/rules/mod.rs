@@ -175,15 +175,20 @@ impl Apply {
 }
 
 impl Walk<'_, '_> {
-    /// Rewrites an instruction, to which there are these clues, by the first rule that applies, and what it has become again; gives
-    /// nothing where the bisect limit is reached.
-    pub(super) fn apply_rules(&mut self, inst: InstId, mut clues: Clues) -> Option<()> {
+    /// Rewrites an instruction with an operation, to which there are these clues, by the first rule that applies, and what it has
+    /// become again; gives nothing where the bisect limit is reached.
+    pub(super) fn apply_rules(
+        &mut self,
+        inst: InstId,
+        mut operation: Operation,
+        mut clues: Clues,
+    ) -> Option<()> {
         let rules: &'static Index = self.rules;
         for _ in 0..REWRITES_MAX {
-            let tried = rules.of(self.f.form_of(inst).operation);
             let mut parsed = None;
             let may_apply = |tried: &&Tried| clues.contains(tried.needs) && clues.intersects(tried.when);
-            let found = tried.iter().filter(may_apply).find_map(|&Tried { rule, .. }| {
+            let tried = rules.of(operation).iter().filter(may_apply);
+            let found = tried.map(|tried| tried.rule).find_map(|rule| {
                 let rewrite = match rule.apply {
                     Apply::Any(apply) => apply(self, inst),
                     Apply::Binary(apply) => {
@@ -204,7 +209,8 @@ impl Walk<'_, '_> {
                 return Some(());
             };
             self.rewrite(inst, rule.reason, &rewrite)?;
-            clues = self.made.clues(self.f.operands_of(inst));
+            operation = self.f.form_of(inst).operation;
+            clues = self.made.clues(operation, self.f.operands_of(inst));
         }
         self.f.stats().limits_hit += 1;
         Some(())

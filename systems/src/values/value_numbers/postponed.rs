@@ -1,0 +1,68 @@
+//! Instructions that are not looked up before they have to be: nearly all compute what nothing else does.
+//!
+//! ```text
+//! r3 = mul r1, r2;    // nothing else reads r1: nothing is equal to this before something gets the number of r1
+//! ```
+//! Two expressions are equal if their operands have the same numbers. So where an instruction reads a register that nothing else
+//! reads, whatever is equal to it reads another register with that number. As long as none has it, the instruction waits; when one
+//! gets it, the instruction is looked up, before anything can read that other register.
+
+use ptxopt_components::ids::{Id, InstId, VRegId};
+use ptxopt_components::operand::reads;
+use ptxopt_engine::store::view::FunctionView;
+
+/// What waits.
+#[derive(Default)]
+pub(super) struct Postponed {
+    /// By register: how often it is read, at least [`OFTEN`] where another one has its number; or [`WAITING`] and its only reader.
+    /// Empty where nothing waits.
+    readers: Vec<u32>,
+    /// Instructions that have to be looked up.
+    due: Vec<InstId>,
+}
+
+const ONCE: u32 = 1;
+const OFTEN: u32 = 2;
+
+/// More than a register is read. Instructions have fewer bits than are left.
+const WAITING: u32 = 1 << 31;
+
+impl Postponed {
+    /// Counts who reads the registers of a function.
+    pub(super) fn start(&mut self, function: &FunctionView<'_>) {
+        self.forbid();
+        self.readers.resize(function.vregs.len(), 0);
+        let readers = &mut self.readers[..];
+        let count = |operands| reads(operands).for_each(|vreg: VRegId| readers[vreg.index()] += 1);
+        function.rows().map(|(.., operands)| operands).for_each(count);
+    }
+
+    /// Lets nothing wait from now on.
+    pub(super) fn forbid(&mut self) {
+        self.readers.clear();
+        self.due.clear();
+    }
+
+    /// Lets `inst` wait if nothing else reads `vreg`, whose number is its own; says whether it waits.
+    #[inline]
+    pub(super) fn postpone(&mut self, vreg: VRegId, inst: InstId) -> bool {
+        let readers = self.readers.get_mut(vreg.index()).filter(|readers| **readers == ONCE);
+        readers.map(|readers| *readers = WAITING | inst.0).is_some()
+    }
+
+    /// Notes that a register has got a number; if that is of another register, what waits for it is due.
+    pub(super) fn give(&mut self, number: u32) {
+        if let Some(readers) = self.readers.get_mut(number as usize) {
+            let before = std::mem::replace(readers, OFTEN);
+            if before >= WAITING {
+                self.due.push(InstId(before - WAITING));
+            }
+        }
+    }
+
+    /// An instruction that is due, which is taken from the list.
+    #[inline]
+    pub(super) fn take_due(&mut self) -> Option<InstId> {
+        self.due.pop()
+    }
+}
