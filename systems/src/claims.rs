@@ -97,12 +97,12 @@ fn optimize_branches() {
 
 #[test]
 fn optimize_switches() {
-    assert!(check("optimize_switches", &[SPLIT, SWEEP], &optimize_switches::PHASE) > 12);
+    assert!(check("optimize_switches", &[SPLIT, SWEEP], &optimize_switches::PHASE) > 8);
 }
 
 #[test]
 fn nested_branches() {
-    assert!(check("nested_branches", &[SPLIT, SWEEP], &nested_branches::PHASE) > 20);
+    assert!(check("nested_branches", &[SPLIT, SWEEP], &nested_branches::PHASE) > 26);
 }
 
 #[test]

@@ -53,3 +53,32 @@ pub fn may_decide(function: &FunctionView<'_>, forms: &FormTable, is_constant: &
     }
     false
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::check::testing::kernel;
+
+    fn may_decide(body: &str) -> bool {
+        let built = kernel(&format!(".reg .b32 %r<9>; .reg .pred %p<9>; {body} L: ret;"));
+        super::may_decide(&built.function(), &built.forms, &mut Vec::new())
+    }
+
+    #[test]
+    fn constants_are_prospects() {
+        assert!(may_decide("mov.pred %p1, 1; @%p1 bra L;"));
+        assert!(may_decide("mov.u32 %r1, 7; mov.b32 %r2, %r1; setp.gt.u32 %p1, %r2, 3; @%p1 bra L;"));
+        assert!(may_decide("mov.u32 %r1, 7; mov.u32 %r2, 8; setp.gt.u32 %p1|%p2, %r2, %r1; @%p1 bra L;"));
+        assert!(may_decide("setp.ne.u32 %p1, %r1, %r1; @%p1 bra L;"));
+        assert!(may_decide("mov.u32 %r1, 1; t: .branchtargets L, M; brx.idx %r1, t; M: ret;"));
+    }
+
+    #[test]
+    fn what_is_read_or_computed_is_none() {
+        assert!(!may_decide("setp.gt.u32 %p1, %r2, 3; @%p1 bra L;"));
+        assert!(!may_decide("mov.u32 %r1, 7; setp.gt.u32 %p1, %r2, %r1; @%p1 bra L;"));
+        assert!(!may_decide("mov.u32 %r1, %tid.x; setp.gt.u32 %p1, %r1, 3; mov.pred %p2, %p1; @%p2 bra L;"));
+        assert!(!may_decide(
+            "mov.u32 %r1, 1; add.u32 %r2, %r1, 1; t: .branchtargets L, M; brx.idx %r2, t; M: ret;"
+        ));
+    }
+}

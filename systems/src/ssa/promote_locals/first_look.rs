@@ -77,3 +77,63 @@ fn makes_address(operation: Operation) -> bool {
     use Operation::{Add, Cvta, CvtaTo, Mov, Or, Sub};
     matches!(operation, Mov | Cvta | CvtaTo | Add | Sub | Or)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::addresses::Tracer;
+    use super::*;
+    use crate::check::testing::kernel;
+    use ptxopt_engine::values::def_use::DefUse;
+
+    /// Whether all variables of a body escape, by the first look and by the tracer.
+    fn escape(body: &str) -> (bool, bool) {
+        let built = kernel(&format!(
+            ".local .align 8 .b8 a[64], b[64]; .reg .b64 %d<9>; .reg .b32 %r<9>; .reg .pred %p<2>; .param .b64 arg; {body} ret;"
+        ));
+        let view = built.function();
+        let mut def_use = DefUse::default();
+        def_use.build(&view);
+        let mut tracer = Tracer::default();
+        tracer.trace(&view, &built.forms, &def_use).expect("nothing is copied");
+        let all_traced = tracer.variables.iter().all(|variable| variable.escape.is_some());
+        (FirstLook::default().all_escape(&view, &built.forms), all_traced)
+    }
+
+    const BOTH: (bool, bool) = (true, true);
+
+    #[test]
+    fn addresses_that_go_elsewhere_escape() {
+        let first = "mov.u64 %d1, a; mov.u64 %d2, b; cvta.local.u64 %d3, %d1; ";
+        let others = [
+            "st.param.b64 [arg], %d3; st.param.b64 [arg], %d2;",
+            "add.s64 %d4, %d3, %d9x; setp.eq.s64 %p1, %d4, 0; selp.b64 %d5, %d2, 0, %p1;",
+            "or.b64 %d4, %d1, 4; sub.s64 %d5, %d4, 8; mul.lo.s64 %d6, %d5, 3; shl.b64 %d7, %d2, 1;",
+            "atom.local.add.u32 %r1, [%d1], 1; cvt.u32.u64 %r2, %d2;",
+        ];
+        for other in others {
+            assert_eq!(escape(&format!("{first}{}", other.replace("%d9x", "%d8"))), BOTH, "{other}");
+        }
+    }
+
+    #[test]
+    fn accesses_and_stored_addresses_are_for_the_tracer() {
+        let one_escapes = "mov.u64 %d1, a; mov.u64 %d2, b; setp.eq.s64 %p1, %d1, 0;";
+        assert_eq!(escape(one_escapes), (false, false));
+        assert_eq!(
+            escape("mov.u64 %d1, a; ld.local.u32 %r1, [%d1+4]; st.local.u32 [b], %r1;"),
+            (false, false)
+        );
+        assert_eq!(escape("mov.u64 %d1, a; st.local.u64 [b], %d1;"), (false, false));
+        // What text order hides: the address comes to %d3 further down.
+        let hidden = "setp.eq.s64 %p1, %d3, 0; mov.u64 %d3, a; setp.eq.s64 %p1, %d3, 0; bra L; L: \
+                      setp.eq.s64 %p1, %d4, 0; mov.u64 %d4, b;";
+        assert_eq!(escape(hidden), (false, true));
+    }
+
+    /// An address of one that is taken for one of the other is none of it: the first look may not say more than the tracer.
+    #[test]
+    fn a_register_of_two_variables_lets_both_escape() {
+        let two = "mov.u64 %d1, a; @%p1 mov.u64 %d1, b; setp.eq.s64 %p1, %d1, 0;";
+        assert!(escape(two).1);
+    }
+}
