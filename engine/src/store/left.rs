@@ -12,8 +12,8 @@ pub enum LeftReason {
     TableNamedByNoBranch,
     /// A word of a copied statement means nothing where it stands, and would mean something once scopes are flattened.
     WordCaptured,
-    /// A family of variables, `name<count>`, in an inner scope, or one that meets another name. Its members cannot be
-    /// renamed one by one.
+    /// A large family of variables, `name<count>`, in an inner scope, or one that meets another name: its members cannot be
+    /// renamed one by one. Or a member of a small one, spelled with zeros before its number.
     FamilyMeetsName,
     /// Registers of repeated ranges get the next numbers of a fresh prefix, and there are no more.
     NumbersExhausted,
@@ -34,7 +34,7 @@ impl fmt::Display for LeftReason {
             Self::CopiedTextNamesRenamed => "copied text names a variable or table that needs another name",
             Self::TableNamedByNoBranch => "a branch table is named by an instruction that is no branch",
             Self::WordCaptured => "a word of a copied statement would get a meaning",
-            Self::FamilyMeetsName => "a family of variables meets another name",
+            Self::FamilyMeetsName => "a family of variables is large, or meets another name",
             Self::NumbersExhausted => "no register numbers are left",
             Self::FreshNameTaken => "the name of a renamed register is taken",
             Self::UnknownControlFlow => "a branch, return or exit has operands that the table does not know",

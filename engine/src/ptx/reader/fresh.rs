@@ -41,6 +41,8 @@ pub(super) struct FreshNames {
     prefixes: AHashMap<NameId, u32>,
     /// Families of variables declared in this function.
     families: AHashMap<NameId, Family>,
+    /// Families of inner scopes whose members are declared one by one, with the most members that one of them has.
+    spread: AHashMap<NameId, u32>,
 }
 
 impl FreshNames {
@@ -61,6 +63,7 @@ impl FreshNames {
             loose_words,
             prefixes,
             families,
+            spread,
         } = self;
         *stamp += 1;
         written_names.clear();
@@ -71,6 +74,7 @@ impl FreshNames {
         loose_words.clear();
         prefixes.clear();
         families.clear();
+        spread.clear();
     }
 
     /// Marks `name` as written in this function; whether it was already.
@@ -110,9 +114,14 @@ impl Reader<'_, '_> {
         let split = first + digits_of(&text[first..end]);
         if let Some(number) = number_of(&text[split..end]) {
             let stem = self.out.pools.names.intern(text, first, split);
-            let least = self.scopes.fresh.least_singles.entry(stem).or_insert(number);
-            *least = number.min(*least);
+            self.note_single_of(stem, number);
         }
+    }
+
+    /// As [`Self::note_single`], for `stem` and a number.
+    pub(super) fn note_single_of(&mut self, stem: NameId, number: u32) {
+        let least = self.scopes.fresh.least_singles.entry(stem).or_insert(number);
+        *least = number.min(*least);
     }
 
     /// Notes that `name`, spelled at `first..end`, is declared by its whole name.
@@ -121,10 +130,15 @@ impl Reader<'_, '_> {
         let split = first + digits_of(&text[first..end]);
         if split < end {
             let stem = self.out.pools.names.intern(text, first, split);
-            let known = self.scopes.fresh.numbered.entry(stem).or_default();
-            if known.last() != Some(&name) {
-                known.push(name);
-            }
+            self.note_numbered_of(stem, name);
+        }
+    }
+
+    /// As [`Self::note_numbered`], for a name that is `stem` and a number.
+    pub(super) fn note_numbered_of(&mut self, stem: NameId, name: NameId) {
+        let known = self.scopes.fresh.numbered.entry(stem).or_default();
+        if known.last() != Some(&name) {
+            known.push(name);
         }
     }
 
@@ -163,10 +177,9 @@ impl Reader<'_, '_> {
             && (module.mentions_member(prefix) || module.registers.range(prefix).is_some())
     }
 
-    /// Whether a declaration of `name` needs another name in the flattened function. Marks it as written.
-    pub(super) fn must_rename(&mut self, name: NameId, first: usize, end: usize) -> bool {
+    /// Whether a declaration of `name`, spelled `text`, needs another name in the flattened function. Marks it as written.
+    pub(super) fn must_rename(&mut self, name: NameId, text: &[u8]) -> bool {
         let was_written = self.scopes.fresh.mark_written(name);
-        let text = &self.cursor.text[first..end];
         let is_of_module = !self.module.registers.is_empty() && self.module.registers.single(text).is_some();
         let shadows = self.spells_ranged_register(text);
         self.scopes.has_digit_shadows |= shadows;
@@ -181,10 +194,9 @@ impl Reader<'_, '_> {
     /// ```
     ///
     /// A label keeps its name even so: debug sections may mean it, and nothing else is a branch target.
-    pub(super) fn must_rename_value(&mut self, name: NameId, first: usize, end: usize) -> bool {
-        let is_of_module =
-            self.scopes.depth() > Self::BODY_DEPTH && self.module.mentions(&self.cursor.text[first..end]);
-        self.must_rename(name, first, end) || is_of_module
+    pub(super) fn must_rename_value(&mut self, name: NameId, text: &[u8]) -> bool {
+        let is_of_module = self.scopes.depth() > Self::BODY_DEPTH && self.module.mentions(text);
+        self.must_rename(name, text) || is_of_module
     }
 
     /// Whether `name` would be taken for a member of a range or family that this function declares anywhere, or the
@@ -319,6 +331,22 @@ impl Reader<'_, '_> {
             .entry(prefix)
             .and_modify(|first| first.count = first.count.max(count))
             .or_insert(family);
+    }
+
+    /// Notes that the members of the family `prefix<count>` of an inner scope are declared one by one.
+    pub(super) fn note_spread(&mut self, prefix: NameId, count: u32) {
+        let most = self.scopes.fresh.spread.entry(prefix).or_insert(0);
+        *most = count.max(*most);
+    }
+
+    /// Whether `name` is another spelling of a member that was declared by itself, with zeros before its number.
+    pub(super) fn spells_spread_member(&self, name: &[u8]) -> bool {
+        let (text, names, spread) = (self.cursor.text, &self.out.pools.names, &self.scopes.fresh.spread);
+        !spread.is_empty()
+            && splits(name).any(|(split, number)| {
+                let prefix = names.find(text, &name[..split]);
+                prefix.and_then(|prefix| spread.get(&prefix)).is_some_and(|&count| number < count)
+            })
     }
 
     /// The variable of a family that `name` spells, unless an inner scope declares that name.

@@ -245,10 +245,11 @@ impl Reader<'_, '_> {
                     self.cursor.name();
                     name_seen |= first == function.name.first as usize;
                     if depth > 0 {
-                        let name = self.out.pools.names.intern(self.cursor.text, first, self.cursor.pos);
+                        let text = self.cursor.text;
+                        let name = self.out.pools.names.intern(text, first, self.cursor.pos);
                         if !self.scopes.is_bound_here(name) {
                             let end = self.cursor.pos;
-                            self.must_rename(name, first, end);
+                            self.must_rename(name, &text[first..end]);
                             self.note_numbered(name, first, end);
                             self.note_single(first, end);
                             self.scopes.bind(name, Binding::Symbol(name));

@@ -288,6 +288,10 @@ impl Reader<'_, '_> {
                 self.scopes.bind_for_batch(name, Binding::Special(row as u32));
                 Ok(Operand::special(row))
             }
+            None if self.spells_spread_member(bytes) => {
+                self.leave(LeftReason::FamilyMeetsName);
+                Ok(Operand::symbol(name))
+            }
             None => Err(self.undefined(first)),
         }
     }

@@ -336,14 +336,12 @@ impl Reader<'_, '_> {
         Ok(vreg)
     }
 
-    /// Whether the name at `first..end` spells a register of a range that the innermost scope declares.
-    pub(super) fn is_in_range_here(&self, first: usize, end: usize) -> bool {
+    /// Whether `name` spells a register of a range that the innermost scope declares.
+    pub(super) fn is_in_range_here(&self, name: &[u8]) -> bool {
         let (text, names, ranges) = (self.cursor.text, &self.out.pools.names, &self.scopes.ranges);
         let depth = self.scopes.depth() as u32;
-        splits(&text[first..end]).any(|(length, number)| {
-            let range = names
-                .find(text, &text[first..first + length])
-                .and_then(|prefix| ranges.innermost.get(&prefix));
+        splits(name).any(|(length, number)| {
+            let range = names.find(text, &name[..length]).and_then(|prefix| ranges.innermost.get(&prefix));
             let index = range.map(|&index| index as usize);
             index.is_some_and(|index| ranges.open[index].depth == depth && number < ranges.keys[index].count)
         })

@@ -246,12 +246,13 @@ impl Reader<'_, '_> {
         flags: VRegFlags,
     ) -> Result<(), Diagnostic> {
         let RegisterDeclarator { first, end, ty, .. } = declarator;
-        let name = self.out.pools.names.intern(self.cursor.text, first, end);
-        if self.scopes.is_bound_here(name) || self.is_in_range_here(first, end) {
+        let text = self.cursor.text;
+        let name = self.out.pools.names.intern(text, first, end);
+        if self.scopes.is_bound_here(name) || self.is_in_range_here(&text[first..end]) {
             return Err(self.duplicate(first, end));
         }
         self.note_numbered(name, first, end);
-        let needs_rename = self.must_rename_value(name, first, end);
+        let needs_rename = self.must_rename_value(name, &text[first..end]);
         // A formal shadows a register of the module, and stands in the header, which is copied.
         let written = if needs_rename && !flags.contains(VRegFlags::FORMAL) {
             let (prefix, number) = self.fresh_numbers(name, ty, 1);

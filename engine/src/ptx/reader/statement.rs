@@ -107,7 +107,7 @@ impl Reader<'_, '_> {
         // In a debug module the name after `mentions` is that of a debug label; elsewhere it may be a variable's.
         let is_mentioned = self.module.mentions(&text[first..end]);
         let hides_module = self.scopes.depth() > Self::BODY_DEPTH && is_mentioned && !self.module.is_debug;
-        let is_renamed = self.must_rename(name, first, end) || hides_module;
+        let is_renamed = self.must_rename(name, &text[first..end]) || hides_module;
         let written = if is_renamed { self.fresh_name(name) } else { name };
         if !is_renamed && is_mentioned {
             // A debug section may name it. Whether it stays an anchor is known when its function is complete.

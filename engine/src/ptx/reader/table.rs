@@ -17,7 +17,8 @@ impl Reader<'_, '_> {
         targets: Span,
         text: Span,
     ) {
-        let written = if self.must_rename_value(name, first, end) { self.fresh_name(name) } else { name };
+        let spelled = &self.cursor.text[first..end];
+        let written = if self.must_rename_value(name, spelled) { self.fresh_name(name) } else { name };
         let index = (self.out.pools.tables.len() - self.first.table) as u32;
         self.out.pools.tables.push(Table { kind, name: written, targets, text });
         self.scopes.bind(name, Binding::Table(index));

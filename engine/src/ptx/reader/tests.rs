@@ -323,7 +323,13 @@ mod left {
 
     #[test]
     fn family_meets_name() {
-        assert_eq!(reason("{ .local .b32 v<3>; }"), Some(LeftReason::FamilyMeetsName));
+        assert_eq!(reason("{ .local .b32 v<65>; }"), Some(LeftReason::FamilyMeetsName));
+        assert_eq!(reason("{ .local .b32 v1<3>; }"), Some(LeftReason::FamilyMeetsName));
+        // Few members are declared one by one, and can be renamed. With zeros they have another name.
+        let member = |spelled: &str| format!("{{ .local .b32 v<3>; st.local.b32 [{spelled}], 1; }}");
+        assert_eq!(reason(&member("v2")), None);
+        assert_eq!(reason(&member("v02")), Some(LeftReason::FamilyMeetsName));
+        assert_eq!(reason(".reg .b32 v1; { .local .b32 v<3>; st.local.b32 [v1], 1; } mov.b32 v1, 1;"), None);
         assert_eq!(reason("{ .reg .b32 v<2>; } .local .b32 v<3>;"), Some(LeftReason::FamilyMeetsName));
         assert_eq!(reason("{ .reg .b32 v2; } .local .b32 v<3>;"), Some(LeftReason::FamilyMeetsName));
         // What is declared after a family can be renamed.

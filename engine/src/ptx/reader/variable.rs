@@ -4,10 +4,27 @@ use super::Reader;
 use super::scopes::Binding;
 use crate::diagnostics::{Diagnostic, Problem};
 use crate::ptx::cursor::Cursor;
+use crate::ptx::numbered::digits_of;
 use ptxopt_components::anchor::Decl;
-use ptxopt_components::ids::Span;
+use ptxopt_components::ids::{NameId, Span};
 use ptxopt_components::operand::OPERAND_ID_MAX;
 use ptxopt_components::types::{PtxType, StateSpace};
+
+/// The most members of a family of an inner scope that are declared one by one.
+const SPREAD_MAX: u32 = 64;
+
+/// A variable as it is declared.
+struct Declared<'s> {
+    directives: Span,
+    name: NameId,
+    spelled: &'s [u8],
+    /// Where the name, or that of its family, stands.
+    at: (usize, usize),
+    /// The name of the family and the number, where it is a member.
+    member: Option<(NameId, u32)>,
+    /// What follows the name: dimensions and an initialiser.
+    rest: Span,
+}
 
 /// The words of the directives in front of a name, and empty ones.
 fn words(directives: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -72,10 +89,18 @@ impl Reader<'_, '_> {
         loop {
             let name = self.variable_name()?;
             let count = self.cursor.family_count()?;
+            let after_count = self.cursor.pos;
             let end = self.skip_to_end_of_declarator()?;
             match count {
                 None => self.declare_variable(directives, name, end)?,
-                Some(count) => self.declare_variables(directives, name, count, end)?,
+                Some(count) => {
+                    let rest = Span::between(after_count, end);
+                    if self.may_spread(name, count, rest) {
+                        self.spread_family(directives, name, count, rest)?;
+                    } else {
+                        self.declare_variables(directives, name, count, end)?;
+                    }
+                }
             }
             let is_last = self.cursor.peek() == b';';
             self.cursor.pos += 1;
@@ -117,6 +142,46 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
+    /// Whether the members of a family are declared one by one, so that they can be renamed where scopes are flattened: few of
+    /// an inner scope, with names that end in no other number.
+    fn may_spread(&self, (first, end): (usize, usize), count: u32, rest: Span) -> bool {
+        let text = self.cursor.text;
+        self.scopes.depth() > Self::BODY_DEPTH
+            && count <= SPREAD_MAX
+            && digits_of(&text[first..end]) == end - first
+            && !text[rest.range()].contains(&b'=')
+    }
+
+    /// Declares the members of a family of an inner scope. `rest` follows the count.
+    fn spread_family(
+        &mut self,
+        directives: Span,
+        (first, end): (usize, usize),
+        count: u32,
+        rest: Span,
+    ) -> Result<(), Diagnostic> {
+        let source = self.cursor.text;
+        let prefix = self.out.pools.names.intern(source, first, end);
+        self.note_spread(prefix, count);
+        for number in 0..count {
+            let spelled = [&source[first..end], number.to_string().as_bytes()].concat();
+            let name = self.out.pools.names.intern_fresh(source, &spelled);
+            if name.0 as usize > OPERAND_ID_MAX {
+                return Err(Diagnostic::new(first, 1, Problem::TooMany("names")));
+            }
+            let member = Some((prefix, number));
+            self.declare_named(Declared {
+                directives,
+                name,
+                spelled: &spelled,
+                at: (first, end),
+                member,
+                rest,
+            })?;
+        }
+        Ok(())
+    }
+
     /// Declares the variable called `first..end`, whose dimensions and initialiser reach up to `rest_end`.
     fn declare_variable(
         &mut self,
@@ -127,7 +192,14 @@ impl Reader<'_, '_> {
         let source = self.cursor.text;
         let rest = Span::between(end, rest_end);
         let name = self.out.pools.names.intern(source, first, end);
-        if self.scopes.is_bound_here(name) || self.is_in_range_here(first, end) {
+        let spelled = &source[first..end];
+        self.declare_named(Declared { directives, name, spelled, at: (first, end), member: None, rest })
+    }
+
+    fn declare_named(&mut self, declared: Declared<'_>) -> Result<(), Diagnostic> {
+        let Declared { directives, name, spelled, at: (first, end), member, rest } = declared;
+        let source = self.cursor.text;
+        if self.scopes.is_bound_here(name) || self.is_in_range_here(spelled) {
             return Err(self.duplicate(first, end));
         }
         // Call sequences declare the same parameters over and over, each in its own scope; one declaration serves.
@@ -142,17 +214,22 @@ impl Reader<'_, '_> {
                 return Ok(());
             }
         }
-        self.note_numbered(name, first, end);
-        let written = if self.must_rename_value(name, first, end) { self.fresh_name(name) } else { name };
-        if written == name {
-            self.note_single(first, end);
+        match member {
+            Some((stem, _)) => self.note_numbered_of(stem, name),
+            None => self.note_numbered(name, first, end),
+        }
+        let written = if self.must_rename_value(name, spelled) { self.fresh_name(name) } else { name };
+        match member {
+            _ if written != name => {}
+            Some((stem, number)) => self.note_single_of(stem, number),
+            None => self.note_single(first, end),
         }
         if source[rest.range()].contains(&b'=') {
             self.initialiser(rest);
         }
         let space = space_of(&source[directives.range()]);
         let (size, align) = layout(&source[directives.range()], &source[rest.range()]);
-        let is_named_outside = self.module.mentions(&source[first..end]);
+        let is_named_outside = self.module.mentions(spelled);
         let decl =
             Decl { directives, name: written, rest, space, is_family: false, is_named_outside, size, align };
         if is_param && written == name {
