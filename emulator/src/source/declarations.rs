@@ -137,7 +137,11 @@ impl Prefix {
         let element = self.element.ok_or_else(|| tokens.error("variable without a type"))?;
         let mut family = None;
         if tokens.eat(b'<')? {
-            family = Some(integer(tokens)?);
+            // To an expression `>` would be an operator.
+            family = Some(match tokens.next()? {
+                Token::Integer(count) | Token::Unsigned(count) => count,
+                found => return Err(tokens.error(format!("found {found}, expected a number of variables"))),
+            });
             tokens.expect(b'>')?;
         }
         let mut dimensions = Vec::new();
@@ -296,4 +300,24 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
         });
     }
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_family_is_so_many_variables() {
+        let read = |text: &str| {
+            let mut tokens = Tokens::new(text.as_bytes(), 0, text.len());
+            variables(&mut tokens)
+                .map(|found| found.into_iter().map(|it| (it.name, it.size)).collect::<Vec<_>>())
+        };
+        let named =
+            |names: &[&str], size| Some(names.iter().map(|&name| (name.to_owned(), Some(size))).collect());
+        assert_eq!(read(".param .u64 %P<2>;").ok(), named(&["%P0", "%P1"], 8));
+        assert_eq!(read(".local .b32 v<3>, w;").ok(), named(&["v0", "v1", "v2", "w"], 4));
+        assert!(read(".local .b32 v<w>;").is_err());
+        assert!(read(".local .b32 v<100000>;").is_err());
+    }
 }
