@@ -5,6 +5,7 @@ use super::clues::Clues;
 use super::constants::{bits_in, truncate};
 use super::missed::COPY_STAYS;
 use super::rewrite::{New, Rewrite, bits_of};
+use crate::values::known_bits::is_past_the_literal;
 use crate::values::names::IS_SHARED;
 use ptxopt_components::form::{Accepts, Form, FormFlags, Role, Slot};
 use ptxopt_components::ids::{Id, InstId, VRegId};
@@ -436,11 +437,14 @@ fn has_literals(ty: PtxType) -> bool {
     }
 }
 
-/// Whether a constant is a position or length of a bit field that the assembler takes in a register only, or a lane or a bound of
-/// lanes of which it reads some bits only.
+/// Whether a constant is a position or length of a bit field that the assembler takes in a register only, or something of which it
+/// reads fewer bits than of a register: a lane, a bound of lanes, the amount of a shift of 16 bits.
 fn is_past_the_field(form: &Form, position: usize, bits: u64) -> bool {
     let source = position.saturating_sub(usize::from(form.first_source));
     let read = match (form.operation, source) {
+        (Operation::Shl | Operation::Shr, 1) => {
+            return form.types[0].is_some_and(|ty| is_past_the_literal(ty.bits(), truncate(bits, 32)));
+        }
         (Operation::Bfe, 1..) | (Operation::Bfi, 2..) => 255,
         (Operation::Bmsk, _) | (Operation::Shfl, 1) => 31,
         (Operation::Shfl, 2) => 0x1F1F,

@@ -3,6 +3,7 @@
 use super::Walk;
 use super::constants::{extend, truncate};
 use super::evaluate::is_signed;
+use crate::values::known_bits::is_past_the_literal;
 use ptxopt_components::form::FormFlags;
 use ptxopt_components::ids::{InstId, VRegId};
 use ptxopt_components::operand::Operand;
@@ -53,6 +54,11 @@ impl Walk<'_, '_> {
         let ty = description.types[0].filter(|ty| is_integer(*ty))?;
         let result = self.only_result(inst)?;
         let part = description.qualifiers.part;
+        let is_shift = matches!(description.operation, Operation::Shl | Operation::Shr);
+        let amount = if is_shift { self.literal(other).map(|bits| truncate(bits, 32)) } else { None };
+        if amount.is_some_and(|amount| is_past_the_literal(ty.bits(), amount)) {
+            return None;
+        }
         Some(Binary { operation: description.operation, part, ty, result, one, other })
     }
 

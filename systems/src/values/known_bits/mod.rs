@@ -13,7 +13,7 @@ mod special;
 mod tests;
 mod transfer;
 
-pub use instruction::{decided, in_register, result_of, slot_width, tells};
+pub use instruction::{decided, in_register, is_past_the_literal, result_of, slot_width, tells};
 pub use special::of_special_register;
 
 /// A set of integers of `width` bits, 1 to 64.

@@ -34,8 +34,8 @@ pub(super) const RULES: &[Rule] = &[
                 without: "mul.hi.u32 %r2, %r1, 1 is 0, and mul.wide.u32 %rd1, %r1, 1 is wider than %r1",
             },
             Guard {
-                needs: "a shift amount whose 32 bits are 0, whatever is shifted",
-                without: "shl.b16 %rs2, %rs1, 65536 is 0, and not %rs1",
+                needs: "a shift amount of 16 bits at most, where 16 bits are shifted",
+                without: "shl.b16 %rs2, %rs1, 65536 is 0 by the ISA, and %rs1 by the assembler",
             },
         ],
         when: Clues::LITERAL_LAST,
