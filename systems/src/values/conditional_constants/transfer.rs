@@ -8,7 +8,7 @@
 //! a constant where all that decide are constants, and bottom otherwise.
 
 use super::lattice::Cell;
-use crate::values::general_optimize::constants::{bits_in, literal_in, truncate};
+use crate::values::general_optimize::constants::{bits_in, literal_at, truncate};
 use crate::values::general_optimize::evaluate::{SOURCES_MAX, evaluate, result_width};
 use ptxopt_components::form::FormFlags;
 use ptxopt_components::ids::{Id, InstId, VRegId};
@@ -118,8 +118,8 @@ impl<'f> Transfer<'f> {
             Some(_) => Cell::Bottom,
             None => {
                 let form = self.function.heads[self.inst.index()].form;
-                let ty = self.forms.slots(form).get(position).and_then(|slot| slot.ty);
-                Cell::of(ty.and_then(|ty| literal_in(operand, ty, self.literals())))
+                let (form, slots) = (self.forms.get(form), self.forms.slots(form));
+                Cell::of(literal_at(form, slots, position, operand, self.literals()))
             }
         }
     }

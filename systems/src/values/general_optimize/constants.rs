@@ -1,8 +1,11 @@
 //! Constants as bits, and as operands.
 
+use crate::values::known_bits::is_past_the_literal;
+use ptxopt_components::form::{Form, Slot};
 use ptxopt_components::ids::Id;
 use ptxopt_components::literal::{Literal, LiteralKind};
 use ptxopt_components::operand::{Operand, OperandKind};
+use ptxopt_components::operation::Operation;
 use ptxopt_components::types::{PtxType, TypeKind};
 use ptxopt_engine::edit::Change;
 
@@ -36,6 +39,21 @@ pub(in crate::values) fn literal_in(operand: Operand, ty: PtxType, literals: &[L
     let is_integer = operand.integer_bits(literals).is_some();
     let is_other = ty == PtxType::F64 && matches!(operand.kind(), OperandKind::F32(_));
     if is_float != is_integer && !is_other { bits_in(operand, ty, literals) } else { None }
+}
+
+/// The bits of a literal that is an operand of an instruction, in the type of its slot; none of an amount that the assembler cuts.
+pub(in crate::values) fn literal_at(
+    form: &Form,
+    slots: &[Slot],
+    position: usize,
+    operand: Operand,
+    literals: &[Literal],
+) -> Option<u64> {
+    let bits = literal_in(operand, slots.get(position)?.ty?, literals)?;
+    let is_amount = matches!(form.operation, Operation::Shl | Operation::Shr) && position == 2;
+    let is_cut =
+        is_amount && form.types[0].is_some_and(|ty| is_past_the_literal(ty.bits(), truncate(bits, 32)));
+    (!is_cut).then_some(bits)
 }
 
 /// A literal with these bits for a slot of type `ty`: of unsigned types it has no sign.

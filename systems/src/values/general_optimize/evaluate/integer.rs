@@ -1,7 +1,6 @@
 //! What operations on integers make of constants, at the width of the instruction.
 
 use super::super::constants::{extend, truncate};
-use crate::values::known_bits::is_past_the_literal;
 use ptxopt_components::description::Description;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{Modifiers, Part};
@@ -49,7 +48,6 @@ pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64
         Operation::Not => !value(0)?,
         Operation::Neg => value(0)?.wrapping_neg(),
         Operation::Abs => signed(0)?.wrapping_abs() as u64,
-        Operation::Shl | Operation::Shr if is_past_the_literal(width, amount(sources)?) => return None,
         Operation::Shl => match amount(sources)? {
             amount if amount >= u64::from(width) => 0,
             amount => value(0)? << amount,

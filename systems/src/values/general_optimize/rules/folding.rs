@@ -3,7 +3,7 @@
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
-use crate::values::general_optimize::constants::literal_in;
+use crate::values::general_optimize::constants::literal_at;
 use crate::values::general_optimize::copies::Source;
 use crate::values::general_optimize::evaluate::{SOURCES_MAX, evaluate, result_width};
 use crate::values::general_optimize::pattern::plain;
@@ -96,8 +96,7 @@ fn fold(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
 fn constant_at(walk: &mut Walk<'_, '_>, inst: InstId, position: usize) -> Option<u64> {
     let operand = walk.f.operands_of(inst)[position];
     let Some(vreg) = operand.vreg() else {
-        let ty = walk.f.slots_of(inst).get(position)?.ty?;
-        return literal_in(operand, ty, walk.f.literals());
+        return literal_at(walk.f.form_of(inst), walk.f.slots_of(inst), position, operand, walk.f.literals());
     };
     match walk.source_of(vreg, inst).filter(|_| operand == plain(operand)) {
         Some(Source::Constant(bits)) => Some(bits),
