@@ -9,9 +9,9 @@
 //! Leaves        no unreachable block; no branch to the next block, or past empty ones; no block that only its predecessor in
 //!               the text falls into; no guard that is a constant
 //! Breaks        control flow, loops, post-dominators, liveness, uniformity, definitions; program order, where blocks are merged
-//! Cost          a pass that lists definitions, where they are not known, a few passes over blocks a round, a round more
-//!               than there is to follow; a
-//!               comparison where nothing changed
+//! Cost          a pass over all operands; where it sees a constant that may decide something, one that lists definitions and a walk
+//!               over guards; a few passes over blocks a round, a round more than there is to follow; a comparison where
+//!               nothing changed
 //! Checked by    check/edges.rs, check/control_flow.rs, check/terminators.rs, check/tables.rs; settling refuses a branch to a
 //!               merged block
 //!

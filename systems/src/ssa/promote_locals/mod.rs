@@ -7,7 +7,8 @@
 //! Leaves        no access to a byte of a variable that does not escape and that only plain accesses at constant
 //!               addresses touch; a slot has a value before it is read, whatever the way to the read
 //! Breaks        liveness, uniformity, definitions, program order; leaves dead code behind for dead-code elimination
-//! Cost          linear in the instructions of functions that declare `.local` variables, and sorting their accesses;
+//! Cost          a pass over the operands of functions that declare `.local` variables; where one may not escape, linear in their
+//!               instructions, and sorting their accesses;
 //!               where indices are bounded, a bounded number of visits to their blocks; a look at the declarations of all
 //!               others
 //! Paper         scalar replacement; the placement of phis is left to what builds SSA (Cytron et al. 1991); Cousot and

@@ -137,13 +137,23 @@ pub(super) fn narrowed(literal: u64, width: u32, ty: PtxType) -> Option<u64> {
     (truncate(extended, width) == truncate(literal, width)).then_some(cut)
 }
 
+/// The integer type of a width, with a sign or without.
+pub(super) fn integer_of(width: u32, has_sign: bool) -> PtxType {
+    match (width, has_sign) {
+        (8, true) => PtxType::S8,
+        (8, false) => PtxType::U8,
+        (16, true) => PtxType::S16,
+        (16, false) => PtxType::U16,
+        (32, true) => PtxType::S32,
+        (32, false) => PtxType::U32,
+        (_, true) => PtxType::S64,
+        (_, false) => PtxType::U64,
+    }
+}
+
 /// The signed type of the same width, in which a negative constant is short.
 pub(super) fn signed_of(ty: PtxType) -> PtxType {
-    match ty.bits() {
-        16 => PtxType::S16,
-        32 => PtxType::S32,
-        _ => PtxType::S64,
-    }
+    integer_of(ty.bits(), true)
 }
 
 #[cfg(test)]

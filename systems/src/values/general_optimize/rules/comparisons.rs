@@ -11,7 +11,7 @@ use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
 use crate::values::general_optimize::constants::{extend, truncate};
 use crate::values::general_optimize::evaluate::is_signed;
-use crate::values::general_optimize::pattern::{Extension, is_integer, narrowed};
+use crate::values::general_optimize::pattern::{Extension, integer_of, is_integer, narrowed};
 use crate::values::general_optimize::rewrite::{New, Rewrite};
 use crate::values::known_bits::Known;
 use ptxopt_components::ids::{InstId, VRegId};
@@ -104,19 +104,6 @@ impl Compared {
     }
 }
 
-/// The integer type of a width, with a sign or without.
-fn integer(width: u32, has_sign: bool) -> Option<PtxType> {
-    Some(match (width, has_sign) {
-        (16, true) => PtxType::S16,
-        (16, false) => PtxType::U16,
-        (32, true) => PtxType::S32,
-        (32, false) => PtxType::U32,
-        (64, true) => PtxType::S64,
-        (64, false) => PtxType::U64,
-        _ => return None,
-    })
-}
-
 /// Whether a number is the same when it is cut to `width` bits and extended again, with a sign or without.
 fn fits(known: Known, width: u32, has_sign: bool) -> bool {
     if has_sign {
@@ -155,7 +142,7 @@ fn compare_what_was_cut(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite
         None if all_fit(false) => false,
         None => all_fit(true).then_some(true)?,
     };
-    let ty = integer(wide, has_sign)?;
+    let ty = integer_of(wide, has_sign);
     let other = match (second, literal) {
         (Some((second, _)), _) => New::Operand(second.source),
         (None, literal) => {
@@ -186,6 +173,9 @@ fn compare_an_extended_byte(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rew
     };
     // Numbers without a sign are in the same order with one: they are not negative in the wide type.
     let is_same_order = compared.has_signs().is_none_or(|has_signs| has_signs == has_sign || !has_sign);
-    let ty = integer(register, order_has_sign).filter(|_| is_same_order)?;
+    if !is_same_order {
+        return None;
+    }
+    let ty = integer_of(register, order_has_sign);
     compared.of(walk, inst, ty, [New::Operand(extended.source), New::Constant(truncate(bits, register), ty)])
 }

@@ -5,13 +5,12 @@ use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
 use crate::values::general_optimize::constants::truncate;
 use crate::values::general_optimize::evaluate::is_signed;
-use crate::values::general_optimize::pattern::{Extension, is_integer, narrowed, signed_of};
+use crate::values::general_optimize::pattern::{Extension, integer_of, is_integer, narrowed};
 use crate::values::general_optimize::rewrite::{New, Rewrite, bits_of};
 use ptxopt_components::ids::InstId;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Qualifiers;
-use ptxopt_components::types::PtxType;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -119,21 +118,9 @@ fn convert_twice(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
         let is_whole = walk.width(first.source.vreg()?) == narrow;
         return is_whole.then(|| walk.move_of(inst, result, first.source))?;
     }
-    let types = [with_sign(second.to, has_sign), with_sign(first.from, has_sign)];
+    let types = [integer_of(second.to.bits(), has_sign), integer_of(first.from.bits(), has_sign)];
     let operands = [New::register(result), New::Operand(first.source)];
     walk.instead(inst, Operation::Cvt, Qualifiers::default(), &types, &operands)
-}
-
-/// The integer type of the same width, with a sign or without.
-fn with_sign(ty: PtxType, has_sign: bool) -> PtxType {
-    match (ty.bits(), has_sign) {
-        (8, true) => PtxType::S8,
-        (8, false) => PtxType::U8,
-        (_, true) => signed_of(ty),
-        (16, false) => PtxType::U16,
-        (32, false) => PtxType::U32,
-        (_, false) => PtxType::U64,
-    }
 }
 
 fn cut_and_extend(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
@@ -170,7 +157,7 @@ fn compare_extensions(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> 
     }
     // Extended values are in the same order as before, with signs as well as without: those extended without a sign are
     // not negative.
-    let narrow = with_sign(first.from, is_signed(first.from) && is_signed(ty));
+    let narrow = integer_of(first.from.bits(), is_signed(first.from) && is_signed(ty));
     let second = match walk.literal(other) {
         Some(literal) => New::Constant(narrowed(literal, ty.bits(), first.from)?, narrow),
         None => {
