@@ -163,6 +163,19 @@ impl InstOperands {
         if count <= OPERANDS_INLINE { &self.words[..count] } else { &pool[self.span(count)] }
     }
 
+    /// The first `count` operands, and behind them what is left of the row: operands that name nothing
+    /// ([`Operand::default`]).
+    ///
+    /// Which operands are registers, and how many there are, changes from instruction to instruction, and no processor
+    /// foresees it: a branch on either is mispredicted once or twice an instruction, which costs more than all else
+    /// that most passes do. Rows of one length, taken without a look at what they hold, have no such branch.
+    #[inline]
+    #[must_use]
+    pub fn padded<'a>(&'a self, count: u16, pool: &'a [Operand]) -> &'a [Operand] {
+        let count = count as usize;
+        if count <= OPERANDS_INLINE { &self.words } else { &pool[self.span(count)] }
+    }
+
     /// The first of `count` operands. Where there is none, one that names nothing.
     #[inline]
     #[must_use]

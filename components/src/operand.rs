@@ -19,6 +19,7 @@ use crate::ids::{BlockId, Id, LiteralId, NameId, TableId, VRegId};
 pub use crate::literal::{Literal, LiteralKind};
 use crate::special_registers::SPECIAL_REGISTERS;
 use bytemuck::{Pod, Zeroable};
+use std::hint::select_unpredictable;
 
 /// Largest id that fits an operand word. A function that uses more registers, names or literals is an error.
 pub const OPERAND_ID_MAX: usize = (1 << 24) - 1;
@@ -339,6 +340,27 @@ impl Operand {
         (self.word & VREG != 0).then_some(VRegId(self.word & ID_MASK))
     }
 
+    /// The index of the register that the operand names; `other` where it names none. It takes no branch: see
+    /// [`InstOperands::padded`](crate::instruction::InstOperands::padded).
+    #[inline]
+    #[must_use]
+    pub fn vreg_or(self, other: usize) -> usize {
+        select_unpredictable(self.word & VREG != 0, self.id() as usize, other)
+    }
+
+    /// The index of the register that the operand reads, without a branch; `other` where it reads none.
+    #[inline]
+    #[must_use]
+    pub fn read_or(self, other: usize) -> usize {
+        select_unpredictable(self.reads_vreg(), self.id() as usize, other)
+    }
+
+    /// Whether it names a register that is read. A register's modifiers hold the bit in its definitions only.
+    #[inline]
+    const fn reads_vreg(self) -> bool {
+        (self.word & VREG != 0) & ((self.word & DEFINITION == 0) | (self.modifiers & ALSO_READ != 0))
+    }
+
     /// Whether the operand is written.
     #[inline]
     #[must_use]
@@ -350,7 +372,7 @@ impl Operand {
     #[inline]
     #[must_use]
     pub const fn is_use(self) -> bool {
-        self.word & DEFINITION == 0 || (self.modifiers & ALSO_READ != 0 && self.tag() != TAG_IMM)
+        (self.word & DEFINITION == 0) | ((self.modifiers & ALSO_READ != 0) & (self.tag() != TAG_IMM))
     }
 
     /// Whether a written operand keeps part of its old value: one component of a vector register, a selected lane,
@@ -502,10 +524,7 @@ impl std::fmt::Debug for Operand {
 /// The registers that `operands` read, in order; one that stands twice comes twice.
 #[inline]
 pub fn reads(operands: &[Operand]) -> impl Iterator<Item = VRegId> + '_ {
-    // A register's modifiers hold the bit in its definitions only.
-    let is_read =
-        |o: &&Operand| o.word & VREG != 0 && (o.word & DEFINITION == 0 || o.modifiers & ALSO_READ != 0);
-    operands.iter().filter(is_read).map(|operand| VRegId(operand.word & ID_MASK))
+    operands.iter().filter(|operand| operand.reads_vreg()).map(|operand| VRegId(operand.word & ID_MASK))
 }
 
 /// The registers that `operands` write, in order; one that stands twice comes twice.

@@ -229,6 +229,30 @@ impl<'a> FunctionView<'a> {
         live.map(|(inst, (head, operands))| (InstId::new(inst), head, operands.get(head.operand_count, pool)))
     }
 
+    /// What [`rows`](Self::rows) gives, with operands that are [padded](InstOperands::padded).
+    #[inline]
+    pub fn padded_rows(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = (InstId, &'a InstHead, &'a [Operand])> + use<'a> {
+        let pool = &self.pools.operands[..];
+        let columns = self.heads.iter().zip(self.operands).enumerate();
+        let live = columns.filter(|(_, (head, _))| head.is_live());
+        live.map(|(inst, (head, row))| (InstId::new(inst), head, row.padded(head.operand_count, pool)))
+    }
+
+    /// What [`rows_of`](Self::rows_of) gives, with operands that are [padded](InstOperands::padded).
+    #[inline]
+    pub fn padded_rows_of(
+        &self,
+        block: BlockId,
+    ) -> impl DoubleEndedIterator<Item = (InstId, &'a InstHead, &'a [Operand])> + use<'a> {
+        let (heads, operands, pool) = (self.heads, self.operands, &self.pools.operands[..]);
+        self.all_rows_of(block).filter_map(move |inst| {
+            let head = &heads[inst.index()];
+            head.is_live().then(|| (inst, head, operands[inst.index()].padded(head.operand_count, pool)))
+        })
+    }
+
     /// Successors of a block; the fall-through last.
     #[inline]
     #[must_use]

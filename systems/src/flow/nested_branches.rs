@@ -190,12 +190,14 @@ impl Crossings {
         if all.is_empty() {
             return;
         }
+        // The row behind those of the registers counts what reads none.
+        let nothing = function.vregs.len();
         read_count.clear();
-        read_count.resize(function.vregs.len(), 0);
+        read_count.resize(nothing + 1, 0);
         is_convergent.clear();
         is_convergent.resize(function.blocks.len(), false);
-        for (_, head, operands) in function.rows() {
-            reads(operands).for_each(|vreg| read_count[vreg.index()] += 1);
+        for (_, head, operands) in function.padded_rows() {
+            operands.iter().for_each(|operand| read_count[operand.read_or(nothing)] += 1);
             let needs_all = head.marks.contains(Marks::CONVERGENT)
                 || head.marks.contains(Marks::KEPT)
                     && forms.get(head.form).effects.intersects(Effects::CALL | Effects::UNKNOWN);

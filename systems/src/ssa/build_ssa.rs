@@ -181,7 +181,7 @@ pub struct Scratch {
     crossing: Vec<(VRegId, BlockId)>,
     tree: DominatorTree,
     frontier: IteratedFrontier,
-    /// By register.
+    /// By register; one more for operands that name none.
     candidate_of: Vec<u32>,
     candidates: Vec<Candidate>,
     /// Registers that are variables from now on, or not any more.
@@ -329,7 +329,7 @@ impl Scratch {
     fn find_candidates(&mut self, function: &FunctionView<'_>) {
         let Self { rows, candidates, candidate_of, variables, .. } = self;
         candidate_of.clear();
-        candidate_of.resize(function.vregs.len(), NO_CANDIDATE);
+        candidate_of.resize(function.vregs.len() + 1, NO_CANDIDATE);
         for (at, (vreg, row)) in function.vregs.iter().zip(&*rows).enumerate() {
             let id = VRegId::new(at);
             let was_variable = vreg.flags.contains(VRegFlags::VARIABLE);
@@ -449,8 +449,11 @@ impl Scratch {
                 let Planned { candidate, to, .. } = self.phis[phi];
                 self.set_current(candidate, to);
             }
-            for (inst, _, operands) in function.rows_of(block) {
-                self.rename_operands(function, inst, operands);
+            for (inst, _, operands) in function.padded_rows_of(block) {
+                // Most instructions name no candidate.
+                if self.names_candidate(operands) {
+                    self.rename_operands(function, inst, operands);
+                }
             }
             self.fill_pairs(function, block);
         }
@@ -547,7 +550,14 @@ impl Scratch {
         self.outside.push((candidate, current.replace(vreg)));
     }
 
+    /// Whether some operand names a candidate.
     #[inline]
+    fn names_candidate(&self, operands: &[Operand]) -> bool {
+        let nothing = self.candidate_of.len() - 1;
+        let candidate = |operand: &Operand| self.candidate_of[operand.vreg_or(nothing)];
+        operands.iter().fold(NO_CANDIDATE, |all, operand| all & candidate(operand)) != NO_CANDIDATE
+    }
+
     fn rename_operands(&mut self, function: &FunctionView<'_>, inst: InstId, operands: &[Operand]) {
         // Sources come after results, and are read before.
         for (position, operand) in operands.iter().enumerate().rev() {

@@ -1,6 +1,5 @@
 //! How often a function names its registers, and which of them are its own.
 
-use ptxopt_components::ids::Id;
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::store::view::FunctionView;
 
@@ -24,17 +23,18 @@ pub(super) struct Names {
 impl Names {
     /// Counts the names of all registers of a function, by register.
     pub(super) fn count(function: &FunctionView<'_>, names: &mut Vec<Self>) {
+        // The row behind those of the registers counts what names none.
+        let nothing = function.vregs.len();
         names.clear();
-        names.resize(function.vregs.len(), Self::default());
-        for (_, _, operands) in function.rows() {
+        names.resize(nothing + 1, Self::default());
+        for (_, _, operands) in function.padded_rows() {
             for operand in operands {
-                if let Some(vreg) = operand.vreg() {
-                    let names = &mut names[vreg.index()];
-                    names.results += u32::from(operand.is_definition());
-                    names.sources += u32::from(operand.is_use());
-                }
+                let names = &mut names[operand.vreg_or(nothing)];
+                names.results += u32::from(operand.is_definition());
+                names.sources += u32::from(operand.is_use());
             }
         }
+        names.truncate(nothing);
     }
 
     /// Whether one instruction writes it and one reads it, each once.

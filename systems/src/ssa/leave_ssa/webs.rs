@@ -163,7 +163,7 @@ impl Webs {
     fn find_returning(&mut self, function: &FunctionView<'_>, origins: &OriginsOf) {
         let Self { slots, .. } = self;
         slots.clear();
-        slots.resize(function.vregs.len(), NO_NODE);
+        slots.resize(function.vregs.len() + 1, NO_NODE);
         let is_reused = |vreg: VRegId| function.vregs[vreg.index()].flags.contains(VRegFlags::REUSED);
         // Until it is known whose all registers return, the slot of an origin says that one does not.
         const STAYS: u32 = 0;
@@ -189,12 +189,16 @@ impl Webs {
     /// The one pass over all operands.
     fn list_mentions(&mut self, function: &FunctionView<'_>) {
         let Self { mentions, mentions_of, defined_in, slots, returning, .. } = self;
+        let nothing = slots.len() - 1;
         mentions.clear();
         mentions_of.clear();
         for block in function.block_ids() {
             mentions_of.push(mentions.len() as u32);
-            for (inst, head, operands) in function.rows_of(block) {
-                if head.is_phi() {
+            for (inst, head, operands) in function.padded_rows_of(block) {
+                // Most instructions name no node.
+                let slot = |operand: &Operand| slots[operand.vreg_or(nothing)];
+                let is_none = operands.iter().fold(NO_NODE, |all, operand| all & slot(operand)) == NO_NODE;
+                if head.is_phi() || is_none {
                     continue;
                 }
                 // Results come first.

@@ -6,8 +6,9 @@
 
 use ptxopt_components::form::Kinds;
 use ptxopt_components::ids::{Id, VRegId};
-use ptxopt_components::operand::{Operand, reads};
+use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
+use std::hint::select_unpredictable;
 
 bitflags::bitflags! {
     /// What may be so of an instruction. The first ones are of a register as well, one that it reads.
@@ -46,26 +47,40 @@ impl Clues {
     /// These clues where that is so, else none.
     #[inline]
     fn where_is(self, is_so: bool) -> Self {
-        if is_so { self } else { Self::empty() }
+        select_unpredictable(is_so, self, Self::empty())
     }
 
     /// What a register may be that an instruction with this operation defines; of copies see
     /// [`Copies`](super::copies::Copies).
     #[inline]
     fn of_result(operation: Operation, operands: &[Operand]) -> Self {
-        use Operation::{Add, And, Cvt, Div, Max, Min, Mov, Mul, Neg, Or, Selp, Shl, Shr, Sub, Xor};
-        let has_literal = || operands.last().is_some_and(is_number);
-        match operation {
-            Add | Sub if has_literal() => Self::SUM,
-            Add | Sub | Neg => Self::ADDED,
-            And | Or | Xor | Mul | Div | Min | Max | Shl | Shr if has_literal() => Self::WITH_LITERAL,
-            Cvt => Self::CONVERTED,
-            Selp => Self::SELECTED,
-            Mov if operands.len() > 2 => Self::PACKED,
-            _ => Self::empty(),
-        }
+        let has_literal = operands.last().is_some_and(is_number);
+        let is_pack = (operation == Operation::Mov) & (operands.len() > 2);
+        OF_RESULT[usize::from(has_literal)][operation as usize] | Self::PACKED.where_is(is_pack)
     }
 }
+
+/// What operations say of their results: without a literal as last operand, and with one; by operation. A table, since no processor
+/// foresees which one comes next.
+const OF_RESULT: [[Clues; Operation::ALL.len()]; 2] = {
+    use Operation::{Add, And, Cvt, Div, Max, Min, Mul, Neg, Or, Selp, Shl, Shr, Sub, Xor};
+    let mut clues = [[Clues::empty(); Operation::ALL.len()]; 2];
+    let mut at = 0;
+    while at < Operation::ALL.len() {
+        let (without, with) = match Operation::ALL[at] {
+            Add | Sub => (Clues::ADDED, Clues::SUM),
+            Neg => (Clues::ADDED, Clues::ADDED),
+            And | Or | Xor | Mul | Div | Min | Max | Shl | Shr => (Clues::empty(), Clues::WITH_LITERAL),
+            Cvt => (Clues::CONVERTED, Clues::CONVERTED),
+            Selp => (Clues::SELECTED, Clues::SELECTED),
+            _ => (Clues::empty(), Clues::empty()),
+        };
+        clues[0][at] = without;
+        clues[1][at] = with;
+        at += 1;
+    }
+    clues
+};
 
 fn is_number(operand: &Operand) -> bool {
     operand.kinds() == Kinds::NUMBER
@@ -74,6 +89,7 @@ fn is_number(operand: &Operand) -> bool {
 /// What copies and operations that the walk has passed define each register.
 #[derive(Default)]
 pub(super) struct Made {
+    /// By register; one more for operands that read none.
     by: Vec<Clues>,
 }
 
@@ -81,7 +97,7 @@ impl Made {
     /// Forgets the function before; this one has `vreg_count` registers.
     pub(super) fn start(&mut self, vreg_count: usize) {
         self.by.clear();
-        self.by.resize(vreg_count, Clues::empty());
+        self.by.resize(vreg_count + 1, Clues::empty());
     }
 
     /// What defines a register.
@@ -107,24 +123,24 @@ impl Made {
         }
     }
 
-    /// The clues to an instruction that is no phi.
+    /// The clues to an instruction that is no phi, with this operation and `count` operands, [padded](ptxopt_components::instruction::InstOperands::padded).
     #[inline]
-    pub(super) fn clues(&self, operation: Operation, operands: &[Operand]) -> Clues {
+    pub(super) fn clues(&self, operation: Operation, count: usize, operands: &[Operand]) -> Clues {
+        let nothing = self.by.len() - 1;
         let (mut any, mut all) = (Clues::ALWAYS, Clues::CONSTANT);
-        for vreg in reads(operands) {
-            let by = self.by(vreg);
+        for operand in operands {
+            let vreg = operand.read_or(nothing);
+            let by = self.by[vreg];
             any |= by;
-            all &= by;
+            all &= by | Clues::CONSTANT.where_is(vreg == nothing);
         }
-        let is_move_of_one = operation == Operation::Mov && operands.len() == 2;
-        any |= Clues::ALL_CONSTANT.where_is(!all.is_empty() && !is_move_of_one);
-        if let &[_, one, other, ..] = operands {
-            let last = operands[operands.len() - 1];
-            let is_one_register = one.vreg().is_some() && one.vreg() == other.vreg();
-            any |= Clues::LITERAL_FIRST.where_is(is_number(&one))
-                | Clues::LITERAL_LAST.where_is(is_number(&last))
-                | Clues::EQUAL_SOURCES.where_is(one == other || is_one_register);
-        }
-        any
+        let is_move_of_one = (operation == Operation::Mov) & (count == 2);
+        any |= Clues::ALL_CONSTANT.where_is(!all.is_empty() & !is_move_of_one);
+        let (one, other, last) = (operands[1], operands[2], operands[count.saturating_sub(1)]);
+        let is_one_register = (one.vreg().is_some()) & (one.vreg() == other.vreg());
+        let of_sources = Clues::LITERAL_FIRST.where_is(is_number(&one))
+            | Clues::LITERAL_LAST.where_is(is_number(&last))
+            | Clues::EQUAL_SOURCES.where_is((one == other) | is_one_register);
+        any | of_sources.where_is(count > 2)
     }
 }

@@ -233,12 +233,16 @@ impl Walk<'_, '_> {
         if !head.is_live() {
             return Some(());
         }
-        let near = self.stirred.near(head, operands);
+        let padded = self.f.padded(inst);
+        let near = self.stirred.near(head, padded);
         if head.is_phi() {
             self.note_phi(inst);
         } else {
             let mut operation = self.f.form(head.form).operation;
-            let clues = if near.is_some() { self.made.clues(operation, operands) } else { Clues::empty() };
+            let clues = match near {
+                Some(_) => self.made.clues(operation, operands.len(), padded),
+                None => Clues::empty(),
+            };
             // Of most instructions the clues tell that there is nothing to do.
             let may_change = clues.contains(Clues::COPY)
                 || self.rules.may_apply(operation, clues)
@@ -270,12 +274,17 @@ impl Walk<'_, '_> {
         let may_read_copy = clues.contains(Clues::COPY) || self.reads_under_guard(inst);
         if self.settings.copies && may_read_copy && self.may_look() {
             self.replace_copies(inst)?;
-            clues = self.made.clues(operation, self.f.operands_of(inst));
+            clues = self.clues_now(inst, operation);
         }
         if self.settings.rules {
             self.apply_rules(inst, operation, clues)?;
         }
         Some(())
+    }
+
+    /// The clues to an instruction as it stands, whose operation this is.
+    fn clues_now(&self, inst: InstId, operation: Operation) -> Clues {
+        self.made.clues(operation, self.f.operands_of(inst).len(), self.f.padded(inst))
     }
 
     /// What a register holds right before an instruction.

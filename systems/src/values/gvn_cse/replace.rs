@@ -7,7 +7,7 @@ use crate::values::general_optimize::constants::operand as constant_operand;
 use crate::values::value_numbers::{Again, Known, Source, ValueNumbers, bits_of};
 use ptxopt_components::ids::{Id, InstId, Span, VRegId};
 use ptxopt_components::opcodes::Effects;
-use ptxopt_components::operand::{Operand, reads as reads_of};
+use ptxopt_components::operand::Operand;
 use ptxopt_components::types::{PtxType, TypeKind};
 use ptxopt_engine::edit::{Change, FunctionEditor};
 use ptxopt_engine::values::definitions::Defined;
@@ -179,17 +179,18 @@ impl Redundancies {
         if !found.iter().any(|redundant| redundant.is_renamed) {
             return;
         }
+        let nothing = f.view().vregs.len();
         renamed.clear();
-        renamed.resize(f.view().vregs.len(), 0);
+        renamed.resize(nothing + 1, 0);
         for redundant in found.iter().filter(|redundant| redundant.is_renamed) {
             for result in redundant.results.range() {
                 renamed[results[result].vreg.index()] = result as u32 + 1;
             }
         }
         let renamed = &renamed[..];
-        f.view().rows().for_each(|(inst, _, operands)| {
+        f.view().padded_rows().for_each(|(inst, _, operands)| {
             // Of most instructions none is read.
-            if !reads_of(operands).any(|vreg| renamed[vreg.index()] != 0) {
+            if operands.iter().fold(0, |any, operand| any | renamed[operand.read_or(nothing)]) == 0 {
                 return;
             }
             for (position, operand) in operands.iter().enumerate().filter(|(_, operand)| operand.is_use()) {

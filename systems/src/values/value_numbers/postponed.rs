@@ -8,7 +8,6 @@
 //! gets it, the instruction is looked up, before anything can read that other register.
 
 use ptxopt_components::ids::{Id, InstId, VRegId};
-use ptxopt_components::operand::reads;
 use ptxopt_engine::store::view::FunctionView;
 
 /// What waits.
@@ -31,10 +30,13 @@ impl Postponed {
     /// Counts who reads the registers of a function.
     pub(super) fn start(&mut self, function: &FunctionView<'_>) {
         self.forbid();
-        self.readers.resize(function.vregs.len(), 0);
-        let readers = &mut self.readers[..];
-        let count = |operands| reads(operands).for_each(|vreg: VRegId| readers[vreg.index()] += 1);
-        function.rows().map(|(.., operands)| operands).for_each(count);
+        // The row behind those of the registers counts what reads none.
+        let nothing = function.vregs.len();
+        self.readers.resize(nothing + 1, 0);
+        for (.., operands) in function.padded_rows() {
+            operands.iter().for_each(|operand| self.readers[operand.read_or(nothing)] += 1);
+        }
+        self.readers.truncate(nothing);
     }
 
     /// Lets nothing wait from now on.

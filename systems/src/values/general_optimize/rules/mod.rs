@@ -210,7 +210,7 @@ impl Walk<'_, '_> {
             };
             self.rewrite(inst, rule.reason, &rewrite)?;
             operation = self.f.form_of(inst).operation;
-            clues = self.made.clues(operation, self.f.operands_of(inst));
+            clues = self.clues_now(inst, operation);
         }
         self.f.stats().limits_hit += 1;
         Some(())
