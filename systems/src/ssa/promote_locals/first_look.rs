@@ -85,6 +85,10 @@ mod tests {
     use crate::check::testing::kernel;
     use ptxopt_engine::values::def_use::DefUse;
 
+    /// A function that was looked at before: `g` is a variable of it, and its second one, to which `%d4` belongs, does not escape.
+    const BEFORE: &str = ".local .b8 g[8]; .local .b8 x[8]; .reg .b64 %d<9>; .reg .pred %p; \
+                          mov.u64 %d4, x; mov.u64 %d5, g; setp.eq.s64 %p, %d5, 0; ret;";
+
     /// Whether all variables of a body escape, by the first look and by the tracer.
     fn escape(body: &str) -> (bool, bool) {
         let built = kernel(&format!(
@@ -96,7 +100,9 @@ mod tests {
         let mut tracer = Tracer::default();
         tracer.trace(&view, &built.forms, &def_use).expect("nothing is copied");
         let all_traced = tracer.variables.iter().all(|variable| variable.escape.is_some());
-        (FirstLook::default().all_escape(&view, &built.forms), all_traced)
+        let (mut look, before) = (FirstLook::default(), kernel(BEFORE));
+        assert!(!look.all_escape(&before.function(), &before.forms));
+        (look.all_escape(&view, &built.forms), all_traced)
     }
 
     const BOTH: (bool, bool) = (true, true);
@@ -119,6 +125,10 @@ mod tests {
     fn accesses_and_stored_addresses_are_for_the_tracer() {
         let one_escapes = "mov.u64 %d1, a; mov.u64 %d2, b; setp.eq.s64 %p1, %d1, 0;";
         assert_eq!(escape(one_escapes), (false, false));
+        // It escapes once, however often; and so does what is not of the function.
+        assert_eq!(escape(&format!("{one_escapes} setp.ne.s64 %p1, %d1, 0;")), (false, false));
+        let other = "mov.u64 %d1, b; mov.u64 %d2, g; st.param.b64 [arg], %d1; st.param.b64 [arg], %d2;";
+        assert_eq!(escape(other), (false, false));
         assert_eq!(
             escape("mov.u64 %d1, a; ld.local.u32 %r1, [%d1+4]; st.local.u32 [b], %r1;"),
             (false, false)
