@@ -85,22 +85,21 @@ mod tests {
     use crate::check::testing::kernel;
     use ptxopt_engine::values::def_use::DefUse;
 
-    /// A function that was looked at before: `g` is a variable of it, and its second one, to which `%d4` belongs, does not escape.
-    const BEFORE: &str = ".local .b8 g[8]; .local .b8 x[8]; .reg .b64 %d<9>; .reg .pred %p; \
-                          mov.u64 %d4, x; mov.u64 %d5, g; setp.eq.s64 %p, %d5, 0; ret;";
+    const DECLARED: &str = ".local .align 8 .b8 a[64], b[64]; .reg .b64 %d<9>; .reg .b32 %r<9>; .reg .pred %p<2>; .param .b64 arg;";
+
+    /// What was looked at before: `g` is a variable, too, and `%d4` belongs to `b`, which does not escape.
+    const BEFORE: &str = ".local .b8 g[8]; mov.u64 %d1, a; setp.eq.s64 %p1, %d1, 0; mov.u64 %d4, b;";
 
     /// Whether all variables of a body escape, by the first look and by the tracer.
     fn escape(body: &str) -> (bool, bool) {
-        let built = kernel(&format!(
-            ".local .align 8 .b8 a[64], b[64]; .reg .b64 %d<9>; .reg .b32 %r<9>; .reg .pred %p<2>; .param .b64 arg; {body} ret;"
-        ));
+        let [before, built] = [BEFORE, body].map(|body| kernel(&format!("{DECLARED} {body} ret;")));
         let view = built.function();
         let mut def_use = DefUse::default();
         def_use.build(&view);
         let mut tracer = Tracer::default();
         tracer.trace(&view, &built.forms, &def_use).expect("nothing is copied");
         let all_traced = tracer.variables.iter().all(|variable| variable.escape.is_some());
-        let (mut look, before) = (FirstLook::default(), kernel(BEFORE));
+        let mut look = FirstLook::default();
         assert!(!look.all_escape(&before.function(), &before.forms));
         (look.all_escape(&view, &built.forms), all_traced)
     }
