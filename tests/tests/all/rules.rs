@@ -135,6 +135,7 @@ const CASES: &[(&str, &[&str])] = &[
             "and.b16 %h4, %h1, 127; cvt.s16.s8 %h5, %h4; setp.lt.s16 %p0, %h5, 9;",
             "ld.global.u8 %h4, [%d9]; cvt.u32.u8 %w4, %h4; setp.gt.s32 %p0, %w4, 99;",
             "ld.global.u8 %w4, [%d9]; cvt.u64.u8 %d4, %w4; setp.ls.u64 %p0, %d4, 200;",
+            "ld.global.s8 %w4, [%d9]; cvt.s64.s8 %d4, %w4; setp.lt.s64 %p0, %d4, -7;",
         ],
     ),
     (
@@ -190,12 +191,24 @@ const CASES: &[(&str, &[&str])] = &[
             "mov.b64 %d4, {%w1, 1072693248}; shr.u64 %d5, %d4, 32; cvt.u32.u64 %w5, %d5; add.s32 %w0, %w5, %w1;",
         ],
     ),
-    ("literal-last", &["mov.u32 %w4, 77; mul.lo.s32 %w0, %w4, %w1;", "mul.wide.s16 %w0, -3, %h1;"]),
+    (
+        "literal-last",
+        &[
+            "mov.u32 %w4, 77; mul.lo.s32 %w0, %w4, %w1;",
+            "mul.wide.s16 %w0, -3, %h1;",
+            "add.s16 %h0, 77, %h1;",
+            "or.b32 %w0, 77, %w1;",
+            "xor.b64 %d0, -3, %d1;",
+            "min.s16 %h0, -3, %h1;",
+            "max.u32 %w0, 77, %w1;",
+        ],
+    ),
     (
         "operation-twice",
         &[
             "and.b16 %h4, %h1, 4080; and.b16 %h0, %h4, 255;",
             "xor.b32 %w4, %w1, -5; xor.b32 %w0, %w4, 77;",
+            "or.b16 %h4, %h1, 4080; or.b16 %h0, %h4, 255;",
             "shl.b16 %h4, %h1, 9; shl.b16 %h0, %h4, 9;",
             "shr.s16 %h4, %h1, 9; shr.s16 %h0, %h4, 9;",
             "shr.u64 %d4, %d1, 40; shr.u64 %d0, %d4, 30;",

@@ -59,8 +59,10 @@ mod tests {
     use crate::check::testing::kernel;
 
     fn may_decide(body: &str) -> bool {
-        let built = kernel(&format!(".reg .b32 %r<9>; .reg .pred %p<9>; {body} L: ret;"));
-        super::may_decide(&built.function(), &built.forms, &mut Vec::new())
+        let registers = ".reg .b32 %r<9>; .reg .f32 %f; .reg .b64 %d<9>; .reg .pred %p<9>;";
+        let built = kernel(&format!("{registers} {body} L: ret;"));
+        // What the function before left: each of its registers was a constant.
+        super::may_decide(&built.function(), &built.forms, &mut vec![true; 40])
     }
 
     #[test]
@@ -68,6 +70,8 @@ mod tests {
         assert!(may_decide("mov.pred %p1, 1; @%p1 bra L;"));
         assert!(may_decide("mov.u32 %r1, 7; mov.b32 %r2, %r1; setp.gt.u32 %p1, %r2, 3; @%p1 bra L;"));
         assert!(may_decide("mov.u32 %r1, 7; mov.u32 %r2, 8; setp.gt.u32 %p1|%p2, %r2, %r1; @%p1 bra L;"));
+        assert!(may_decide("mov.f32 %f, 0f40490FDB; setp.gt.f32 %p1, %f, 0f3F800000; @%p1 bra L;"));
+        assert!(may_decide("mov.u64 %d1, 0x123456789A; setp.gt.u64 %p1, %d1, 3; @%p1 bra L;"));
         assert!(may_decide("setp.ne.u32 %p1, %r1, %r1; @%p1 bra L;"));
         assert!(may_decide("mov.u32 %r1, 1; t: .branchtargets L, M; brx.idx %r1, t; M: ret;"));
     }
@@ -76,6 +80,7 @@ mod tests {
     fn what_is_read_or_computed_is_none() {
         assert!(!may_decide("setp.gt.u32 %p1, %r2, 3; @%p1 bra L;"));
         assert!(!may_decide("mov.u32 %r1, 7; setp.gt.u32 %p1, %r2, %r1; @%p1 bra L;"));
+        assert!(!may_decide("setp.gt.u64 %p1, g, 3; @%p1 bra L;"));
         assert!(!may_decide("mov.u32 %r1, %tid.x; setp.gt.u32 %p1, %r1, 3; mov.pred %p2, %p1; @%p2 bra L;"));
         assert!(!may_decide(
             "mov.u32 %r1, 1; add.u32 %r2, %r1, 1; t: .branchtargets L, M; brx.idx %r2, t; M: ret;"

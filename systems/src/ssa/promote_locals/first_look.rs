@@ -85,18 +85,23 @@ mod tests {
     use crate::check::testing::kernel;
     use ptxopt_engine::values::def_use::DefUse;
 
+    const DECLARED: &str = ".local .align 8 .b8 a[64], b[64]; .reg .b64 %d<9>; .reg .b32 %r<9>; .reg .pred %p<2>; .param .b64 arg;";
+
+    /// What was looked at before: `g` is a variable, too, and `%d4` belongs to `b`, which does not escape.
+    const BEFORE: &str = ".local .b8 g[8]; mov.u64 %d1, a; setp.eq.s64 %p1, %d1, 0; mov.u64 %d4, b;";
+
     /// Whether all variables of a body escape, by the first look and by the tracer.
     fn escape(body: &str) -> (bool, bool) {
-        let built = kernel(&format!(
-            ".local .align 8 .b8 a[64], b[64]; .reg .b64 %d<9>; .reg .b32 %r<9>; .reg .pred %p<2>; .param .b64 arg; {body} ret;"
-        ));
+        let [before, built] = [BEFORE, body].map(|body| kernel(&format!("{DECLARED} {body} ret;")));
         let view = built.function();
         let mut def_use = DefUse::default();
         def_use.build(&view);
         let mut tracer = Tracer::default();
         tracer.trace(&view, &built.forms, &def_use).expect("nothing is copied");
         let all_traced = tracer.variables.iter().all(|variable| variable.escape.is_some());
-        (FirstLook::default().all_escape(&view, &built.forms), all_traced)
+        let mut look = FirstLook::default();
+        assert!(!look.all_escape(&before.function(), &before.forms));
+        (look.all_escape(&view, &built.forms), all_traced)
     }
 
     const BOTH: (bool, bool) = (true, true);
@@ -119,6 +124,10 @@ mod tests {
     fn accesses_and_stored_addresses_are_for_the_tracer() {
         let one_escapes = "mov.u64 %d1, a; mov.u64 %d2, b; setp.eq.s64 %p1, %d1, 0;";
         assert_eq!(escape(one_escapes), (false, false));
+        // It escapes once, however often; and so does what is not of the function.
+        assert_eq!(escape(&format!("{one_escapes} setp.ne.s64 %p1, %d1, 0;")), (false, false));
+        let other = "mov.u64 %d1, b; mov.u64 %d2, g; st.param.b64 [arg], %d1; st.param.b64 [arg], %d2;";
+        assert_eq!(escape(other), (false, false));
         assert_eq!(
             escape("mov.u64 %d1, a; ld.local.u32 %r1, [%d1+4]; st.local.u32 [b], %r1;"),
             (false, false)

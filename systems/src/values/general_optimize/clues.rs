@@ -144,3 +144,104 @@ impl Made {
         any | of_sources.where_is(count > 2)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::testing::kernel;
+
+    /// Of the last instruction of a body before its `ret`: the clues to it, and those to its first result. What copies registers
+    /// and constants is noted as the walk does.
+    fn last(made: &mut Made, body: &str) -> (Clues, Clues) {
+        let built = kernel(&format!(
+            ".reg .b16 %h<4>; .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .pred %p<4>; {body} ret;"
+        ));
+        let function = built.function();
+        made.start(function.vregs.len());
+        let mut last = None;
+        for (_, head, operands) in function.rows() {
+            let operation = built.forms.get(head.form).operation;
+            let Some(result) = operands.first().and_then(|result| result.vreg()) else { break };
+            let clues = made.clues(operation, operands);
+            made.note_result(operation, operands);
+            match operands {
+                [_, source] if operation == Operation::Mov && is_number(source) => {
+                    made.note(result, Clues::COPY | Clues::CONSTANT);
+                }
+                [_, _] if operation == Operation::Mov => made.note(result, Clues::COPY),
+                _ => {}
+            }
+            last = Some((clues, made.by(result)));
+        }
+        last.expect("something is computed")
+    }
+
+    /// No more than the flags say: a clue that is not so costs a look at every instruction that reads the register.
+    #[test]
+    fn a_register_is_what_its_definition_leaves() {
+        let cases = [
+            (Clues::SUM, "add.u32 %r3, %r1, 7;"),
+            (Clues::SUM, "sub.s64 %d3, %d1, 7;"),
+            (Clues::ADDED, "add.u32 %r3, %r1, %r2;"),
+            (Clues::ADDED, "sub.u32 %r3, 7, %r1;"),
+            (Clues::ADDED, "neg.s32 %r3, %r1;"),
+            (Clues::WITH_LITERAL, "and.b32 %r3, %r1, 7;"),
+            (Clues::WITH_LITERAL, "or.b32 %r3, %r1, 7;"),
+            (Clues::WITH_LITERAL, "xor.b32 %r3, %r1, 7;"),
+            (Clues::WITH_LITERAL, "mul.lo.u32 %r3, %r1, 7;"),
+            (Clues::WITH_LITERAL, "div.u32 %r3, %r1, 7;"),
+            (Clues::WITH_LITERAL, "min.u32 %r3, %r1, 7;"),
+            (Clues::WITH_LITERAL, "max.u32 %r3, %r1, 7;"),
+            (Clues::WITH_LITERAL, "shl.b32 %r3, %r1, 7;"),
+            (Clues::WITH_LITERAL, "shr.u32 %r3, %r1, 7;"),
+            (Clues::CONVERTED, "cvt.u64.u32 %d3, %r1;"),
+            (Clues::SELECTED, "selp.b32 %r3, %r1, %r2, %p1;"),
+            (Clues::PACKED, "mov.b64 %d3, {%r1, %r2};"),
+            (Clues::COPY, "mov.b32 %r3, %r1;"),
+            (Clues::COPY.union(Clues::CONSTANT), "mov.b32 %r3, 7;"),
+            (Clues::empty(), "and.b32 %r3, %r1, %r2;"),
+            (Clues::empty(), "shl.b32 %r3, 7, %r1;"),
+            (Clues::empty(), "not.b32 %r3, %r1;"),
+        ];
+        let mut made = Made::default();
+        for (wanted, body) in cases {
+            // What the function before made of the same register is forgotten.
+            assert_eq!(last(&mut made, body).1, wanted, "{body}");
+        }
+        // Two definitions: it may be either.
+        let both = last(&mut made, "add.u32 %r3, %r1, 7; and.b32 %r3, %r2, 7;").1;
+        assert_eq!(both, Clues::SUM | Clues::WITH_LITERAL);
+    }
+
+    #[test]
+    fn an_instruction_has_clues_from_what_it_reads() {
+        let constants = "mov.u32 %r1, 3; mov.u32 %r2, 4; ";
+        let of_literals = Clues::LITERAL_FIRST | Clues::LITERAL_LAST | Clues::ALL_CONSTANT;
+        let of_constants = Clues::COPY | Clues::CONSTANT | Clues::ALL_CONSTANT;
+        let cases = [
+            (Clues::empty(), "and.b32 %r3, %r1, %r2;".to_owned()),
+            (Clues::LITERAL_FIRST, "sub.u32 %r3, 7, %r1;".to_owned()),
+            (Clues::LITERAL_LAST, "sub.u32 %r3, %r1, 7;".to_owned()),
+            (Clues::LITERAL_LAST, "mad.lo.u32 %r3, %r1, %r2, 7;".to_owned()),
+            (Clues::EQUAL_SOURCES, "mad.lo.u32 %r3, %r1, %r1, %r2;".to_owned()),
+            (Clues::EQUAL_SOURCES, "and.pred %p3, %p1, !%p1;".to_owned()),
+            // All of no registers are constants.
+            (of_literals | Clues::EQUAL_SOURCES, "sub.u32 %r3, 7, 7;".to_owned()),
+            (of_literals, "sub.u32 %r3, 7, 8;".to_owned()),
+            (
+                Clues::SUM | Clues::CONVERTED,
+                "add.u64 %d4, %d1, 7; cvt.u64.u32 %d5, %r1; and.b64 %d3, %d4, %d5;".to_owned(),
+            ),
+            (of_constants, format!("{constants}and.b32 %r3, %r1, %r2;")),
+            // One that is none of a constant.
+            (Clues::COPY | Clues::CONSTANT, format!("{constants}and.b32 %r3, %r1, %r4;")),
+            // A move of one constant is one already; a pack of two is not.
+            (Clues::COPY | Clues::CONSTANT, format!("{constants}mov.u32 %r3, %r1;")),
+            (of_constants, format!("{constants}mov.b64 %d3, {{%r1, %r2}};")),
+            (of_constants, format!("{constants}not.b32 %r3, %r1;")),
+        ];
+        for (wanted, body) in cases {
+            assert_eq!(last(&mut Made::default(), &body).0, wanted | Clues::ALWAYS, "{body}");
+        }
+    }
+}

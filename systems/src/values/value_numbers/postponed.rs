@@ -68,3 +68,64 @@ impl Postponed {
         self.due.pop()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::testing::kernel;
+
+    const LATER: InstId = InstId(7);
+
+    /// What a function waits with: `%r1`, that one instruction reads, `%r2`, that two read, and `%r3`, that none does.
+    fn started(postponed: &mut Postponed) -> [VRegId; 3] {
+        let built =
+            kernel(".reg .b32 %r<9>; add.u32 %r3, %r1, %r2; st.global.u32 [g], %r2; mov.u32 %r3, 1; ret;");
+        let function = built.function();
+        postponed.start(&function);
+        let (.., sum) = function.rows().next().unwrap();
+        [sum[1], sum[2], sum[0]].map(|operand| operand.vreg().unwrap())
+    }
+
+    #[test]
+    fn an_instruction_waits_for_the_register_that_it_alone_reads() {
+        let mut postponed = Postponed::default();
+        let [once, often, never] = started(&mut postponed);
+        assert_eq!([once, often, never].map(|vreg| postponed.postpone(vreg, LATER)), [true, false, false]);
+        assert_eq!(postponed.take_due(), None);
+        // A second one would not be the only reader.
+        assert!(!postponed.postpone(once, InstId(8)));
+        postponed.give(often.0);
+        assert_eq!(postponed.take_due(), None);
+        postponed.give(once.0);
+        assert_eq!([postponed.take_due(), postponed.take_due()], [Some(LATER), None]);
+        // Two registers have the number now.
+        assert!(!postponed.postpone(once, LATER));
+        postponed.give(once.0);
+        assert_eq!(postponed.take_due(), None);
+        // Numbers of what is no register.
+        postponed.give(u32::MAX);
+        assert_eq!(postponed.take_due(), None);
+    }
+
+    #[test]
+    fn nothing_waits_once_that_is_forbidden_or_in_the_next_function() {
+        let mut postponed = Postponed::default();
+        let [once, ..] = started(&mut postponed);
+        assert!(postponed.postpone(once, LATER));
+        postponed.forbid();
+        postponed.give(once.0);
+        assert_eq!(postponed.take_due(), None);
+        assert!(!postponed.postpone(once, LATER));
+        for is_due in [false, true] {
+            let [once, ..] = started(&mut postponed);
+            assert!(postponed.postpone(once, LATER));
+            if is_due {
+                postponed.give(once.0);
+            }
+            let [once, ..] = started(&mut postponed);
+            assert_eq!(postponed.take_due(), None);
+            postponed.give(once.0);
+            assert_eq!(postponed.take_due(), None);
+        }
+    }
+}

@@ -1,7 +1,8 @@
 //! What operations make of constants: integers and floats, exactly as the instruction computes them.
 //!
-//! A value is the lowest bits of a `u64`; those above the width of its type are zero. Each source is as wide as its slot:
-//! a shift amount has 32 bits, the addend of a wide product twice those of its factors.
+//! A value is the lowest bits of a `u64`. Those above the width of its type are zero in results and do not count in sources: a
+//! negative literal has them. Each source is as wide as its slot: a shift amount has 32 bits, the addend of a wide product twice
+//! those of its factors.
 //!
 //! Nothing here is shared with the emulator, which is what the results are compared with.
 

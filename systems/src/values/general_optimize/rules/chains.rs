@@ -164,9 +164,9 @@ mod tests {
     use ptxopt_components::ids::VRegId;
     use ptxopt_components::operand::Operand;
 
-    /// What an operation of 8 bits makes of `y` and a literal.
+    /// What an operation of 8 bits makes of `y` and a literal. Amounts of shifts have 32 bits.
     fn apply(operation: Operation, has_sign: bool, y: u8, literal: u64) -> u8 {
-        let (low, signed) = (literal as u8, y as i8);
+        let (low, signed, amount) = (literal as u8, y as i8, (literal as u32).min(8));
         match operation {
             Operation::And => y & low,
             Operation::Or => y | low,
@@ -176,9 +176,9 @@ mod tests {
             Operation::Max if has_sign => signed.max(low as i8) as u8,
             Operation::Min => y.min(low),
             Operation::Max => y.max(low),
-            Operation::Shl => (0..literal.min(8)).fold(y, |y, _| y << 1),
-            Operation::Shr if has_sign => (0..literal.min(8)).fold(signed, |y, _| y >> 1) as u8,
-            _ => (0..literal.min(8)).fold(y, |y, _| y >> 1),
+            Operation::Shl => (0..amount).fold(y, |y, _| y << 1),
+            Operation::Shr if has_sign => (0..amount).fold(signed, |y, _| y >> 1) as u8,
+            _ => (0..amount).fold(y, |y, _| y >> 1),
         }
     }
 
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn two_literals_do_the_work_of_one() {
         let all: Vec<u64> = (0..256).collect();
-        let amounts = [0, 1, 3, 4, 5, 7, 8, 9, 200, u64::from(u32::MAX)];
+        let amounts = [0, 1, 3, 4, 5, 7, 8, 9, 200, u64::from(u32::MAX), 1 << 32, u64::MAX];
         let rule = RULES.iter().find(|rule| rule.name == "operation-twice").unwrap();
         for (&operation, has_sign) in rule.operations.iter().flat_map(|op| [(op, false), (op, true)]) {
             let is_shift = matches!(operation, Operation::Shl | Operation::Shr);

@@ -63,7 +63,7 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// A comparison of two integers with one result, and nothing else.
+/// A comparison of two integers with one result. It has no other qualifier: what combines it takes a third source.
 struct Compared {
     comparison: Comparison,
     ty: PtxType,
@@ -77,9 +77,7 @@ fn compared(walk: &Walk<'_, '_>, inst: InstId) -> Option<Compared> {
     let description = walk.f.description_of(inst);
     let ty = description.types[0].filter(|&ty| is_integer(ty))?;
     let comparison = description.qualifiers.comparison?;
-    let is_plain = Qualifiers { comparison: None, ..description.qualifiers } == Qualifiers::default();
-    let result = walk.only_result(inst).filter(|_| is_plain)?;
-    Some(Compared { comparison, ty, result, one, other })
+    Some(Compared { comparison, ty, result: walk.only_result(inst)?, one, other })
 }
 
 impl Compared {
@@ -87,13 +85,9 @@ impl Compared {
         matches!(self.comparison, Comparison::Equal | Comparison::NotEqual)
     }
 
-    /// Whether the order that it asks about has signs; none where it asks for equality.
+    /// Whether the order that it asks about has signs; none where it asks for equality. `lo` and its like are of types without one.
     fn has_signs(&self) -> Option<bool> {
-        let without = matches!(
-            self.comparison,
-            Comparison::Lower | Comparison::LowerSame | Comparison::Higher | Comparison::HigherSame
-        );
-        (!self.is_of_equality()).then_some(is_signed(self.ty) && !without)
+        (!self.is_of_equality()).then_some(is_signed(self.ty))
     }
 
     /// The comparison of two other sources as integers of `ty`.

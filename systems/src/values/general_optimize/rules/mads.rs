@@ -4,8 +4,7 @@ use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
 use crate::values::general_optimize::constants::truncate;
-use crate::values::general_optimize::evaluate::is_signed;
-use crate::values::general_optimize::pattern::{is_integer, narrowed, plain, signed_of};
+use crate::values::general_optimize::pattern::{is_integer, narrowed, plain};
 use crate::values::general_optimize::rewrite::{New, Rewrite};
 use ptxopt_components::form::FormFlags;
 use ptxopt_components::ids::{InstId, VRegId};
@@ -129,10 +128,7 @@ fn mad_of_extensions(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
         Some((extension, other))
     })?;
     let factor = match walk.literal(other) {
-        Some(literal) => {
-            let narrow = narrowed(literal, mad.ty.bits(), one.from)?;
-            New::Constant(narrow, if is_signed(one.from) { signed_of(one.from) } else { one.from })
-        }
+        Some(literal) => New::Constant(narrowed(literal, mad.ty.bits(), one.from)?, one.from),
         None => {
             let other = walk.extension(other, inst)?;
             (other.from == one.from).then_some(New::Operand(other.source))?
