@@ -16,7 +16,7 @@ use ptxopt_bench::clock::{on_one_thread, thread_time};
 use ptxopt_bench::{kernels, modules};
 use ptxopt_components::ids::{Id, VRegId};
 use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, Representation, kills, solve, solve_on};
-use ptxopt_engine::dataflow::pressure::{KeptPressure, LiveRegisters, Pressure, measure};
+use ptxopt_engine::dataflow::pressure::Pressure;
 use ptxopt_engine::dataflow::uniformity::{self, Uniformity};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::graph::nest::LoopNests;
@@ -31,8 +31,8 @@ use std::hint::black_box;
 use std::sync::Mutex;
 
 /// What is measured, in the order of the columns.
-const COLUMNS: [&str; 10] =
-    ["dense", "walks", "chosen", "plain", "needs", "pressure", "uniform", "kept", "update", "estimate"];
+const COLUMNS: [&str; 9] =
+    ["dense", "walks", "chosen", "plain", "needs", "pressure", "uniform", "update", "estimate"];
 
 /// Largest function that the plain solver gets.
 const PLAIN_INSTS_MAX: usize = 10_000;
@@ -63,17 +63,14 @@ struct Scratch {
     set: LiveSet,
     reaching: Reaching,
     needs: Needs,
-    live: LiveRegisters,
     pressure: Pressure,
     uniform: uniformity::Scratch,
     verdicts: Uniformity,
-    kept: KeptPressure,
     estimator: Estimator,
 }
 
 fn measure_all(code: Code, forms: Res<FormTable>, nests: Res<LoopNests>, mut scratch: Local<Scratch>) {
-    let Scratch { solver, set, reaching, needs, live, pressure, uniform, verdicts, kept, estimator } =
-        &mut *scratch;
+    let Scratch { solver, set, reaching, needs, pressure, uniform, verdicts, estimator } = &mut *scratch;
     for function in code.view().functions() {
         let insts = function.live_inst_count();
         let rounds = (200_000 / insts.max(1)).clamp(3, 40);
@@ -96,19 +93,22 @@ fn measure_all(code: Code, forms: Res<FormTable>, nests: Res<LoopNests>, mut scr
             reaching.start(&function);
             needs.find(&function, reaching);
         });
-        ns[5] = time(&mut || measure(&function, &forms, set, live, pressure));
+        ns[5] = time(&mut || {
+            pressure.build(&function, &forms, set);
+            black_box(pressure.peaks(&function));
+        });
         if let Some(nest) = nests.get(function.code) {
-            ns[9] = time(&mut || {
+            ns[8] = time(&mut || {
                 black_box(estimator.look_at(&function, &forms, nest));
             });
             ns[6] = time(&mut || uniformity::solve(&function, &forms, nest, set, uniform, verdicts));
         }
-        ns[7] = time(&mut || kept.build(&function, &forms, set));
+        pressure.follow(set);
         // Every block, one after the other: what an update costs for an instruction of the block that was touched.
-        ns[8] = time(&mut || {
+        ns[7] = time(&mut || {
             for block in function.block_ids() {
-                kept.touch(block);
-                kept.update(&function, &forms);
+                pressure.touch(block);
+                pressure.update(&function, &forms);
             }
         });
         let words = function.blocks.len() * set.globals().len().div_ceil(64);

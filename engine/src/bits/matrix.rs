@@ -83,6 +83,16 @@ impl BitMatrix {
         self.stride = Self::stride_for(bit_count);
     }
 
+    /// Takes shape and bits of `other`.
+    pub fn copy_from(&mut self, other: &Self) {
+        let line_count = (other.row_count * other.stride).div_ceil(LINE_WORDS);
+        if self.lines.len() < line_count {
+            self.lines = self.larger_slab(line_count);
+        }
+        self.lines[..line_count].copy_from_slice(&other.lines[..line_count]);
+        (self.row_count, self.bit_count, self.stride) = (other.row_count, other.bit_count, other.stride);
+    }
+
     /// Grows to at least `row_count` rows and `bit_count` bits and keeps the contents; new rows and bits are
     /// zero. Neither number shrinks.
     ///

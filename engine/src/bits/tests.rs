@@ -347,7 +347,7 @@ proptest! {
     /// The matrix through any sequence of shapes and writes, against a list of sets.
     #[test]
     fn matrix_keeps_its_rows(steps in prop::collection::vec(
-        (0..6_u8, 0..12_usize, 0..1_100_usize, any::<prop::sample::Index>(), any::<prop::sample::Index>()),
+        (0..7_u8, 0..12_usize, 0..1_100_usize, any::<prop::sample::Index>(), any::<prop::sample::Index>()),
         1..40,
     )) {
         let mut matrix = BitMatrix::new();
@@ -360,6 +360,12 @@ proptest! {
                 matrix.grow(new_rows, new_bits);
                 rows.resize(rows.len().max(new_rows), Set::new());
                 bit_count = bit_count.max(new_bits);
+            } else if action == 6 {
+                // Into one that was larger or smaller before.
+                let mut copy = BitMatrix::with_shape(new_rows, new_bits);
+                (0..new_rows).for_each(|row| copy.fill_row(row));
+                copy.copy_from(&matrix);
+                matrix = copy;
             } else if !rows.is_empty() && bit_count > 0 {
                 let (row, bit) = (row_seed.index(rows.len()), bit_seed.index(bit_count));
                 let other = bit_seed.index(rows.len());

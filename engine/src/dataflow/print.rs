@@ -155,7 +155,7 @@ impl Sweep {
 
 /// One line a class of which registers live: the peak and where it is.
 pub fn peaks(function: &FunctionView<'_>, text: &[u8], pressure: &Pressure, out: &mut String) {
-    for (class, peak) in CLASSES.into_iter().zip(&pressure.peaks) {
+    for (class, peak) in CLASSES.into_iter().zip(pressure.peaks(function)) {
         if let Some(inst) = peak.inst {
             let (count, line) = (peak.count, line(function, text, inst));
             say(
@@ -186,9 +186,9 @@ pub fn pressure(
         say(out, format_args!("{block:?} depth {}\n", function.orders[block.index()].depth));
         for inst in function.insts_of(block) {
             say(out, format_args!("  line {}:", lines.line(function, inst)));
-            write_counts(&pressure.before[inst.index()], out);
+            write_counts(&pressure.before(function, inst), out);
             out.push_str(" before,");
-            write_counts(&pressure.after[inst.index()], out);
+            write_counts(&pressure.after(function, inst), out);
             let mnemonic = String::from_utf8_lossy(forms.mnemonic_text(function.heads[inst.index()].form));
             say(out, format_args!(" after, {mnemonic}"));
             for (number, position) in pressure.last_uses_of(inst).enumerate() {
@@ -200,9 +200,9 @@ pub fn pressure(
             out.push('\n');
         }
     }
-    for vreg in function.vreg_ids().filter(|vreg| pressure.weights[vreg.index()] > 0) {
+    for vreg in function.vreg_ids().filter(|vreg| pressure.weight(*vreg) > 0) {
         let cost = pressure.spill_cost(function, vreg);
-        let (weight, length) = (pressure.weights[vreg.index()], pressure.lengths[vreg.index()]);
+        let (weight, length) = (pressure.weight(vreg), pressure.length(vreg));
         say(
             out,
             format_args!(
@@ -215,8 +215,6 @@ pub fn pressure(
 
 fn write_counts(counts: &Counts, out: &mut String) {
     for (class, count) in CLASSES.into_iter().zip(counts) {
-        if matches!(class, RegClass::R | RegClass::P) || count.registers > 0 {
-            say(out, format_args!(" {} {} ({})", class_name(class), count.registers, count.slots));
-        }
+        say(out, format_args!(" {} {} ({})", class_name(class), count.registers, count.slots));
     }
 }

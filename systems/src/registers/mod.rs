@@ -38,8 +38,9 @@ use lives::Lives;
 use machine::{Machine, Place};
 use ptxopt_components::ids::{BlockId, Id, InstId, NameId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
+use ptxopt_components::types::RegClass;
 use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, solve};
-use ptxopt_engine::dataflow::pressure::{LiveRegisters, Pressure, measure};
+use ptxopt_engine::dataflow::pressure::{Pressure, place_of};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::graph::nest::LoopNest;
 use ptxopt_engine::store::view::FunctionView;
@@ -172,6 +173,6 @@ fn in_loops(nest: &LoopNest, walks: &Walks) -> (u32, u32) {
 fn peak_as_it_stands(function: &FunctionView<'_>, forms: &FormTable) -> u32 {
     let (mut set, mut pressure) = (LiveSet::default(), Pressure::default());
     solve(function, forms, &mut LivenessScratch::default(), &mut set);
-    measure(function, forms, &set, &mut LiveRegisters::default(), &mut pressure);
-    pressure.peaks[0].count.slots
+    pressure.build(function, forms, &set);
+    pressure.peaks(function)[place_of(RegClass::R)].count.slots
 }

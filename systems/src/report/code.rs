@@ -19,7 +19,7 @@ use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::Id;
 use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets};
-use ptxopt_engine::dataflow::pressure::{LiveRegisters, Pressure, measure};
+use ptxopt_engine::dataflow::pressure::Pressure;
 use ptxopt_engine::dataflow::{print, uninitialised};
 use ptxopt_engine::edit::Editor;
 use ptxopt_engine::forms::FormTable;
@@ -56,17 +56,11 @@ pub const INITIAL: Phase = Phase {
 type Finding = (u32, String);
 
 /// Reports figures and pressure of every function.
-pub fn run(
-    editor: Editor,
-    sets: Res<LiveSets>,
-    texts: Res<Dumps>,
-    mut scratch: Local<(LiveRegisters, Pressure)>,
-) {
-    let (live, pressure) = &mut *scratch;
+pub fn run(editor: Editor, sets: Res<LiveSets>, texts: Res<Dumps>, mut pressure: Local<Pressure>) {
     report(editor, &sets, |function, forms, set| {
-        measure(function, forms, set, live, pressure);
+        pressure.build(function, forms, set);
         let mut lines = String::new();
-        print::peaks(function, &texts.source, pressure, &mut lines);
+        print::peaks(function, &texts.source, &pressure, &mut lines);
         let offset = function.text.name.first;
         let figures = std::iter::once(Figures::of(function).to_string());
         let peaks = lines.lines().map(|line| format!("live registers: {line}"));
@@ -118,7 +112,8 @@ mod tests {
     use super::*;
     use crate::check::testing::{analyzed, solved};
     use ptxopt_components::ids::InstId;
-    use ptxopt_engine::dataflow::pressure::Count;
+    use ptxopt_components::types::RegClass;
+    use ptxopt_engine::dataflow::pressure::{Count, Counts, place_of};
 
     const HEAD: &str = ".reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p<9>;\n";
 
@@ -208,19 +203,13 @@ mod tests {
     fn measured(body: &str) -> (crate::check::testing::Built, Pressure) {
         let built = analyzed(&format!("{HEAD}{body}"));
         let mut pressure = Pressure::default();
-        measure(
-            &built.function(),
-            &built.forms,
-            &solved(&built),
-            &mut LiveRegisters::default(),
-            &mut pressure,
-        );
+        pressure.build(&built.function(), &built.forms, &solved(&built));
         (built, pressure)
     }
 
     /// Registers and slots of R and P.
-    fn counts(counts: &[Count]) -> [(u32, u32); 2] {
-        [0, 2].map(|class| (counts[class].registers, counts[class].slots))
+    fn counts(counts: Counts) -> [(u32, u32); 2] {
+        [RegClass::R, RegClass::P].map(place_of).map(|class| (counts[class].registers, counts[class].slots))
     }
 
     #[test]
@@ -229,7 +218,8 @@ mod tests {
             "mov.b32 %r1, 1; mov.b64 %rd1, 2; setp.eq.s32 %p1|%p2, %r1, 3; @%p1 add.s64 %rd1, %rd1, 1; \
              st.global.b64 [g], %rd1; ret;",
         );
-        let before: Vec<_> = pressure.before.iter().map(|at| counts(at)).collect();
+        let function = built.function();
+        let before: Vec<_> = (0..6).map(|inst| counts(pressure.before(&function, InstId(inst)))).collect();
         let wanted = [
             [(0, 0), (0, 0)],
             [(1, 1), (0, 0)],
@@ -240,12 +230,14 @@ mod tests {
         ];
         assert_eq!(before, wanted);
         assert_eq!(
-            counts(&pressure.after[2]),
+            counts(pressure.after(&function, InstId(2))),
             [(1, 2), (2, 2)],
             "the second predicate is written for nobody"
         );
-        assert_eq!((pressure.peaks[0].inst, pressure.peaks[2].inst), (Some(InstId(1)), Some(InstId(2))));
-        assert_eq!(pressure.peaks[0].count, Count { registers: 2, slots: 3 });
+        let [general, predicates] =
+            [RegClass::R, RegClass::P].map(|class| pressure.peaks(&function)[place_of(class)]);
+        assert_eq!((general.inst, predicates.inst), (Some(InstId(1)), Some(InstId(2))));
+        assert_eq!(general.count, Count { registers: 2, slots: 3 });
         let last = |inst: u32, vreg| {
             let operands = built.function().operands_of(InstId(inst)).iter().enumerate();
             let is_it = |&(at, operand): &(usize, &ptxopt_components::operand::Operand)| {
@@ -270,9 +262,9 @@ mod tests {
         );
         let (r1, r2) = (built.vreg("%r", 1), built.vreg("%r", 2));
         // Written and read once, from instruction 0 to 7.
-        assert_eq!((pressure.weights[r1.index()], pressure.lengths[r1.index()]), (2, 7));
+        assert_eq!((pressure.weight(r1), pressure.length(r1)), (2, 7));
         // In the loop three accesses of weight ten, outside two; from 1 to 3 and from 3 to 8.
-        assert_eq!((pressure.weights[r2.index()], pressure.lengths[r2.index()]), (32, 7));
+        assert_eq!((pressure.weight(r2), pressure.length(r2)), (32, 7));
         assert!(pressure.spill_cost(&built.function(), r2) > pressure.spill_cost(&built.function(), r1));
     }
 

@@ -13,7 +13,7 @@ use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::Id;
 use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets};
-use ptxopt_engine::dataflow::pressure::{LiveRegisters, Pressure, measure};
+use ptxopt_engine::dataflow::pressure::Pressure;
 use ptxopt_engine::dataflow::print;
 use ptxopt_engine::dataflow::uniformity::{self, Uniformities};
 use ptxopt_engine::forms::FormTable;
@@ -70,9 +70,9 @@ fn dump_liveness(code: Code, sets: Res<LiveSets>, mut dumps: ResMut<Dumps>) {
 }
 
 fn dump_pressure(code: Code, forms: Res<FormTable>, sets: Res<LiveSets>, mut dumps: ResMut<Dumps>) {
-    let (mut live, mut pressure) = (LiveRegisters::default(), Pressure::default());
+    let mut pressure = Pressure::default();
     each(code, &sets, &mut dumps, |function, text, set, out| {
-        measure(function, &forms, set, &mut live, &mut pressure);
+        pressure.build(function, &forms, set);
         print::pressure(function, &forms, text, &pressure, out);
     });
 }

@@ -12,7 +12,7 @@ use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, Representation, Side, solve_on};
-use ptxopt_engine::dataflow::pressure::{CLASSES, LiveRegisters, Pressure, measure};
+use ptxopt_engine::dataflow::pressure::{CLASSES, Pressure};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::graph::dominator_tree::DominatorTree;
 use ptxopt_engine::graph::iterated_frontier::IteratedFrontier;
@@ -56,7 +56,6 @@ fn compare_all(code: Code, forms: Res<FormTable>, mut scratch: Local<Scratch>) {
 struct Scratch {
     solver: LivenessScratch,
     sets: [LiveSet; 2],
-    live: LiveRegisters,
     pressure: Pressure,
     reaching: Reaching,
     needs: Needs,
@@ -72,11 +71,11 @@ fn compare(function: &FunctionView<'_>, forms: &FormTable, scratch: &mut Scratch
     {
         solve_on(representation, function, forms, &mut scratch.solver, set);
         compare_sets(function, &naive, set);
-        measure(function, forms, set, &mut scratch.live, &mut scratch.pressure);
+        scratch.pressure.build(function, forms, set);
         for (at, head) in function.heads.iter().enumerate().filter(|(_, head)| head.is_live()) {
             if naive.is_reachable[head.block.index()] {
                 let pressure = &scratch.pressure;
-                let registers = pressure.before[at].map(|count| count.registers);
+                let registers = pressure.before(function, InstId::new(at)).map(|count| count.registers);
                 assert_eq!(registers, naive.before[at], "registers before instruction {at}");
                 assert_eq!(pressure.last_uses_of(InstId::new(at)).count(), naive.last_uses[at], "at {at}");
             }

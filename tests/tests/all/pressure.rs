@@ -1,6 +1,8 @@
-//! Pressure that follows edits, against a count from the definition, on functions made at random and after random edits.
+//! Pressure that follows edits, against a count from the definition, on functions made at random and after random edits; and
+//! the pressure of functions in SSA form.
 //!
-//! The count knows sets of registers and rounds until nothing changes. `PTXOPT_PRESSURE_FUNCTIONS` says on how many
+//! Two managers follow the same edits: one starts with the live sets that the size of the function asks for, which are dense,
+//! and one with those of walks. The count knows sets of registers and rounds until nothing changes. `PTXOPT_PRESSURE_FUNCTIONS` says on how many
 //! functions it runs.
 
 use bevy_ecs::prelude::*;
@@ -11,13 +13,15 @@ use ptxopt_components::instruction::Marks;
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::vreg::VRegFlags;
-use ptxopt_engine::dataflow::liveness::LiveSets;
-use ptxopt_engine::dataflow::pressure::{CLASSES, Count, Counts, KeptPressure};
+use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets, LivenessScratch, Representation, solve_on};
+use ptxopt_engine::dataflow::pressure::{CLASSES, Count, Counts, Pressure};
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::{Limits, Phase, Plan, Step};
+use ptxopt_engine::store::columns::Code;
 use ptxopt_engine::store::view::FunctionView;
+use ptxopt_engine::values::phis::{incoming, phis_of};
 use ptxopt_tests::generated::generated;
 use ptxopt_tests::modules::{expect_none, in_parallel};
 use ptxopt_tests::random_code::{self, Random};
@@ -35,6 +39,8 @@ static CHECKED: AtomicUsize = AtomicUsize::new(0);
 static EDITED: AtomicUsize = AtomicUsize::new(0);
 static WALKED: AtomicU64 = AtomicU64::new(0);
 static BLOCKS: AtomicU64 = AtomicU64::new(0);
+static MOST_BLOCKS: AtomicUsize = AtomicUsize::new(0);
+static PHIS: AtomicUsize = AtomicUsize::new(0);
 
 static EDIT_AND_COMPARE: Phase = Phase {
     name: "edit_and_compare",
@@ -48,29 +54,79 @@ static EDIT_AND_COMPARE: Phase = Phase {
     ..Phase::NOTHING
 };
 
-fn edit_and_compare(mut editor: Editor, mut sets: ResMut<LiveSets>, mut kept: Local<KeptPressure>) {
+static COMPARE_SSA: Phase = Phase {
+    name: "compare_ssa",
+    needs: &[Fact::ControlFlow, Fact::Liveness],
+    install: |slot| {
+        slot.init_resource::<LiveSets>();
+        slot.add(compare_ssa);
+    },
+    ..Phase::NOTHING
+};
+
+/// A manager that starts with live sets of each kind.
+#[derive(Default)]
+struct Managers {
+    kept: [Pressure; 2],
+    solver: LivenessScratch,
+    by_walks: LiveSet,
+}
+
+impl Managers {
+    fn build(&mut self, function: &FunctionView<'_>, forms: &FormTable, set: &LiveSet) {
+        let Self { kept: [dense, grouped], solver, by_walks } = self;
+        assert_eq!(set.representation(), Representation::Dense);
+        solve_on(Representation::Walks, function, forms, solver, by_walks);
+        for (kept, set) in [(dense, set), (grouped, &*by_walks)] {
+            kept.build(function, forms, set);
+            kept.follow(set);
+        }
+    }
+
+    fn touch(&mut self, block: BlockId) {
+        self.kept.iter_mut().for_each(|kept| kept.touch(block));
+    }
+
+    fn compare(&self, function: &FunctionView<'_>, forms: &FormTable, when: &str) {
+        self.kept.iter().for_each(|kept| compare(function, forms, kept, when));
+    }
+}
+
+fn compare_ssa(code: Code, forms: Res<FormTable>, mut sets: ResMut<LiveSets>, mut managers: Local<Managers>) {
+    for function in code.view().functions().filter(|f| f.state.flags.contains(CodeFlags::SSA)) {
+        managers.build(&function, &forms, sets.of(function.code.index()));
+        managers.compare(&function, &forms, "in SSA form");
+        let phis = function.rows().filter(|(_, head, _)| head.is_phi());
+        PHIS.fetch_add(phis.count(), Ordering::Relaxed);
+    }
+}
+
+fn edit_and_compare(mut editor: Editor, mut sets: ResMut<LiveSets>, mut managers: Local<Managers>) {
     editor.each(CodeFlags::TERMINATORS_LAST, |mut f| {
         let (function, forms) = f.view_and_forms();
-        kept.build(&function, forms, sets.of(function.code.index()));
-        compare(&function, forms, &kept, "as read");
+        managers.build(&function, forms, sets.of(function.code.index()));
+        managers.compare(&function, forms, "as read");
         let mut random = Random::new(u64::from(function.text.body.count));
         for _ in 0..UPDATE_COUNT {
             for _ in 0..=random.below(EDITS_MAX) {
-                EDITED.fetch_add(usize::from(edit(&mut f, &mut random, &mut kept)), Ordering::Relaxed);
+                EDITED.fetch_add(usize::from(edit(&mut f, &mut random, &mut managers)), Ordering::Relaxed);
             }
             let (function, forms) = f.view_and_forms();
-            let walked = kept.walk_count;
-            kept.update(&function, forms);
-            WALKED.fetch_add(kept.walk_count - walked, Ordering::Relaxed);
-            BLOCKS.fetch_add(function.blocks.len() as u64, Ordering::Relaxed);
-            compare(&function, forms, &kept, "after edits");
+            for kept in &mut managers.kept {
+                let walked = kept.walk_count;
+                kept.update(&function, forms);
+                WALKED.fetch_add(kept.walk_count - walked, Ordering::Relaxed);
+                BLOCKS.fetch_add(function.blocks.len() as u64, Ordering::Relaxed);
+            }
+            managers.compare(&function, forms, "after edits");
         }
         CHECKED.fetch_add(1, Ordering::Relaxed);
+        MOST_BLOCKS.fetch_max(f.view().blocks.len(), Ordering::Relaxed);
     });
 }
 
 /// Makes one random change that leaves blocks and edges as they are; says whether there was one.
-fn edit(f: &mut FunctionEditor<'_>, random: &mut Random, kept: &mut KeptPressure) -> bool {
+fn edit(f: &mut FunctionEditor<'_>, random: &mut Random, managers: &mut Managers) -> bool {
     let view = f.view();
     let plain: Vec<InstId> = view
         .block_ids()
@@ -91,16 +147,16 @@ fn edit(f: &mut FunctionEditor<'_>, random: &mut Random, kept: &mut KeptPressure
         0 | 1 if !is_carrying => {
             let hidden = change.forms().slots(form).len();
             change.insert_before(other, form, &operands[..hidden], guard);
-            kept.touch(to);
+            managers.touch(to);
         }
         2 => {
             change.delete(one);
-            kept.touch(from);
+            managers.touch(from);
         }
         3 if one != other => {
             change.move_before(one, other);
-            kept.touch(from);
-            kept.touch(to);
+            managers.touch(from);
+            managers.touch(to);
         }
         choice => {
             let position = random.below(operands.len().max(1));
@@ -115,7 +171,7 @@ fn edit(f: &mut FunctionEditor<'_>, random: &mut Random, kept: &mut KeptPressure
                 return false;
             }
             change.rename_each(std::iter::once((one, position, new)));
-            kept.touch(from);
+            managers.touch(from);
         }
     }
     true
@@ -139,6 +195,8 @@ struct Naive<'a> {
     forms: &'a FormTable,
     is_reachable: Vec<bool>,
     live_in: Vec<Live>,
+    /// Whether what a phi reads lives before it, too: so it is counted, while the live sets have it at the ends of predecessors.
+    reads_at_phis: bool,
 }
 
 fn uses<'a>(operands: &'a [Operand]) -> impl Iterator<Item = VRegId> + 'a {
@@ -152,8 +210,13 @@ fn definitions<'a>(operands: &'a [Operand]) -> impl Iterator<Item = VRegId> + 'a
 impl Naive<'_> {
     fn solve<'a>(function: &'a FunctionView<'a>, forms: &'a FormTable) -> Naive<'a> {
         let count = function.blocks.len();
-        let mut naive =
-            Naive { function, forms, is_reachable: vec![false; count], live_in: vec![Live::new(); count] };
+        let mut naive = Naive {
+            function,
+            forms,
+            is_reachable: vec![false; count],
+            live_in: vec![Live::new(); count],
+            reads_at_phis: false,
+        };
         let mut waiting = vec![BlockId(0)];
         while let Some(block) = waiting.pop() {
             if !std::mem::replace(&mut naive.is_reachable[block.index()], true) {
@@ -169,6 +232,7 @@ impl Naive<'_> {
                 naive.live_in[block.index()] = live;
             }
             if !has_changed {
+                naive.reads_at_phis = true;
                 return naive;
             }
         }
@@ -184,6 +248,10 @@ impl Naive<'_> {
         let mut live: Live = Live::new();
         if self.is_reachable[block.index()] {
             live.extend(succs.iter().flat_map(|succ| &self.live_in[succ.index()]));
+            for (_, operands) in succs.iter().flat_map(|&succ| phis_of(self.function, succ)) {
+                let from_here = incoming(operands).filter(|(pred, _)| *pred == block);
+                live.extend(from_here.filter_map(|(_, value)| value.vreg()));
+            }
         }
         if succs.is_empty() {
             live.extend(self.outside(VRegFlags::OUTPUT | VRegFlags::MODULE));
@@ -200,7 +268,9 @@ impl Naive<'_> {
                 live.remove(&vreg);
             }
         }
-        live.extend(uses(operands));
+        if !head.is_phi() || self.reads_at_phis {
+            live.extend(uses(operands));
+        }
         let effects = self.forms.get(head.form).effects;
         if effects.contains(Effects::RETURN) {
             live.extend(self.outside(VRegFlags::OUTPUT | VRegFlags::MODULE));
@@ -223,7 +293,7 @@ impl Naive<'_> {
     }
 }
 
-fn compare(function: &FunctionView<'_>, forms: &FormTable, kept: &KeptPressure, when: &str) {
+fn compare(function: &FunctionView<'_>, forms: &FormTable, kept: &Pressure, when: &str) {
     let naive = Naive::solve(function, forms);
     let mut lengths = vec![0; function.vregs.len()];
     let mut weights = vec![0_u64; function.vregs.len()];
@@ -254,7 +324,7 @@ fn compare(function: &FunctionView<'_>, forms: &FormTable, kept: &KeptPressure, 
             compare_last_uses(function, kept, inst, &read_after);
         }
     }
-    assert_eq!(kept.peaks().map(|peak| peak.count), peaks, "{when}: peaks");
+    assert_eq!(kept.peaks(function).map(|peak| peak.count), peaks, "{when}: peaks");
     for vreg in function.vreg_ids() {
         assert_eq!(kept.length(vreg), lengths[vreg.index()], "{when}: length of {vreg:?}");
         assert_eq!(kept.weight(vreg), weights[vreg.index()], "{when}: weight of {vreg:?}");
@@ -262,7 +332,7 @@ fn compare(function: &FunctionView<'_>, forms: &FormTable, kept: &KeptPressure, 
 }
 
 /// The last uses of an instruction are the first uses of those registers whose value nothing reads after it.
-fn compare_last_uses(function: &FunctionView<'_>, kept: &KeptPressure, inst: InstId, after: &Live) {
+fn compare_last_uses(function: &FunctionView<'_>, kept: &Pressure, inst: InstId, after: &Live) {
     let (head, operands) = (&function.heads[inst.index()], function.operands_of(inst));
     let replaces = |operand: &&Operand| {
         let is_whole = operand.is_definition() && !operand.is_use() && operand.selector().is_none();
@@ -278,23 +348,18 @@ fn compare_last_uses(function: &FunctionView<'_>, kept: &KeptPressure, inst: Ins
     }
 }
 
-fn plan() -> Plan {
+/// A plan that runs `phase` after the phases `before`.
+fn plan(before: &[u16], phase: &'static Phase) -> Plan {
     let standard = standard::plan(&Options { level: OptLevel::O2, ..Options::default() }, false);
-    let split = *standard.steps.iter().find(|step| step.number == 6).expect("it runs at every level");
-    let own = Step {
-        number: 200,
-        name: EDIT_AND_COMPARE.name,
-        phase: &EDIT_AND_COMPARE,
-        dump: false,
-        verified: false,
-    };
+    let own = Step { number: 200, name: phase.name, phase, dump: false, verified: false };
+    let steps = standard.steps.iter().copied().filter(|step| before.contains(&step.number)).chain([own]);
     let limits = Limits { growth_percent: 10_000, ..standard.limits };
-    Plan { steps: vec![split, own], limits, ..standard }
+    Plan { steps: steps.collect(), limits, ..standard }
 }
 
-/// Edits the functions of a module, and compares.
-fn check(text: &str) -> Result<(), String> {
-    let output = optimize_with_plan(text.as_bytes(), &plan()).map_err(|error| error.to_string())?;
+/// Runs `plan` on a module, whose last phase compares.
+fn check(text: &str, plan: &Plan) -> Result<(), String> {
+    let output = optimize_with_plan(text.as_bytes(), plan).map_err(|error| error.to_string())?;
     let left = output.report.left.iter().map(|left| &left.reason);
     let undone = output.report.undone.iter().map(|undone| &undone.reason);
     // What the whole function grew by is looked at after the phase has run.
@@ -307,15 +372,20 @@ fn pressure_follows_edits() {
     let count: usize = asked.unwrap_or(FUNCTION_COUNT);
     let seeds: Vec<u64> = (0..count as u64 / 2).collect();
     let failures = in_parallel(&seeds, |&seed| {
-        let small = random_code::module(seed, 1, if seed % 20 == 0 { 60 } else { 16 });
-        let result = check(&small).and_then(|()| check(generated(seed).text()));
+        let small = random_code::module(seed, 1, if seed % 20 == 0 { 240 } else { 16 });
+        let (edits, ssa) = (plan(&[6], &EDIT_AND_COMPARE), plan(&[6, 23], &COMPARE_SSA));
+        let other = generated(seed);
+        let texts = [&small, other.text()];
+        let result = texts.iter().try_for_each(|text| check(text, &edits).and_then(|()| check(text, &ssa)));
         result.map_err(|said| format!("seed {seed}: {said}"))
     });
     expect_none("modules fail", &failures.into_iter().filter_map(Result::err).collect::<Vec<_>>());
-    let [checked, edited] = [&CHECKED, &EDITED].map(|count| count.load(Ordering::Relaxed));
+    let [checked, edited, phis, most] =
+        [&CHECKED, &EDITED, &PHIS, &MOST_BLOCKS].map(|count| count.load(Ordering::Relaxed));
     let [walked, blocks] = [&WALKED, &BLOCKS].map(|count| count.load(Ordering::Relaxed));
     say(&format!(
-        "pressure: {checked} functions, {edited} edits; {walked} of {blocks} blocks walked in the updates"
+        "pressure: {checked} functions, {edited} edits; {walked} of {blocks} blocks walked in the updates; {phis} phis; functions of up to {most} blocks"
     ));
-    assert!(checked >= count / 2 && edited > checked);
+    assert!(checked >= count / 2 && edited > checked && phis > checked);
+    assert!(most > 2 * 64, "sets of groups of 64 blocks");
 }

@@ -48,8 +48,8 @@ impl Boundary {
     /// The boundary of a function.
     #[must_use]
     pub fn of(function: &FunctionView<'_>) -> Self {
-        let any = |flag| function.vregs.iter().any(|vreg| vreg.flags.contains(flag));
-        Self { has_outputs: any(VRegFlags::OUTPUT), has_module: any(VRegFlags::MODULE) }
+        let all = function.vregs.iter().fold(VRegFlags::empty(), |all, vreg| all | vreg.flags);
+        Self { has_outputs: all.contains(VRegFlags::OUTPUT), has_module: all.contains(VRegFlags::MODULE) }
     }
 
     /// Whether nothing crosses the boundary in a register, which is so in nearly every function.

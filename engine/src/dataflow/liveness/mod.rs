@@ -23,12 +23,10 @@
 //! ```
 //! Neither do writes of one component of a vector register, nor definitions that read the old value.
 
-mod changes;
 mod collect;
 mod dense;
 mod walks;
 
-pub use changes::Changes;
 pub use collect::{Boundary, LivenessScratch, killed, kills};
 
 use crate::bits::{self, BitMatrix, Ones};
@@ -248,12 +246,9 @@ impl LiveSet {
     }
 
     /// Calls `visit` with each run of consecutive blocks on one side of which a register lives, and the register; the runs
-    /// in no particular order. Costs the runs, or the words of a dense set and its members.
+    /// in no particular order. Costs the runs, and the words of a dense set.
     pub fn each_run(&self, side: Side, mut visit: impl FnMut(Range<u32>, VRegId)) {
-        let sets = match side {
-            Side::In => &self.live_in,
-            Side::Out => &self.live_out,
-        };
+        let sets = self.side(side);
         match self.representation {
             Representation::Walks => {
                 for run in sets.ranges.runs() {
@@ -261,27 +256,47 @@ impl LiveSet {
                 }
             }
             Representation::Dense => {
-                // By bit: where its open run started, and the block after its end; the same where none is open.
-                let mut open = vec![(0, 0); self.vreg_of.len()];
-                for block in 0..self.block_count as u32 {
-                    for bit in bits::ones(sets.rows.row(block as usize)) {
-                        let (first, end) = &mut open[bit];
-                        if *end != block || first == end {
-                            if first != end {
-                                visit(*first..*end, self.vreg_of[bit]);
+                // By bit: where its open run started.
+                let mut first = vec![0; self.vreg_of.len()];
+                let none = vec![0; sets.rows.stride()];
+                let mut before = &none[..];
+                for block in 0..=self.block_count {
+                    let here = if block < self.block_count { sets.rows.row(block) } else { &none[..] };
+                    for (at, (&here, &before)) in here.iter().zip(before).enumerate() {
+                        let mut changed = here ^ before;
+                        while changed != 0 {
+                            let bit = at * 64 + changed.trailing_zeros() as usize;
+                            if changed & here & changed.wrapping_neg() != 0 {
+                                first[bit] = block as u32;
+                            } else {
+                                visit(first[bit]..block as u32, self.vreg_of[bit]);
                             }
-                            *first = block;
+                            changed &= changed - 1;
                         }
-                        *end = block + 1;
                     }
-                }
-                for ((first, end), &vreg) in open.into_iter().zip(&self.vreg_of) {
-                    if first != end {
-                        visit(first..end, vreg);
-                    }
+                    before = here;
                 }
             }
         }
+    }
+
+    fn side(&self, side: Side) -> &Sets {
+        match side {
+            Side::In => &self.live_in,
+            Side::Out => &self.live_out,
+        }
+    }
+
+    /// Whether the register with `bit` may be read after the end of `block`.
+    #[inline]
+    pub(super) fn has_out(&self, block: BlockId, bit: usize) -> bool {
+        self.live_out.test(self.representation, block, bit)
+    }
+
+    /// The rows of a side, by block, of dense sets.
+    pub(super) fn rows(&self, side: Side) -> &BitMatrix {
+        debug_assert_eq!(self.representation, Representation::Dense);
+        &self.side(side).rows
     }
 
     /// Dense sets: puts `vreg` into the live-in or live-out set of `block`, or takes it out. What tests of verifiers

@@ -1,55 +1,56 @@
 //! Register pressure: how many registers of each class live at each point, which uses are the last, and what it would
 //! cost to keep a register in memory.
 //!
-//! One backward walk over the blocks, the last first, with a running set that counts all classes together; from one block
-//! to the next in the walk only what [changes](Changes) is touched. A register counts as one, and
-//! as so many 32-bit slots of the machine: two for 64 bits, four for 128, one for anything smaller and for a predicate.
-//! The carry register is none. Registers that an asynchronous instruction goes on writing are counted where the text
-//! says they live.
+//! A register counts as one, and as so many 32-bit slots of the machine: two for 64 bits, four for 128, one for anything
+//! smaller and for a predicate. The carry register is none. Registers that an asynchronous instruction goes on writing are
+//! counted where the text says they live.
 //!
-//! [`measure`] looks at a whole function once. A phase that edits and asks again and again takes a [`KeptPressure`], which
-//! follows the edits.
+//! # One walk
+//! Each block is walked backward once (`walk`): counts of all classes change by one addition of words, and are kept relative
+//! to the end of the block. What lives there comes from the runs of blocks through which registers live, and costs what these
+//! begin and end. A register is looked for in the live sets where the walk meets it first; one that the block does not name
+//! is not looked at.
+//!
+//! # Edits
+//! A phase that edits lets it [follow](Pressure::follow), says which blocks it [touched](Pressure::touch), and asks for an [update](Pressure::update) before it reads on.
+//! Blocks and edges stay as they are between the two, and rows are not made dense: after either, the phase
+//! [builds](Pressure::build) anew. A touched block is walked again. Where it then does something else to live sets, these are
+//! brought up to date (`update`); a block to which a register comes, or from which it goes, is walked again where it
+//! names the register, and changes one number elsewhere.
+//!
+//! # SSA form
+//! What a phi reads lives out of the predecessors. It is counted before the phi as well, as if the phi read where it stands:
+//! a value and what it is copied to may need two registers. No update follows edits, since a phi is no instruction of the
+//! machine.
 //!
 //! Costs of spilling are those of Chaitin et al. 1981 and Briggs 1992: accesses, each weighted with ten to the depth of
 //! its loops, over the length of the range.
 
-mod kept;
-mod lives;
+mod blocks;
+mod counts;
+mod sets;
+mod update;
+mod walk;
 
-pub use kept::KeptPressure;
+pub use counts::{CLASSES, Count, Counts, place_of};
 
-use super::liveness::{Boundary, Changes, LiveSet, kills};
+use super::liveness::{Boundary, LiveSet, Side};
 use crate::forms::FormTable;
 use crate::store::view::FunctionView;
+use blocks::{Blocks, Named};
+use counts::{Words, count_of, minus, plus, words_of};
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
-use ptxopt_components::types::RegClass;
+use ptxopt_components::instruction::InstHead;
+use ptxopt_components::types::PackedType;
 use ptxopt_components::vreg::{VRegFlags, VRegHead};
-
-/// The classes, in the order of [`Counts`].
-pub const CLASSES: [RegClass; 5] = [RegClass::R, RegClass::Ur, RegClass::P, RegClass::Up, RegClass::B];
+use sets::Sets;
+use std::collections::BTreeSet;
 
 /// Deepest loop that counts: a weight of a million.
 const DEPTH_MAX: u32 = 6;
 
-/// Registers of one class at a point.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count {
-    /// Registers.
-    pub registers: u32,
-    /// Slots of 32 bits that they take.
-    pub slots: u32,
-}
-
-impl Count {
-    /// Counts a register of so many slots; one of none counts for nothing.
-    fn add(&mut self, slots: u32) {
-        self.registers += u32::from(slots > 0);
-        self.slots += slots;
-    }
-}
-
-/// Registers at a point, by class.
-pub type Counts = [Count; CLASSES.len()];
+/// Positions of which a word says whether they are last uses; instructions with more operands are rare.
+const NEAR_POSITIONS: usize = u64::BITS as usize;
 
 /// Where most slots of a class are taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,286 +61,293 @@ pub struct Peak {
     pub inst: Option<InstId>,
 }
 
-/// What the walk found.
+/// The manager of one function: pressure at each point, last uses and costs of spilling.
 #[derive(Default)]
 pub struct Pressure {
-    /// By instruction: what lives before it.
-    pub before: Vec<Counts>,
-    /// By instruction: what lives after it, and what it writes for nobody.
-    pub after: Vec<Counts>,
-    /// By class.
-    pub peaks: [Peak; CLASSES.len()],
-    /// Instruction and position of each use after which its register is dead, sorted. Of two uses of one register by
-    /// one instruction, the first.
-    last_uses: Vec<(InstId, u32)>,
-    /// By register: number of instructions that it lives across, or is written by.
-    pub lengths: Vec<u32>,
-    /// By register: accesses, each weighted with ten to the depth of its loops.
-    pub weights: Vec<u64>,
+    vregs: Vec<VReg>,
+    kinds: Vec<Kind>,
+    /// By bit of the live sets: its register.
+    globals: Vec<VRegId>,
+    live_in: Sets,
+    live_out: Sets,
+    outside: Outside,
+    blocks: Blocks,
+    /// By instruction; of use for live ones.
+    points: Vec<Point>,
+    /// Last uses at the positions from [`NEAR_POSITIONS`] on.
+    far_last_uses: BTreeSet<(InstId, u32)>,
+    /// What the block that was walked last names, and room for all registers.
+    named: Vec<Named>,
+    changes: update::Changes,
+    /// By block: instructions of the blocks before it; one more entry at the end. Of use while it is built.
+    starts: Vec<u32>,
+    /// Live sets were taken over.
+    follows: bool,
+    /// Epochs of graph and rows for which all this was built.
+    epochs: (u32, u32),
+    /// Blocks walked since it was made.
+    pub walk_count: u64,
 }
 
-impl Pressure {
-    /// Whether the register of an operand is dead after the instruction.
-    #[must_use]
-    pub fn is_last_use(&self, inst: InstId, position: usize) -> bool {
-        self.last_uses.binary_search(&(inst, position as u32)).is_ok()
-    }
-
-    /// Positions of the last uses of an instruction.
-    pub fn last_uses_of(&self, inst: InstId) -> impl Iterator<Item = usize> + '_ {
-        let first = self.last_uses.partition_point(|&(other, _)| other < inst);
-        let of_inst = self.last_uses[first..].iter().take_while(move |&&(other, _)| other == inst);
-        of_inst.map(|&(_, position)| position as usize)
-    }
-
-    /// What keeping `vreg` in memory would cost, for an instruction that it lives across; infinite where it may not be.
-    #[must_use]
-    pub fn spill_cost(&self, function: &FunctionView<'_>, vreg: VRegId) -> f64 {
-        spill_cost(&function.vregs[vreg.index()], self.weights[vreg.index()], self.lengths[vreg.index()])
-    }
+/// What is kept of a register.
+#[derive(Clone, Copy)]
+struct VReg {
+    /// Accesses, each weighted with ten to the depth of its loops.
+    weight: u64,
+    /// Instructions that it lives across, or is written by.
+    length: u32,
+    /// Its bit in the live sets, or [`NO_BIT`].
+    bit: u32,
+    /// Its place in the list of what a block names, if that is the register's own there.
+    place: u32,
+    kind: u32,
 }
 
-fn spill_cost(vreg: &VRegHead, weight: u64, length: u32) -> f64 {
-    let stays = VRegFlags::PINNED | VRegFlags::CARRY | VRegFlags::MODULE;
-    if vreg.flags.intersects(stays) { f64::INFINITY } else { weight as f64 / f64::from(length.max(1)) }
+/// Registers that count for the same.
+#[derive(Clone, Copy)]
+struct Kind {
+    /// Their type, which gives their class, and whether they are the carry register.
+    what: (PackedType, bool),
+    words: Words,
 }
 
-/// The manager: the registers that live at the place of a walk, counted by class.
-#[derive(Default)]
-pub struct LiveRegisters {
-    /// By register: the place from which on, going backward, it is live; [`NOT_LIVE`] where it is not.
-    live_from: Vec<u32>,
-    /// By register: its class and its slots; no slots where it counts for nothing.
-    weights: Vec<(u8, u32)>,
-    counts: Counts,
-    changes: Changes,
+const NO_BIT: u32 = u32::MAX;
+
+/// Counts before and after an instruction, relative to the end of its block.
+#[derive(Clone, Copy, Default)]
+struct Point {
+    before: Words,
+    after: Words,
+    /// Positions of last uses below [`NEAR_POSITIONS`], as bits.
+    last_uses: u64,
 }
-
-const NOT_LIVE: u32 = u32::MAX;
-
-/// What a register counts for: its class and its slots, or nothing.
-fn weight_of(vreg: &VRegHead) -> Option<(usize, u32)> {
-    if vreg.flags.contains(VRegFlags::CARRY) {
-        return None;
-    }
-    let bits = vreg.ty.element().bits() * u32::from(vreg.ty.lanes);
-    Some((vreg.class() as usize, bits.div_ceil(32).max(1)))
-}
-
-impl LiveRegisters {
-    /// Goes after the last block, where nothing is live.
-    fn start(&mut self, function: &FunctionView<'_>, set: &LiveSet) {
-        self.live_from.clear();
-        self.live_from.resize(function.vregs.len(), NOT_LIVE);
-        self.weights.clear();
-        self.weights.extend(
-            function
-                .vregs
-                .iter()
-                .map(|vreg| weight_of(vreg).map_or((0, 0), |(class, slots)| (class as u8, slots))),
-        );
-        self.counts = Counts::default();
-        self.changes.collect(set);
-    }
-
-    fn is_live(&self, vreg: VRegId) -> bool {
-        self.live_from[vreg.index()] != NOT_LIVE
-    }
-
-    /// Adds `vreg` to `counts`.
-    fn count(&self, counts: &mut Counts, vreg: VRegId) {
-        let (class, slots) = self.weights[vreg.index()];
-        counts[usize::from(class)].add(slots);
-    }
-
-    /// Makes `vreg` live from `place` backward; says whether it was not.
-    fn add(&mut self, vreg: VRegId, place: u32) -> bool {
-        let is_new = !self.is_live(vreg);
-        if is_new {
-            self.live_from[vreg.index()] = place;
-            let (class, slots) = self.weights[vreg.index()];
-            self.counts[usize::from(class)].add(slots);
-        }
-        is_new
-    }
-
-    /// Ends the life of `vreg` at `place`; gives its length.
-    fn remove(&mut self, vreg: VRegId, place: u32) -> u32 {
-        if !self.is_live(vreg) {
-            return 0;
-        }
-        let (class, slots) = self.weights[vreg.index()];
-        let count = &mut self.counts[usize::from(class)];
-        count.registers -= u32::from(slots > 0);
-        count.slots -= slots;
-        std::mem::replace(&mut self.live_from[vreg.index()], NOT_LIVE) - place
-    }
-}
-
-/// Measures the pressure of a function whose live sets are `set`.
-pub fn measure(
-    function: &FunctionView<'_>,
-    forms: &FormTable,
-    set: &LiveSet,
-    live: &mut LiveRegisters,
-    pressure: &mut Pressure,
-) {
-    let Pressure { before, after, peaks, last_uses, lengths, weights } = pressure;
-    for counts in [before, after] {
-        counts.clear();
-        counts.resize(function.heads.len(), Counts::default());
-    }
-    *peaks = Default::default();
-    last_uses.clear();
-    lengths.clear();
-    lengths.resize(function.vregs.len(), 0);
-    weights.clear();
-    weights.resize(function.vregs.len(), 0);
-    live.start(function, set);
-    let outside = Outside::of(function);
-    for block in function.block_ids().rev() {
-        go_after(function, set, &outside, live, pressure, block);
-        measure_block(function, forms, &outside, live, pressure, block);
-        if !function.orders[block.index()].is_reachable() {
-            leave_unreachable(function, &outside, live, pressure, block);
-        }
-    }
-    for vreg in set.live_in_vregs(BlockId(0)) {
-        pressure.lengths[vreg.index()] += live.remove(vreg, 0);
-    }
-    pressure.last_uses.sort_unstable();
-    pressure.find_peaks(function);
-}
-
-/// Registers that may be read where control leaves the function.
-const AT_LEAVING: VRegFlags = VRegFlags::OUTPUT.union(VRegFlags::MODULE);
 
 /// Registers that are read where control leaves the function.
+#[derive(Default)]
 struct Outside {
     boundary: Boundary,
     vregs: Vec<VRegId>,
 }
 
 impl Outside {
-    fn of(function: &FunctionView<'_>) -> Self {
-        let is_outside = |vreg: &VRegId| function.vregs[vreg.index()].flags.intersects(AT_LEAVING);
-        Self { boundary: Boundary::of(function), vregs: function.vreg_ids().filter(is_outside).collect() }
-    }
-
-    /// These registers and those that `block` names.
-    fn or_named_in<'a>(
-        &'a self,
-        function: &'a FunctionView<'_>,
-        block: BlockId,
-    ) -> impl Iterator<Item = VRegId> + 'a {
-        let operands = function.insts_of(block).flat_map(|inst| function.operands_of(inst));
-        operands.filter_map(|operand| operand.vreg()).chain(self.vregs.iter().copied())
-    }
-
+    /// Those that `head` reads without naming them.
     fn read_by<'a>(
         &'a self,
-        function: &'a FunctionView<'_>,
-        which: VRegFlags,
-    ) -> impl Iterator<Item = VRegId> + 'a {
-        self.vregs.iter().copied().filter(move |vreg| function.vregs[vreg.index()].flags.intersects(which))
+        function: &FunctionView<'a>,
+        forms: &FormTable,
+        head: &InstHead,
+    ) -> impl Iterator<Item = VRegId> + use<'a> {
+        let (read, vregs) = (self.boundary.read_by(head, forms), function.vregs);
+        self.vregs.iter().copied().filter(move |vreg| vregs[vreg.index()].flags.intersects(read))
     }
-}
 
-/// Goes from the start of the next block, with what is live into it, to the end of `block`.
-///
-/// A register that `block` does not name lives through it or not at all. So what is live after `block` and what is live
-/// into the next one differ in registers that it names, or whose life changes from one block to the other.
-fn go_after(
-    function: &FunctionView<'_>,
-    set: &LiveSet,
-    outside: &Outside,
-    live: &mut LiveRegisters,
-    pressure: &mut Pressure,
-    block: BlockId,
-) {
-    let end = function.blocks[block.index()].insts.end() as u32;
-    let leaves = function.succs(block).is_empty();
-    let is_outside = |vreg: VRegId| function.vregs[vreg.index()].flags.intersects(AT_LEAVING);
-    let mut go = |live: &mut LiveRegisters, vreg: VRegId| {
-        if set.is_live_out(block, vreg) || (leaves && is_outside(vreg)) {
-            live.add(vreg, end);
-        } else {
-            pressure.lengths[vreg.index()] += live.remove(vreg, end);
-        }
-    };
-    for at in 0..live.changes.after(block).len() {
-        let vreg = live.changes.after(block)[at];
-        go(live, vreg);
-    }
-    outside.or_named_in(function, block).for_each(|vreg| go(live, vreg));
-}
-
-/// Ends what an unreachable block reads: its live-in set is empty whatever that is.
-fn leave_unreachable(
-    function: &FunctionView<'_>,
-    outside: &Outside,
-    live: &mut LiveRegisters,
-    pressure: &mut Pressure,
-    block: BlockId,
-) {
-    let first = function.blocks[block.index()].insts.first;
-    for vreg in outside.or_named_in(function, block) {
-        pressure.lengths[vreg.index()] += live.remove(vreg, first);
-    }
-}
-
-fn measure_block(
-    function: &FunctionView<'_>,
-    forms: &FormTable,
-    outside: &Outside,
-    live: &mut LiveRegisters,
-    pressure: &mut Pressure,
-    block: BlockId,
-) {
-    let depth = function.orders[block.index()].depth.min(DEPTH_MAX);
-    for inst in function.insts_of(block).rev() {
-        let (head, operands) = (&function.heads[inst.index()], function.operands_of(inst));
-        let mut after = live.counts;
-        let is_guarded = head.opcode.is_guarded();
-        for operand in operands.iter().filter(|operand| operand.is_definition()) {
-            let Some(vreg) = operand.vreg() else { continue };
-            if !live.is_live(vreg) {
-                // Written for nobody: it takes its slots for an instant.
-                live.count(&mut after, vreg);
-                pressure.lengths[vreg.index()] += 1;
-            } else if kills(operand, is_guarded) {
-                pressure.lengths[vreg.index()] += live.remove(vreg, inst.0);
-            }
-        }
-        pressure.after[inst.index()] = after;
-        for (position, operand) in operands.iter().enumerate() {
-            let Some(vreg) = operand.vreg() else { continue };
-            pressure.weights[vreg.index()] += 10_u64.pow(depth);
-            if operand.is_use() && live.add(vreg, inst.0) {
-                pressure.last_uses.push((inst, position as u32));
-            }
-        }
-        for vreg in outside.read_by(function, outside.boundary.read_by(head, forms)) {
-            live.add(vreg, inst.0);
-        }
-        pressure.before[inst.index()] = live.counts;
+    /// Those that are read after the end of `block` without being live out of it: control leaves there.
+    fn at_end_of(&self, function: &FunctionView<'_>, block: BlockId) -> &[VRegId] {
+        if function.succs(block).is_empty() { &self.vregs } else { &[] }
     }
 }
 
 impl Pressure {
-    fn find_peaks(&mut self, function: &FunctionView<'_>) {
-        for (inst, _) in function.heads.iter().enumerate().filter(|(_, head)| head.is_live()) {
-            for counts in [&self.before[inst], &self.after[inst]] {
-                let mut both = self.peaks.iter().zip(counts);
-                if both.all(|(peak, count)| count.slots < peak.count.slots || count.slots == 0) {
-                    continue;
-                }
-                for (peak, count) in self.peaks.iter_mut().zip(counts) {
-                    if (count.slots, count.registers) > (peak.count.slots, peak.count.registers) {
-                        *peak = Peak { count: *count, inst: Some(InstId::new(inst)) };
-                    }
+    /// Looks at a function whose live sets are `set`. Who is to [follow](Self::follow) edits says so next.
+    pub fn build(&mut self, function: &FunctionView<'_>, forms: &FormTable, set: &LiveSet) {
+        self.epochs = (function.state.cfg_epoch, function.state.row_epoch);
+        self.kinds.clear();
+        self.vregs.clear();
+        self.far_last_uses.clear();
+        self.changes.clear();
+        self.outside.vregs.clear();
+        self.globals.clear();
+        self.globals.extend_from_slice(set.globals());
+        self.follows = false;
+        self.grow(function);
+        for (bit, vreg) in self.globals.iter().enumerate() {
+            self.vregs[vreg.index()].bit = bit as u32;
+        }
+        self.find_outside(function);
+        self.blocks.start(function.blocks.len());
+        for block in function.block_ids() {
+            let count = self.walk(function, forms, block, |bit| set.has_out(block, bit as usize));
+            self.add_named(function, block, count);
+            self.blocks.store(block, &self.named[..count]);
+        }
+        self.add_runs(function, set);
+    }
+
+    /// Takes over the live sets for which it was built: what edits change of them is found from now on.
+    pub fn follow(&mut self, set: &LiveSet) {
+        self.live_in.copy(set, Side::In);
+        self.live_out.copy(set, Side::Out);
+        self.follows = true;
+    }
+
+    fn find_outside(&mut self, function: &FunctionView<'_>) {
+        let Outside { boundary, vregs } = &mut self.outside;
+        *boundary = Boundary::of(function);
+        if !boundary.is_empty() {
+            let is_read = VRegFlags::OUTPUT | VRegFlags::MODULE;
+            vregs.extend(
+                function.vreg_ids().filter(|vreg| function.vregs[vreg.index()].flags.intersects(is_read)),
+            );
+        }
+    }
+
+    /// Adds what the block that was walked does to the sums of the `count` registers that it names.
+    fn add_named(&mut self, function: &FunctionView<'_>, block: BlockId, count: usize) {
+        let weight = weight_in(function, block);
+        for named in &self.named[..count] {
+            let vreg = &mut self.vregs[named.vreg().index()];
+            vreg.length = vreg.length.wrapping_add(named.length);
+            vreg.weight += u64::from(named.access_count) * weight;
+        }
+    }
+
+    /// Adds what lives out of blocks: to the counts at their ends, and to the lengths of the registers.
+    fn add_runs(&mut self, function: &FunctionView<'_>, set: &LiveSet) {
+        let Self { vregs, kinds, blocks, outside, starts, .. } = self;
+        starts.clear();
+        starts.push(0);
+        let mut start = 0;
+        starts.extend(blocks.rows.iter().map(|row| {
+            start += row.inst_count;
+            start
+        }));
+        // First the difference from the block before.
+        set.each_run(Side::Out, |run, vreg| {
+            let (first, end) = (run.start as usize, run.end as usize);
+            let vreg = &mut vregs[vreg.index()];
+            vreg.length = vreg.length.wrapping_add(starts[end] - starts[first]);
+            let words = kinds[vreg.kind as usize].words;
+            blocks.rows[first].out = plus(blocks.rows[first].out, words);
+            if let Some(row) = blocks.rows.get_mut(end) {
+                row.out = minus(row.out, words);
+            }
+        });
+        let mut out = Words::default();
+        for row in &mut blocks.rows {
+            out = plus(out, row.out);
+            row.out = out;
+        }
+        if !outside.vregs.is_empty() {
+            for block in function.block_ids() {
+                let row = &mut blocks.rows[block.index()];
+                for vreg in outside.at_end_of(function, block) {
+                    row.out = plus(row.out, kinds[vregs[vreg.index()].kind as usize].words);
                 }
             }
         }
+    }
+
+    /// Makes room for what the function has now.
+    fn grow(&mut self, function: &FunctionView<'_>) {
+        let Self { vregs, kinds, points, named, .. } = self;
+        vregs.extend(function.vregs[vregs.len()..].iter().map(|head| {
+            let what = (head.ty, head.flags.contains(VRegFlags::CARRY));
+            // Few types come in one function.
+            let kind = kinds.iter().position(|kind| kind.what == what).unwrap_or(kinds.len());
+            if kind == kinds.len() {
+                kinds.push(Kind { what, words: words_of(head) });
+            }
+            VReg { weight: 0, length: 0, bit: NO_BIT, place: 0, kind: kind as u32 }
+        }));
+        if named.len() < function.vregs.len() {
+            named.resize(function.vregs.len(), Named::new(VRegId(0), false));
+        }
+        if points.len() < function.heads.len() {
+            points.resize(function.heads.len(), Point::default());
+        }
+    }
+}
+
+/// What an access of a block counts for.
+fn weight_in(function: &FunctionView<'_>, block: BlockId) -> u64 {
+    10_u64.pow(function.orders[block.index()].depth.min(DEPTH_MAX))
+}
+
+/// What is known, as far as nothing was touched since the last update.
+impl Pressure {
+    /// Whether blocks and ids of the function are those that it was built for.
+    #[must_use]
+    pub fn is_for(&self, function: &FunctionView<'_>) -> bool {
+        self.epochs == (function.state.cfg_epoch, function.state.row_epoch)
+    }
+
+    /// What lives before a live instruction of `function`.
+    #[must_use]
+    pub fn before(&self, function: &FunctionView<'_>, inst: InstId) -> Counts {
+        self.counts(function, inst, self.points[inst.index()].before)
+    }
+
+    /// What lives after a live instruction of `function`, and what it writes for nobody.
+    #[must_use]
+    pub fn after(&self, function: &FunctionView<'_>, inst: InstId) -> Counts {
+        self.counts(function, inst, self.points[inst.index()].after)
+    }
+
+    fn counts(&self, function: &FunctionView<'_>, inst: InstId, words: Words) -> Counts {
+        let block = function.heads[inst.index()].block;
+        plus(self.blocks.rows[block.index()].out, words).map(count_of)
+    }
+
+    /// Where most slots of each class are taken. Costs the blocks, and the instructions of one of them a class.
+    #[must_use]
+    pub fn peaks(&self, function: &FunctionView<'_>) -> [Peak; CLASSES.len()] {
+        std::array::from_fn(|class| {
+            let (mut most, mut at) = (0, None);
+            for (block, row) in self.blocks.rows.iter().enumerate().filter(|(_, row)| row.inst_count > 0) {
+                let words = row.out[class].wrapping_add(row.peaks[class]);
+                if words > most {
+                    (most, at) = (words, Some((BlockId::new(block), row.peaks[class])));
+                }
+            }
+            let inst = at.and_then(|(block, words)| {
+                function.insts_of(block).find(|inst| {
+                    let point = &self.points[inst.index()];
+                    point.before[class] == words || point.after[class] == words
+                })
+            });
+            Peak { count: count_of(most), inst }
+        })
+    }
+
+    /// Whether the register of an operand is dead after the instruction. Of two uses of one register by one instruction, the
+    /// first is the last use.
+    #[must_use]
+    pub fn is_last_use(&self, inst: InstId, position: usize) -> bool {
+        if position < NEAR_POSITIONS {
+            self.points[inst.index()].last_uses >> position & 1 == 1
+        } else {
+            self.far_last_uses.contains(&(inst, position as u32))
+        }
+    }
+
+    /// Positions of the last uses of an instruction.
+    pub fn last_uses_of(&self, inst: InstId) -> impl Iterator<Item = usize> + '_ {
+        let near = self.points[inst.index()].last_uses;
+        let near = (0..NEAR_POSITIONS).filter(move |position| near >> position & 1 == 1);
+        let far = self.far_last_uses.range((inst, 0)..=(inst, u32::MAX));
+        near.chain(far.map(|&(_, position)| position as usize))
+    }
+
+    /// Number of instructions that a register lives across, or is written by.
+    #[must_use]
+    pub fn length(&self, vreg: VRegId) -> u32 {
+        self.vregs[vreg.index()].length
+    }
+
+    /// Accesses of a register, each weighted with ten to the depth of its loops.
+    #[must_use]
+    pub fn weight(&self, vreg: VRegId) -> u64 {
+        self.vregs[vreg.index()].weight
+    }
+
+    /// What keeping `vreg` in memory would cost, for an instruction that it lives across; infinite where it may not be.
+    #[must_use]
+    pub fn spill_cost(&self, function: &FunctionView<'_>, vreg: VRegId) -> f64 {
+        let head: &VRegHead = &function.vregs[vreg.index()];
+        let stays = VRegFlags::PINNED | VRegFlags::CARRY | VRegFlags::MODULE;
+        if head.flags.intersects(stays) {
+            return f64::INFINITY;
+        }
+        self.weight(vreg) as f64 / f64::from(self.length(vreg).max(1))
     }
 }

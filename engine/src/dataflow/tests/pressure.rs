@@ -3,14 +3,14 @@
 use super::liveness::live_in;
 use super::{Built, Style, random};
 use crate::dataflow::liveness::{LivenessScratch, Representation, solve_on};
-use crate::dataflow::pressure::{CLASSES, Count, Counts, LiveRegisters, Pressure, measure};
+use crate::dataflow::pressure::{CLASSES, Count, Counts, Pressure, place_of};
 use crate::store::view::FunctionView;
 use ptxopt_components::ids::{Id, InstId, VRegId};
+use ptxopt_components::types::RegClass;
 
 fn measured(built: &Built) -> Pressure {
     let mut pressure = Pressure::default();
-    let set = built.live_set();
-    measure(&built.function(), &built.forms, &set, &mut LiveRegisters::default(), &mut pressure);
+    pressure.build(&built.function(), &built.forms, &built.live_set());
     pressure
 }
 
@@ -38,7 +38,7 @@ fn compare(built: &Built) {
     {
         let mut set = Default::default();
         solve_on(representation, &function, &built.forms, &mut LivenessScratch::default(), &mut set);
-        measure(&function, &built.forms, &set, &mut LiveRegisters::default(), pressure);
+        pressure.build(&function, &built.forms, &set);
     }
     for block in function.block_ids().filter(|block| function.orders[block.index()].is_reachable()) {
         let is_out = |vreg: VRegId| function.succs(block).iter().any(|succ| into[vreg.index()][succ.index()]);
@@ -61,8 +61,8 @@ fn compare(built: &Built) {
             // A register has lived across an instruction that it was live after, or written by for nobody.
             after.iter().zip(&mut lengths).for_each(|(&is_live, length)| *length += u32::from(is_live));
             for pressure in &pressures {
-                assert_eq!(pressure.before[inst.index()], counts(&function, &live), "before {inst:?}");
-                assert_eq!(pressure.after[inst.index()], counts(&function, &after), "after {inst:?}");
+                assert_eq!(pressure.before(&function, inst), counts(&function, &live), "before {inst:?}");
+                assert_eq!(pressure.after(&function, inst), counts(&function, &after), "after {inst:?}");
                 let positions: Vec<usize> = pressure.last_uses_of(inst).collect();
                 let mut found: Vec<VRegId> =
                     positions.iter().filter_map(|&position| operands[position].vreg()).collect();
@@ -76,15 +76,19 @@ fn compare(built: &Built) {
     }
     let all_reachable = function.orders.iter().all(|order| order.is_reachable());
     for pressure in pressures.iter().filter(|_| all_reachable) {
-        assert_eq!(pressure.lengths, lengths);
+        let found: Vec<u32> = function.vreg_ids().map(|vreg| pressure.length(vreg)).collect();
+        assert_eq!(found, lengths);
     }
     compare_peaks(&function, &pressures[0]);
 }
 
 /// The peaks are the most that any place has, and the first place that has it.
 fn compare_peaks(function: &FunctionView<'_>, pressure: &Pressure) {
-    for (class, peak) in pressure.peaks.iter().enumerate() {
-        let at = |inst: usize| [pressure.before[inst][class], pressure.after[inst][class]];
+    for (class, peak) in pressure.peaks(function).iter().enumerate() {
+        let at = |inst: usize| {
+            let inst = InstId::new(inst);
+            [pressure.before(function, inst)[class], pressure.after(function, inst)[class]]
+        };
         let key = |count: &Count| (count.slots, count.registers);
         let most = (0..function.heads.len()).flat_map(at).max_by_key(key).unwrap_or_default();
         let first =
@@ -124,10 +128,11 @@ fn slots_are_those_of_the_machine() {
          @%p1 st.global.b128 [g], %q1; st.global.u64 [g], %rd1; st.global.u32 [g], %r1; st.global.u16 [g], %h1;",
     );
     let pressure = measured(&built);
-    let all = pressure.before[5];
-    assert_eq!(all[0], Count { registers: 4, slots: 1 + 1 + 2 + 4 });
-    assert_eq!(all[2], Count { registers: 1, slots: 1 });
-    assert_eq!(pressure.peaks[0].count, all[0]);
+    let (function, [general, predicates]) = (built.function(), [RegClass::R, RegClass::P].map(place_of));
+    let all = pressure.before(&function, InstId(5));
+    assert_eq!(all[general], Count { registers: 4, slots: 1 + 1 + 2 + 4 });
+    assert_eq!(all[predicates], Count { registers: 1, slots: 1 });
+    assert_eq!(pressure.peaks(&function)[general].count, all[general]);
 }
 
 /// A register that is read in two loops around one another costs a hundred times an access outside of them, over the length
@@ -142,10 +147,29 @@ fn spilling_costs_most_where_loops_are_deep() {
     );
     let (function, pressure) = (built.function(), measured(&built));
     let [outer, inner] = ["%r1", "%r2"].map(|name| built.vreg(name));
-    assert_eq!((pressure.weights[outer.index()], pressure.weights[inner.index()]), (1 + 10, 1 + 100));
-    let cost =
-        |vreg: VRegId| pressure.spill_cost(&function, vreg) * f64::from(pressure.lengths[vreg.index()]);
+    assert_eq!((pressure.weight(outer), pressure.weight(inner)), (1 + 10, 1 + 100));
+    let cost = |vreg: VRegId| pressure.spill_cost(&function, vreg) * f64::from(pressure.length(vreg));
     assert_eq!((cost(outer), cost(inner)), (11.0, 101.0));
+}
+
+/// Instructions with more operands than a word has bits.
+#[test]
+fn last_uses_are_found_at_far_positions() {
+    let defined: String = (0..130).map(|number| format!("mov.b32 %r{number}, 7;\n")).collect();
+    let list =
+        |from: usize| (from..from + 128).map(|number| format!("%r{number}")).collect::<Vec<_>>().join(", ");
+    let store = |list: &str| format!("tcgen05.st.sync.aligned.32x32b.x128.b32 [%r129], {{{list}}};\n");
+    let twice = list(0).replace("%r99,", "%r98,");
+    let built = Built::of_module(format!(
+        ".version 8.6\n.target sm_100a\n.address_size 64\n.entry k() {{\n.reg .b32 %r<130>;\n{defined}{}{}ret;\n}}\n",
+        store(&list(1)),
+        store(&twice)
+    ));
+    compare(&built);
+    let pressure = measured(&built);
+    assert_eq!(pressure.last_uses_of(InstId(130)).collect::<Vec<_>>(), [99, 128]);
+    assert!(pressure.is_last_use(InstId(131), 99) && !pressure.is_last_use(InstId(131), 100));
+    assert_eq!(pressure.last_uses_of(InstId(131)).count(), 128);
 }
 
 #[test]

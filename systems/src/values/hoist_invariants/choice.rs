@@ -18,7 +18,7 @@ use ptxopt_components::ids::{Id, VRegId};
 use ptxopt_components::operand::{reads, writes};
 use ptxopt_components::types::RegClass;
 use ptxopt_engine::dataflow::liveness::LiveSet;
-use ptxopt_engine::dataflow::pressure::{LiveRegisters, Pressure, measure};
+use ptxopt_engine::dataflow::pressure::{self, place_of};
 
 /// What is found out about a candidate.
 #[derive(Clone, Copy, Default)]
@@ -42,8 +42,7 @@ pub(super) struct Choice {
     /// By outermost loop: the registers that live where most do, with what is chosen. Empty until it is asked.
     pressure: Vec<Slots>,
     open: Vec<usize>,
-    live: LiveRegisters,
-    measured: Pressure,
+    measured: pressure::Pressure,
     /// Candidates for which there was no register.
     pub(super) refused: Vec<usize>,
 }
@@ -161,15 +160,15 @@ impl Choice {
     /// Finds the highest pressure of each outermost loop.
     fn measure(&mut self, look: Look<'_>, set: &LiveSet) {
         let Look { function, forms, nest, levels, .. } = look;
-        measure(function, forms, set, &mut self.live, &mut self.measured);
+        self.measured.build(function, forms, set);
         self.pressure.resize(nest.rows().len(), Slots::default());
         for (inst, head, _) in function.rows() {
             let Some(id) = nest.loop_of(head.block) else { continue };
-            let before = &self.measured.before[inst.index()];
+            let before = self.measured.before(function, inst);
             let pressure = &mut self.pressure[levels.outermost(id).index()];
-            let slots_of = |class: RegClass| before[class as usize].slots as i32;
-            pressure.registers = pressure.registers.max(slots_of(RegClass::R) + slots_of(RegClass::Ur));
-            pressure.predicates = pressure.predicates.max(slots_of(RegClass::P) + slots_of(RegClass::Up));
+            let slots_of = |class: RegClass| before[place_of(class)].slots as i32;
+            pressure.registers = pressure.registers.max(slots_of(RegClass::R));
+            pressure.predicates = pressure.predicates.max(slots_of(RegClass::P));
         }
     }
 
