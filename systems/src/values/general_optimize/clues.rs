@@ -39,6 +39,8 @@ bitflags::bitflags! {
         const ALL_CONSTANT = 1 << 11;
         /// It is a sum or difference of registers, a difference from a literal, or a negation. Of a register as well.
         const ADDED = 1 << 12;
+        /// `or` with a literal computed it: a sum, if they have no bit in common. Of a register as well.
+        const BITS_SET = 1 << 13;
     }
 }
 
@@ -58,7 +60,8 @@ impl Clues {
         match operation {
             Add | Sub if has_literal() => Self::SUM,
             Add | Sub | Neg => Self::ADDED,
-            And | Or | Xor | Mul | Div | Min | Max | Shl | Shr if has_literal() => Self::WITH_LITERAL,
+            Or if has_literal() => Self::WITH_LITERAL | Self::BITS_SET,
+            And | Xor | Mul | Div | Min | Max | Shl | Shr if has_literal() => Self::WITH_LITERAL,
             Cvt => Self::CONVERTED,
             Selp => Self::SELECTED,
             Mov if operands.len() > 2 => Self::PACKED,
