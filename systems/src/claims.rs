@@ -134,6 +134,13 @@ fn conditional_constants() {
     assert!(check("conditional_constants", &before, &general_optimize::PHASE) > 18);
 }
 
+/// A part of general optimization.
+#[test]
+fn offsets() {
+    let before = [SPLIT, &build_ssa::PHASE];
+    assert!(check("offsets", &before, &general_optimize::PHASE) > 25);
+}
+
 /// What runs before phases that work on values.
 const TO_VALUES: &[&Phase] = &[SPLIT, &build_ssa::PHASE, &general_optimize::PHASE, &eliminate_dead::FULL];
 

@@ -40,6 +40,8 @@ bitflags::bitflags! {
         const ALL_CONSTANT = 1 << 11;
         /// It is a sum or difference of registers, a difference from a literal, or a negation. Of a register as well.
         const ADDED = 1 << 12;
+        /// `or` with a literal computed it: a sum, if they have no bit in common. Of a register as well.
+        const BITS_SET = 1 << 13;
     }
 }
 
@@ -64,13 +66,15 @@ impl Clues {
 /// foresees which one comes next.
 const OF_RESULT: [[Clues; Operation::ALL.len()]; 2] = {
     use Operation::{Add, And, Cvt, Div, Max, Min, Mul, Neg, Or, Selp, Shl, Shr, Sub, Xor};
+    const SETS_BITS: Clues = Clues::WITH_LITERAL.union(Clues::BITS_SET);
     let mut clues = [[Clues::empty(); Operation::ALL.len()]; 2];
     let mut at = 0;
     while at < Operation::ALL.len() {
         let (without, with) = match Operation::ALL[at] {
             Add | Sub => (Clues::ADDED, Clues::SUM),
             Neg => (Clues::ADDED, Clues::ADDED),
-            And | Or | Xor | Mul | Div | Min | Max | Shl | Shr => (Clues::empty(), Clues::WITH_LITERAL),
+            Or => (Clues::empty(), SETS_BITS),
+            And | Xor | Mul | Div | Min | Max | Shl | Shr => (Clues::empty(), Clues::WITH_LITERAL),
             Cvt => (Clues::CONVERTED, Clues::CONVERTED),
             Selp => (Clues::SELECTED, Clues::SELECTED),
             _ => (Clues::empty(), Clues::empty()),
@@ -159,10 +163,11 @@ mod tests {
         let function = built.function();
         made.start(function.vregs.len());
         let mut last = None;
-        for (_, head, operands) in function.rows() {
+        for (inst, head, operands) in function.rows() {
             let operation = built.forms.get(head.form).operation;
+            let padded = function.operands[inst.index()].padded(head.operand_count, &function.pools.operands);
             let Some(result) = operands.first().and_then(|result| result.vreg()) else { break };
-            let clues = made.clues(operation, operands);
+            let clues = made.clues(operation, operands.len(), padded);
             made.note_result(operation, operands);
             match operands {
                 [_, source] if operation == Operation::Mov && is_number(source) => {
@@ -186,7 +191,7 @@ mod tests {
             (Clues::ADDED, "sub.u32 %r3, 7, %r1;"),
             (Clues::ADDED, "neg.s32 %r3, %r1;"),
             (Clues::WITH_LITERAL, "and.b32 %r3, %r1, 7;"),
-            (Clues::WITH_LITERAL, "or.b32 %r3, %r1, 7;"),
+            (Clues::WITH_LITERAL | Clues::BITS_SET, "or.b32 %r3, %r1, 7;"),
             (Clues::WITH_LITERAL, "xor.b32 %r3, %r1, 7;"),
             (Clues::WITH_LITERAL, "mul.lo.u32 %r3, %r1, 7;"),
             (Clues::WITH_LITERAL, "div.u32 %r3, %r1, 7;"),

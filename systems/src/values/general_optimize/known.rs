@@ -2,7 +2,7 @@
 //!
 //! A register has what the definition that reaches it leaves in it, and in SSA form a phi what is in one of its values; a
 //! guarded definition, and values that meet at a join elsewhere, may be anything. So may what a phi gets from around its
-//! loop, unless that is known without the phi.
+//! loop, unless that is known without the phi, or the phi counts (`counters.rs`).
 
 use super::Walk;
 use super::pattern::is_integer;
@@ -115,22 +115,35 @@ impl Walk<'_, '_> {
 
     /// What is known of each value of a phi, in registers of `width` bits.
     fn known_phi(&mut self, phi: InstId, width: u32, chain_left: u32) -> Option<Known> {
+        let known_start = |walk: &mut Self, start: VRegId| {
+            let definition = walk.reaching.only_definition(start)?;
+            walk.known_value(definition, start, chain_left)
+        };
+        let counter = self.known_counter(phi, width, known_start);
+        if counter.is_some() {
+            return counter;
+        }
         let count = self.f.operands_of(phi).len() / 2;
         let mut known: Option<Known> = None;
         for at in 0..count {
             let vreg = self.f.operands_of(phi)[2 * at + 2].vreg().filter(|_| count <= PHI_VALUES_MAX)?;
-            let is_value = self.is_free(vreg) && !self.f.vreg(vreg).flags.intersects(NO_VALUE);
-            let definition = self.reaching.only_definition(vreg).filter(|_| is_value)?;
-            let is_whole = self.only_result(definition) == Some(vreg) && self.width(vreg) == width;
-            is_whole.then_some(())?;
-            let number = match self.known_results.number[definition.index()] {
-                UNASKED => self.find_known(definition, vreg, chain_left)?,
-                number => number,
-            };
-            let value = *self.known_results.get(number)?;
+            let definition = self.reaching.only_definition(vreg)?;
+            let value =
+                self.known_value(definition, vreg, chain_left).filter(|value| value.width() == width)?;
             known = Some(known.map_or(value, |known| known.join(value)));
         }
         known
+    }
+
+    /// What is known of a value that a phi takes, which is the only result of an instruction.
+    fn known_value(&mut self, definition: InstId, vreg: VRegId, chain_left: u32) -> Option<Known> {
+        let is_value = self.is_free(vreg) && !self.f.vreg(vreg).flags.intersects(NO_VALUE);
+        (is_value && self.only_result(definition) == Some(vreg)).then_some(())?;
+        let number = match self.known_results.number[definition.index()] {
+            UNASKED => self.find_known(definition, vreg, chain_left)?,
+            number => number,
+        };
+        self.known_results.get(number).copied()
     }
 
     /// What is known of the only result of an instruction, in a register of `width` bits.

@@ -37,6 +37,10 @@
 //! tried again. So each rule sees what those before it have made of the operands, and none has to look for two patterns.
 //! What defined the operands tells of most instructions, by one look at each, that no rule applies (`clues.rs`).
 //!
+//! # Offsets
+//! In SSA form, constants that are added to an index become the offsets of the accesses (`offsets.rs`), where it is known that
+//! the index does not wrap around; what is known of the counter of a loop tells that of most (`counters.rs`).
+//!
 //! # What is looked at again
 //! A bundle that follows one looks at instructions that were written since, and at those that what they compute reaches
 //! through a few others: as far as rules look. A function that nothing has changed costs a comparison.
@@ -60,9 +64,13 @@
 mod clues;
 pub(in crate::values) mod constants;
 mod copies;
+mod counters;
 pub(super) mod evaluate;
 mod known;
 mod missed;
+#[cfg(test)]
+mod offset_tests;
+mod offsets;
 mod pattern;
 mod phis;
 mod propagation;
@@ -78,6 +86,7 @@ use bevy_ecs::prelude::*;
 use clues::{Clues, Made};
 use copies::{Copies, is_copy};
 use known::KnownResults;
+use offsets::Offsets;
 pub use propagation::Propagation;
 use propagation::Spent;
 use ptxopt_components::code_object::CodeFlags;
@@ -149,6 +158,7 @@ pub struct Scratch {
     spent: Spent,
     known_results: KnownResults,
     stirred: Stirred,
+    offsets: Offsets,
     order: Vec<BlockId>,
 }
 
@@ -163,7 +173,7 @@ pub fn optimize(
     if f.remembers(Memo::NothingToPropagate) {
         return;
     }
-    let Scratch { constants, copies, made, spent, known_results, stirred, order } = scratch;
+    let Scratch { constants, copies, made, spent, known_results, stirred, offsets, order } = scratch;
     *spent = Spent::default();
     let mut reaching = values.of(f);
     if settings.rules && f.state().flags.contains(CodeFlags::SSA) {
@@ -192,6 +202,7 @@ pub fn optimize(
         rules: Index::get(),
         settings,
         looks_at_all,
+        may_move_constants: false,
         origins,
     };
     for &block in &*order {
@@ -201,8 +212,16 @@ pub fn optimize(
             }
         }
     }
+    let is_in_ssa = walk.f.state().flags.contains(CodeFlags::SSA);
+    if settings.rules
+        && is_in_ssa
+        && walk.may_move_constants
+        && walk.move_into_offsets(offsets, order).is_none()
+    {
+        return;
+    }
     if settings.copies
-        && walk.f.state().flags.contains(CodeFlags::SSA)
+        && is_in_ssa
         && order.iter().try_for_each(|&block| walk.replace_in_phis(block)).is_none()
     {
         return;
@@ -223,6 +242,8 @@ struct Walk<'w, 'a> {
     settings: Settings,
     /// Whether more than copies and rules is to be done at an instruction: guards are looked through, or remarks are wanted.
     looks_at_all: bool,
+    /// Whether something was seen that computes an address of a sum with a constant, by the looks of it.
+    may_move_constants: bool,
     origins: &'w OriginsOf,
 }
 
@@ -249,10 +270,11 @@ impl Walk<'_, '_> {
                 || self.looks_at_all && near.is_some();
             if may_change {
                 self.look_at(inst, operation, clues)?;
-                let (head, operands) = self.f.row(inst);
-                operation = self.f.form(head.form).operation;
-                self.made.note_result(operation, operands);
+                operation = self.f.form_of(inst).operation;
+                self.may_move_constants |= offsets::may_move(operation, self.clues_now(inst, operation));
+                self.made.note_result(operation, self.f.operands_of(inst));
             } else {
+                self.may_move_constants |= offsets::may_move(operation, clues);
                 self.made.note_result(operation, operands);
             }
             if is_copy(operation) {

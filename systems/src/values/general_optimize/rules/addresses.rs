@@ -7,7 +7,7 @@ use crate::values::general_optimize::clues::Clues;
 use crate::values::general_optimize::constants;
 use crate::values::general_optimize::rewrite::{New, Rewrite};
 use ptxopt_components::form::Role;
-use ptxopt_components::ids::InstId;
+use ptxopt_components::ids::{InstId, VRegId};
 use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::types::StateSpace;
@@ -16,17 +16,20 @@ use std::ops::Range;
 /// Offsets that every access takes: machine instructions hold 24 bits with a sign.
 const OFFSETS: Range<i64> = -(1 << 23)..1 << 23;
 
+/// Operations whose addresses take an offset.
+const ACCESSES: &[Operation] = &[
+    Operation::Ld,
+    Operation::St,
+    Operation::Atom,
+    Operation::Red,
+    Operation::CopyAsync,
+    Operation::LoadMatrix,
+    Operation::StoreMatrix,
+];
+
 pub(super) const RULES: &[Rule] = &[Rule {
     name: "address-of-a-sum",
-    operations: &[
-        Operation::Ld,
-        Operation::St,
-        Operation::Atom,
-        Operation::Red,
-        Operation::CopyAsync,
-        Operation::LoadMatrix,
-        Operation::StoreMatrix,
-    ],
+    operations: ACCESSES,
     pattern: "x = y + c; ld [x + o] -> ld [y + (c + o)]",
     reason: "the address holds the sum",
     guards: &[
@@ -51,24 +54,46 @@ fn address_of_a_sum(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     (0..walk.f.slots_of(inst).len()).find_map(|position| sum_in_address(walk, inst, position))
 }
 
-/// The sum of the base and the offset wraps where the sum that goes wrapped: at 64 bits, and at the 32 of the windows of `.shared`
-/// and `.local`, for which the assembler makes the same machine instruction of both (`LDS [R0+0x200]`; sm_75 to sm_100).
 fn sum_in_address(walk: &mut Walk<'_, '_>, inst: InstId, position: usize) -> Option<Rewrite> {
     if walk.f.slots_of(inst)[position].role != Role::Address {
         return None;
     }
-    let operand = walk.f.operands_of(inst)[position];
-    let vreg = operand.vreg()?;
-    let has_other_payload = operand.has_payload() && operand.offset().is_none();
-    let width = walk.width(vreg);
-    if has_other_payload || !(width == 64 || width == 32 && is_of_a_window(walk, inst, position)) {
-        return None;
-    }
+    let vreg = walk.f.operands_of(inst)[position].vreg()?;
+    may_have_offset(walk, inst, position, vreg).then_some(())?;
     let (base, constant) = sum_of(walk, vreg, inst)?;
+    let new = with_more(walk, inst, position, constant)?.with_vreg(base);
+    Some(Rewrite::Operand(position, New::Operand(new)))
+}
+
+/// The address of an access with a larger offset: by a constant, which is as wide as its register. None where `position` is no
+/// address, or one that does not take the offset.
+///
+/// The sum of the base and the offset wraps where the sum that goes wrapped: at 64 bits, and at the 32 of the windows of `.shared`
+/// and `.local`, for which the assembler makes the same machine instruction of both (`LDS [R0+0x200]`; sm_75 to sm_100).
+pub(in crate::values::general_optimize) fn with_more(
+    walk: &Walk<'_, '_>,
+    inst: InstId,
+    position: usize,
+    constant: u64,
+) -> Option<Operand> {
+    let slot = walk.f.slots_of(inst).get(position)?;
+    let operand = walk.f.operands_of(inst)[position];
+    let vreg = operand.vreg().filter(|_| slot.role == Role::Address)?;
+    may_have_offset(walk, inst, position, vreg).then_some(())?;
+    let width = walk.width(vreg);
     let offset = i64::from(operand.offset().unwrap_or(0)).wrapping_add(constants::extend(constant, width));
     let offset = constants::extend(constants::truncate(offset as u64, width), width);
-    let new = Operand::register(base).with_offset(Some(offset).filter(|offset| OFFSETS.contains(offset))?)?;
-    Some(Rewrite::Operand(position, New::Operand(new)))
+    Operand::register(vreg).with_offset(Some(offset).filter(|offset| OFFSETS.contains(offset))?)
+}
+
+/// Whether the address at `position`, which is in `vreg`, is that of an access and may have any offset.
+fn may_have_offset(walk: &Walk<'_, '_>, inst: InstId, position: usize, vreg: VRegId) -> bool {
+    let operand = walk.f.operands_of(inst)[position];
+    let has_other_payload = operand.has_payload() && operand.offset().is_none();
+    let width = walk.width(vreg);
+    ACCESSES.contains(&walk.f.form_of(inst).operation)
+        && !has_other_payload
+        && (width == 64 || width == 32 && is_of_a_window(walk, inst, position))
 }
 
 /// Whether an address is one of `.shared` or `.local`. Of a copy from `.global` to `.shared` that is the first one.

@@ -1,0 +1,161 @@
+//! Counters: what is known of the variable of a loop that counts up to a constant.
+//!
+//! ```text
+//!        mov.u32 r1, 0;
+//! L:     r2 = phi {entry, r1}, {L, r3};      // 0 to 9
+//!        add.s32 r3, r2, 1;
+//!        setp.lt.s32 p1, r3, 10;
+//!        @p1 bra L;
+//! ```
+//! Who comes around the loop has passed a branch that says what the next value is less than. By induction over the rounds, no
+//! sum wraps around: the counter is at most what it starts with or what the branch lets pass, and a step more than that must
+//! still have a place below the sign.
+//!
+//! # Guards
+//! - The branch is passed in each round: its block dominates the end of the loop, and one of its ways only leads there.
+//! - Where the loop ends at equality, the counter meets the bound exactly:
+//!   ```text
+//!   setp.ne.s32 p1, r3, 10;     // with a step of 3 from 0: 9, 12, and on and on
+//!   ```
+//! - The bound and a step fit below the sign: with a bound of 0x7FFFFFFF and a step of 2, the sum is negative and less again.
+
+use super::Walk;
+use super::constants::{extend, truncate};
+use super::evaluate::is_signed;
+use super::pattern::{is_integer, plain};
+use crate::values::known_bits::Known;
+use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
+use ptxopt_components::operand::{Operand, OperandKind};
+use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::{Comparison, Qualifiers};
+use ptxopt_engine::values::phis::NO_VALUE;
+
+/// Branches that are looked at for one counter: the one that ends the loop is near its end or at its start.
+const BRANCHES_MAX: usize = 6;
+
+/// What a branch has let pass: a register of the loop that compares like this with a constant.
+struct Passed {
+    comparison: Comparison,
+    is_signed: bool,
+    /// Whether it is the next value, and not the one of this round.
+    is_next: bool,
+    bound: i64,
+}
+
+impl Walk<'_, '_> {
+    /// What is known of a phi of `width` bits that counts; `known_start` tells what it starts with.
+    pub(super) fn known_counter(
+        &mut self,
+        phi: InstId,
+        width: u32,
+        known_start: impl FnOnce(&mut Self, VRegId) -> Option<Known>,
+    ) -> Option<Known> {
+        let &[result, from, value, other_from, other_value] = self.f.operands_of(phi) else { return None };
+        let counter = result.vreg().filter(|_| matches!(width, 32 | 64))?;
+        let (start, next, latch, step) = match self.step(counter, value, width) {
+            Some(step) => (other_value, value, from, step),
+            None => (value, other_value, other_from, self.step(counter, other_value, width)?),
+        };
+        let (header, next) = (self.f.head(phi).block, next.vreg()?);
+        let passed = self.passed(counter, next, width, [latch.as_block()?, header])?;
+        let start = known_start(self, start.vreg()?).filter(|start| start.width() == width)?;
+        let (least, highest) = (start.least(), extend(truncate(u64::MAX >> 1, width - 1), width));
+        let bound = passed.bound;
+        // The most that a round may leave for the next one, before what the step adds.
+        let most = match passed.comparison {
+            Comparison::Less | Comparison::Lower => bound.checked_sub(1)?,
+            Comparison::LessEqual | Comparison::LowerSame => bound,
+            Comparison::NotEqual => {
+                let is_met = start.only().is_some()
+                    && (bound.checked_sub(least)?).checked_rem(step)? == 0
+                    && if passed.is_next { least < bound } else { least <= bound };
+                is_met.then_some(bound.checked_sub(step)?)?
+            }
+            _ => return None,
+        };
+        let has_order =
+            passed.is_signed || passed.comparison == Comparison::NotEqual || least >= 0 && bound >= 0;
+        let most = if passed.is_next { most } else { most.checked_add(step)? };
+        let most = most.max(start.most());
+        let has_place = most.checked_add(step)? <= highest;
+        (has_order && has_place).then(|| Known::signed_range(least, most, width))
+    }
+
+    /// What a value of the loop is more than its counter, where that is a positive constant.
+    fn step(&self, counter: VRegId, value: Operand, width: u32) -> Option<i64> {
+        let next = value.vreg()?;
+        let definition = self.definition_of_value(next)?;
+        let sum = self.binary(definition)?;
+        let literal = extend(truncate(self.literal(sum.other)?, sum.width()), sum.width());
+        let is_step = sum.one.vreg() == Some(counter) && sum.one == plain(sum.one) && sum.width() == width;
+        let step = match sum.operation {
+            Operation::Add => literal,
+            Operation::Sub => literal.checked_neg()?,
+            _ => return None,
+        };
+        (is_step && step > 0 && self.width(next) == width).then_some(step)
+    }
+
+    /// The instruction that alone writes a register that is a value.
+    fn definition_of_value(&self, vreg: VRegId) -> Option<InstId> {
+        let definition = self.reaching.only_definition(vreg)?;
+        let is_value = !self.f.vreg(vreg).flags.intersects(NO_VALUE);
+        (is_value && self.only_result(definition) == Some(vreg)).then_some(definition)
+    }
+
+    /// What a branch says of the counter or its next value to who takes the edge that closes the loop.
+    fn passed(&self, counter: VRegId, next: VRegId, width: u32, edge: [BlockId; 2]) -> Option<Passed> {
+        let function = self.f.view();
+        let header = edge[1];
+        let [mut from, mut to] = edge;
+        for _ in 0..BRANCHES_MAX {
+            let is_only_way = to == header || function.preds(to) == [from];
+            if is_only_way && let Some(passed) = self.said_by(counter, next, width, [from, to]) {
+                return Some(passed);
+            }
+            if from == header {
+                break;
+            }
+            to = from;
+            from = function.orders[from.index()].idom.get()?;
+        }
+        None
+    }
+
+    /// What the branch at the end of a block says to who goes on to another one.
+    fn said_by(&self, counter: VRegId, next: VRegId, width: u32, [from, to]: [BlockId; 2]) -> Option<Passed> {
+        let function = self.f.view();
+        let &[target, other] = function.succs(from) else { return None };
+        let branch = function.insts_of(from).next_back()?;
+        let is_branch = self.f.form_of(branch).operation == Operation::Bra && target != other;
+        let OperandKind::Predicate { vreg, negated } = self.f.guard_of(branch).filter(|_| is_branch)?.kind()
+        else {
+            return None;
+        };
+        let definition = self.definition_of_value(vreg)?;
+        let description = self.f.description_of(definition);
+        let &[_, one, constant] = self.f.operands_of(definition) else { return None };
+        let comparison = description.qualifiers.comparison?;
+        let is_plain = Qualifiers { comparison: None, ..description.qualifiers } == Qualifiers::default();
+        let ty = description.types[0].filter(|&ty| is_integer(ty) && ty.bits() == width)?;
+        let compared = one.vreg().filter(|_| is_plain && one == plain(one))?;
+        let is_asked = description.operation == Operation::Setp && (compared == counter || compared == next);
+        let bound = extend(truncate(self.literal(constant).filter(|_| is_asked)?, width), width);
+        let holds = (to == target) != negated;
+        let comparison = if holds { comparison } else { opposite(comparison)? };
+        let is_signed = is_signed(ty) && !matches!(comparison, Comparison::Lower | Comparison::LowerSame);
+        Some(Passed { comparison, is_signed, is_next: compared == next, bound })
+    }
+}
+
+/// What holds of integers where a comparison does not, of those that end a loop which counts up.
+fn opposite(comparison: Comparison) -> Option<Comparison> {
+    Some(match comparison {
+        Comparison::Equal => Comparison::NotEqual,
+        Comparison::Greater => Comparison::LessEqual,
+        Comparison::GreaterEqual => Comparison::Less,
+        Comparison::Higher => Comparison::LowerSame,
+        Comparison::HigherSame => Comparison::Lower,
+        _ => return None,
+    })
+}
