@@ -170,14 +170,6 @@ impl<'a> FunctionEditor<'a> {
         (head, self.rows.operands[inst.index()].get(head.operand_count, &self.rows.pools.operands))
     }
 
-    /// The operands of an instruction, [padded](ptxopt_components::instruction::InstOperands::padded).
-    #[inline]
-    #[must_use]
-    pub fn padded(&self, inst: InstId) -> &[Operand] {
-        let count = self.rows.heads[inst.index()].operand_count;
-        self.rows.operands[inst.index()].padded(count, &self.rows.pools.operands)
-    }
-
     /// A form.
     #[inline]
     #[must_use]

@@ -6,9 +6,8 @@
 
 use ptxopt_components::form::Kinds;
 use ptxopt_components::ids::{Id, VRegId};
-use ptxopt_components::operand::Operand;
+use ptxopt_components::operand::{Operand, reads};
 use ptxopt_components::operation::Operation;
-use std::hint::select_unpredictable;
 
 bitflags::bitflags! {
     /// What may be so of an instruction. The first ones are of a register as well, one that it reads.
@@ -42,14 +41,19 @@ bitflags::bitflags! {
         const ADDED = 1 << 12;
         /// `or` with a literal computed it: a sum, if they have no bit in common. Of a register as well.
         const BITS_SET = 1 << 13;
+        /// It was computed of a sum with a constant as addresses are. Of a register as well.
+        const INDEXED = 1 << 14;
     }
 }
 
 impl Clues {
+    /// Of an index: a sum with a constant, or what was computed of one.
+    pub(super) const OF_INDICES: Self = Self::SUM.union(Self::BITS_SET).union(Self::INDEXED);
+
     /// These clues where that is so, else none.
     #[inline]
     fn where_is(self, is_so: bool) -> Self {
-        select_unpredictable(is_so, self, Self::empty())
+        if is_so { self } else { Self::empty() }
     }
 
     /// What a register may be that an instruction with this operation defines; of copies see
@@ -93,7 +97,6 @@ fn is_number(operand: &Operand) -> bool {
 /// What copies and operations that the walk has passed define each register.
 #[derive(Default)]
 pub(super) struct Made {
-    /// By register; one more for operands that read none.
     by: Vec<Clues>,
 }
 
@@ -101,7 +104,7 @@ impl Made {
     /// Forgets the function before; this one has `vreg_count` registers.
     pub(super) fn start(&mut self, vreg_count: usize) {
         self.by.clear();
-        self.by.resize(vreg_count + 1, Clues::empty());
+        self.by.resize(vreg_count, Clues::empty());
     }
 
     /// What defines a register.
@@ -127,25 +130,37 @@ impl Made {
         }
     }
 
-    /// The clues to an instruction that is no phi, with this operation and `count` operands, [padded](ptxopt_components::instruction::InstOperands::padded).
-    #[inline]
-    pub(super) fn clues(&self, operation: Operation, count: usize, operands: &[Operand]) -> Clues {
-        let nothing = self.by.len() - 1;
-        let (mut any, mut all) = (Clues::ALWAYS, Clues::CONSTANT);
-        for operand in operands {
-            let vreg = operand.read_or(nothing);
-            let by = self.by[vreg];
-            any |= by;
-            all &= by | Clues::CONSTANT.where_is(vreg == nothing);
+    /// Notes what an instruction computes of an index; there are such clues to it.
+    pub(super) fn note_index(&mut self, operation: Operation, clues: Clues, operands: &[Operand]) {
+        use Operation::{Add, Cvt, Mad, Mul, Shl, Sub};
+        let is_sum_again = matches!(operation, Add | Sub) && clues.contains(Clues::LITERAL_LAST);
+        if (!is_sum_again || clues.contains(Clues::INDEXED))
+            && matches!(operation, Add | Cvt | Mad | Mul | Shl | Sub)
+            && let Some(vreg) = operands[0].vreg()
+        {
+            self.note(vreg, Clues::INDEXED);
         }
-        let is_move_of_one = (operation == Operation::Mov) & (count == 2);
-        any |= Clues::ALL_CONSTANT.where_is(!all.is_empty() & !is_move_of_one);
-        let (one, other, last) = (operands[1], operands[2], operands[count.saturating_sub(1)]);
-        let is_one_register = (one.vreg().is_some()) & (one.vreg() == other.vreg());
-        let of_sources = Clues::LITERAL_FIRST.where_is(is_number(&one))
-            | Clues::LITERAL_LAST.where_is(is_number(&last))
-            | Clues::EQUAL_SOURCES.where_is((one == other) | is_one_register);
-        any | of_sources.where_is(count > 2)
+    }
+
+    /// The clues to an instruction that is no phi.
+    #[inline]
+    pub(super) fn clues(&self, operation: Operation, operands: &[Operand]) -> Clues {
+        let (mut any, mut all) = (Clues::ALWAYS, Clues::CONSTANT);
+        for vreg in reads(operands) {
+            let by = self.by(vreg);
+            any |= by;
+            all &= by;
+        }
+        let is_move_of_one = operation == Operation::Mov && operands.len() == 2;
+        any |= Clues::ALL_CONSTANT.where_is(!all.is_empty() && !is_move_of_one);
+        if let &[_, one, other, ..] = operands {
+            let last = operands[operands.len() - 1];
+            let is_one_register = one.vreg().is_some() && one.vreg() == other.vreg();
+            any |= Clues::LITERAL_FIRST.where_is(is_number(&one))
+                | Clues::LITERAL_LAST.where_is(is_number(&last))
+                | Clues::EQUAL_SOURCES.where_is(one == other || is_one_register);
+        }
+        any
     }
 }
 
@@ -163,11 +178,10 @@ mod tests {
         let function = built.function();
         made.start(function.vregs.len());
         let mut last = None;
-        for (inst, head, operands) in function.rows() {
+        for (_, head, operands) in function.rows() {
             let operation = built.forms.get(head.form).operation;
-            let padded = function.operands[inst.index()].padded(head.operand_count, &function.pools.operands);
             let Some(result) = operands.first().and_then(|result| result.vreg()) else { break };
-            let clues = made.clues(operation, operands.len(), padded);
+            let clues = made.clues(operation, operands);
             made.note_result(operation, operands);
             match operands {
                 [_, source] if operation == Operation::Mov && is_number(source) => {

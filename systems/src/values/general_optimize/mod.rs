@@ -242,7 +242,7 @@ struct Walk<'w, 'a> {
     settings: Settings,
     /// Whether more than copies and rules is to be done at an instruction: guards are looked through, or remarks are wanted.
     looks_at_all: bool,
-    /// Whether something was seen that computes an address of a sum with a constant, by the looks of it.
+    /// Whether an access was seen whose address is computed of a sum with a constant, by the looks of it.
     may_move_constants: bool,
     origins: &'w OriginsOf,
 }
@@ -254,16 +254,13 @@ impl Walk<'_, '_> {
         if !head.is_live() {
             return Some(());
         }
-        let padded = self.f.padded(inst);
-        let near = self.stirred.near(head, padded);
+        let near = self.stirred.near(head, operands);
         if head.is_phi() {
             self.note_phi(inst);
         } else {
             let mut operation = self.f.form(head.form).operation;
-            let clues = match near {
-                Some(_) => self.made.clues(operation, operands.len(), padded),
-                None => Clues::empty(),
-            };
+            let mut clues =
+                if near.is_some() { self.made.clues(operation, operands) } else { Clues::empty() };
             // Of most instructions the clues tell that there is nothing to do.
             let may_change = clues.contains(Clues::COPY)
                 || self.rules.may_apply(operation, clues)
@@ -271,11 +268,14 @@ impl Walk<'_, '_> {
             if may_change {
                 self.look_at(inst, operation, clues)?;
                 operation = self.f.form_of(inst).operation;
-                self.may_move_constants |= offsets::may_move(operation, self.clues_now(inst, operation));
+                clues = self.clues_now(inst, operation);
                 self.made.note_result(operation, self.f.operands_of(inst));
             } else {
-                self.may_move_constants |= offsets::may_move(operation, clues);
                 self.made.note_result(operation, operands);
+            }
+            if clues.intersects(Clues::OF_INDICES) {
+                self.made.note_index(operation, clues, self.f.operands_of(inst));
+                self.may_move_constants |= offsets::may_take(operation, clues);
             }
             if is_copy(operation) {
                 self.note(inst);
@@ -306,7 +306,7 @@ impl Walk<'_, '_> {
 
     /// The clues to an instruction as it stands, whose operation this is.
     fn clues_now(&self, inst: InstId, operation: Operation) -> Clues {
-        self.made.clues(operation, self.f.operands_of(inst).len(), self.f.padded(inst))
+        self.made.clues(operation, self.f.operands_of(inst))
     }
 
     /// What a register holds right before an instruction.

@@ -16,8 +16,8 @@
 //! the code shorter.
 //!
 //! # What it costs
-//! The walk of the phase notes whether it has seen a sum with a constant that anything is computed of: without one, nothing is
-//! followed.
+//! The walk of the phase notes whether it has seen an access whose address comes of a sum with a constant: without one, nothing
+//! is followed.
 //!
 //! # Guards
 //! - All who read the sum go along. Otherwise it stays, and its source lives beside it:
@@ -38,9 +38,9 @@ use super::clues::Clues;
 use super::constants::{extend, truncate};
 use super::evaluate::is_signed;
 use super::pattern::{is_integer, plain};
-use super::rules::with_more;
+use super::rules::{ACCESSES, with_more};
 use ahash::AHashMap;
-use ptxopt_components::form::FormFlags;
+use ptxopt_components::form::{FormFlags, Kinds};
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, reads};
 use ptxopt_components::operation::Operation;
@@ -148,16 +148,10 @@ impl Offsets {
     }
 }
 
-/// Whether an instruction with these clues computes something of a sum with a constant, other than one more such sum.
-#[inline]
-pub(super) fn may_move(operation: Operation, clues: Clues) -> bool {
-    use Operation::{Add, Cvt, Mad, Mul, Shl, Sub};
-    clues.intersects(Clues::SUM.union(Clues::BITS_SET))
-        && match operation {
-            Cvt | Mad | Mul | Shl => true,
-            Add | Sub => !clues.contains(Clues::LITERAL_LAST),
-            _ => false,
-        }
+/// Whether an instruction with these clues is an access whose address may be computed of a sum with a constant. An address that is
+/// such a sum is one for the [rules](super::rules).
+pub(super) fn may_take(operation: Operation, clues: Clues) -> bool {
+    clues.intersects(Clues::INDEXED | Clues::BITS_SET) && ACCESSES.contains(&operation)
 }
 
 impl Walk<'_, '_> {
@@ -172,10 +166,15 @@ impl Walk<'_, '_> {
                 if !head.is_live() || head.is_phi() {
                     continue;
                 }
-                let operation = self.f.form(head.form).operation;
-                if reads(operands).any(|vreg| offsets.entry_of(vreg).is_some()) {
+                if !offsets.moved.is_empty() && reads(operands).any(|vreg| offsets.entry_of(vreg).is_some()) {
                     self.follow(offsets, inst);
-                } else if matches!(operation, Operation::Add | Operation::Sub | Operation::Or) {
+                } else if let &[_, _, last] = operands
+                    && last.kinds() == Kinds::NUMBER
+                    && matches!(
+                        self.f.form(head.form).operation,
+                        Operation::Add | Operation::Sub | Operation::Or
+                    )
+                {
                     self.start_at_sum(offsets, inst);
                 }
             }

@@ -5,12 +5,12 @@
 
 use ptxopt_components::ids::Id;
 use ptxopt_components::instruction::{InstHead, Marks};
-use ptxopt_components::operand::{Operand, writes};
+use ptxopt_components::operand::{Operand, reads, writes};
 
 /// Registers near what was written.
 #[derive(Default)]
 pub(super) struct Stirred {
-    /// By register: the steps that it is still felt. One more for operands that read none.
+    /// By register: the steps that it is still felt.
     near: Vec<u8>,
     /// Whether some instruction has the mark: else nobody asks what is near.
     is_asked: bool,
@@ -24,7 +24,7 @@ impl Stirred {
     /// Forgets the function before; this one has these rows and `vreg_count` registers.
     pub(super) fn start(&mut self, heads: &[InstHead], vreg_count: usize) {
         self.near.clear();
-        self.near.resize(vreg_count + 1, 0);
+        self.near.resize(vreg_count, 0);
         self.is_asked = heads.iter().any(|head| head.marks.contains(Marks::SETTLED));
         self.is_any = false;
     }
@@ -35,8 +35,7 @@ impl Stirred {
         self.is_asked
     }
 
-    /// The steps that the results of an instruction are felt; none where it need not be looked at. Its operands may be
-    /// [padded](ptxopt_components::instruction::InstOperands::padded).
+    /// The steps that the results of an instruction are felt; none where it need not be looked at.
     #[inline]
     pub(super) fn near(&self, head: &InstHead, operands: &[Operand]) -> Option<u8> {
         if !head.marks.contains(Marks::SETTLED) {
@@ -45,8 +44,7 @@ impl Stirred {
         if !self.is_any {
             return None;
         }
-        let nothing = self.near.len() - 1;
-        operands.iter().fold(0, |near, operand| near.max(self.near[operand.read_or(nothing)])).checked_sub(1)
+        reads(operands).fold(0, |near, vreg| near.max(self.near[vreg.index()])).checked_sub(1)
     }
 
     /// Notes that the results of an instruction are felt for some steps.

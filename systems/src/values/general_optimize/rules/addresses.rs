@@ -17,7 +17,7 @@ use std::ops::Range;
 const OFFSETS: Range<i64> = -(1 << 23)..1 << 23;
 
 /// Operations whose addresses take an offset.
-const ACCESSES: &[Operation] = &[
+pub(in crate::values::general_optimize) const ACCESSES: &[Operation] = &[
     Operation::Ld,
     Operation::St,
     Operation::Atom,

@@ -44,7 +44,7 @@ use ptxopt_components::ids::{InstId, Span};
 use ptxopt_components::operation::Operation;
 use std::sync::LazyLock;
 
-pub(super) use addresses::with_more;
+pub(super) use addresses::{ACCESSES, with_more};
 pub(super) use sums::sum_of;
 
 /// Rewrites of one instruction. Each rule leaves less to do, so chains are short: a sum becomes a shift, and that a copy.
