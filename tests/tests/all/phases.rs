@@ -2,6 +2,7 @@
 //! must not show in the output.
 
 use ptxopt::{OptLevel, Options, Output, Remark, Status, VerifyLevel, optimize};
+use ptxopt_emulator::{Argument, Launch};
 use ptxopt_engine::fingerprint::Fingerprint;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::ptx::reader::{ReaderScratch, read};
@@ -113,6 +114,52 @@ fn bisection_adds_one_change_at_a_time() {
     }
     let beyond = run(&text, &with(|options| options.bisect = Some(count + 1)));
     assert_eq!((changes_in(&beyond), text_of(&beyond)), (count, text_of(&whole)));
+}
+
+/// An index with a constant that two accesses take: wherever the limit lies, they read what they read before.
+const INDEXED: &str = r".visible .entry indexed(.param .u64 p)
+{
+    .reg .b32 %r<9>;
+    .reg .b64 %d<9>;
+    ld.param.u64 %d1, [p];
+    ld.global.u32 %r1, [%d1];
+    and.b32 %r2, %r1, 3;
+    add.s32 %r3, %r2, 5;
+    mul.wide.s32 %d2, %r3, 4;
+    add.s64 %d3, %d1, %d2;
+    ld.global.u32 %r4, [%d3];
+    ld.global.u32 %r5, [%d3+4];
+    mad.wide.s32 %d4, %r3, 8, %d1;
+    ld.global.u32 %r6, [%d4+8];
+    mad.lo.s32 %r7, %r4, %r5, %r6;
+    st.global.u32 [%d1+4], %r7;
+    ret;
+}
+";
+
+#[test]
+fn constants_of_an_index_go_to_all_accesses_or_to_none() {
+    let text = format!("{HEAD}{INDEXED}");
+    let stored = |text: &[u8]| {
+        let numbers = (0..64_u32).flat_map(|number| (number * number + 7).to_le_bytes());
+        let launch = Launch {
+            entry: "indexed".to_owned(),
+            grid: [1; 3],
+            block: [1; 3],
+            shared_bytes: 0,
+            args: vec![Argument::Buffer(numbers.collect())],
+        };
+        let module = ptxopt_emulator::Module::load(text).unwrap();
+        let outcome = ptxopt_emulator::run(&module, &launch, &ptxopt_emulator::Options::default());
+        assert_eq!(outcome.stop, None);
+        outcome.buffers
+    };
+    let whole = run(&text, &Options::default());
+    assert!(text_of(&whole).contains("+48]"), "{}", text_of(&whole));
+    for limit in 0..=changes_in(&whole) {
+        let output = run(&text, &with(|options| options.bisect = Some(limit)));
+        assert!(stored(&output.text) == stored(text.as_bytes()), "{limit} changes: {}", text_of(&output));
+    }
 }
 
 /// Functions that fill a batch of 4,096 instructions each, with a dead product in front of every hundredth sum.
