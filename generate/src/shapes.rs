@@ -18,7 +18,7 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 27] = [
+pub const SHAPES: [Shape; 28] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
     Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
@@ -45,6 +45,7 @@ pub const SHAPES: [Shape; 27] = [
     Shape { name: "webs", of: "registers written under guards", large: 4_000, text: webs },
     Shape { name: "preloads", of: "loads before a loop", large: 20_000, text: preloads },
     Shape { name: "pairs", of: "pairs of instructions", large: 15_000, text: pairs },
+    Shape { name: "indices", of: "indices with constants in one address", large: 20_000, text: indices },
     Shape { name: "waits", of: "loops between a load and its read", large: 4_000, text: waits },
 ];
 
@@ -142,6 +143,17 @@ fn sums(count: usize) -> String {
     });
     let head = format!(".reg .b32 %v<{}>;\n.reg .b32 %c<{count}>;", count + 1);
     kernel(&head, &format!("mov.u32 %v0, %r0;\n{body}mov.u32 %r1, %v{count};\n"))
+}
+
+/// One address of many indices, a constant added to each, the last ones first.
+fn indices(count: usize) -> String {
+    let indices = each(count, |text, n| {
+        writeln!(text, "ld.global.u64 %v{n}, [%d0+{}];\nadd.s64 %t{n}, %v{n}, {};", 8 * n, n % 7 + 1)
+    });
+    let sums = each(count - 1, |text, n| writeln!(text, "add.s64 %u{}, %u{n}, %t{};", n + 1, count - 2 - n));
+    let head = format!(".reg .b64 %v<{count}>;\n.reg .b64 %t<{count}>;\n.reg .b64 %u<{count}>;");
+    let last = count - 1;
+    kernel(&head, &format!("{indices}mov.u64 %u0, %t{last};\n{sums}ld.global.u32 %r1, [%u{last}];\n"))
 }
 
 /// One place that is loaded again and again, and stored to now and then.

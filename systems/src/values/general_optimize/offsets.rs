@@ -117,9 +117,11 @@ impl Offsets {
         Some(&self.moved[entry as usize])
     }
 
-    /// The first entry of a group.
-    fn first_of(&self, mut entry: u32) -> u32 {
+    /// The first entry of a group. The way to it is halved (Tarjan 1975): a chain of sums would make it as long as itself.
+    fn first_of(&mut self, mut entry: u32) -> u32 {
         while self.moved[entry as usize].group != entry {
+            let above = self.moved[entry as usize].group;
+            self.moved[entry as usize].group = self.moved[above as usize].group;
             entry = self.moved[entry as usize].group;
         }
         entry
