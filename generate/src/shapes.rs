@@ -145,15 +145,20 @@ fn sums(count: usize) -> String {
     kernel(&head, &format!("mov.u32 %v0, %r0;\n{body}mov.u32 %r1, %v{count};\n"))
 }
 
-/// One address of many indices, a constant added to each, the last ones first.
+/// One address of many indices, a constant added to each, the last ones first. What is loaded there is loaded under a guard
+/// that no thread has.
 fn indices(count: usize) -> String {
+    let start = "ld.global.u32 %r1, [%d0];\ncvt.u64.u32 %u, %r1;\nsetp.eq.u32 %q, %r1, 0x9E3779B9;\n";
     let indices = each(count, |text, n| {
-        writeln!(text, "ld.global.u64 %v{n}, [%d0+{}];\nadd.s64 %t{n}, %v{n}, {};", 8 * n, n % 7 + 1)
+        writeln!(text, "xor.b64 %v{n}, %u, {};\nadd.s64 %t{n}, %v{n}, {};", 8 * n + 1, n % 7 + 1)
     });
-    let sums = each(count - 1, |text, n| writeln!(text, "add.s64 %u{}, %u{n}, %t{};", n + 1, count - 2 - n));
-    let head = format!(".reg .b64 %v<{count}>;\n.reg .b64 %t<{count}>;\n.reg .b64 %u<{count}>;");
+    let sums = each(count - 1, |text, n| writeln!(text, "add.s64 %s{}, %s{n}, %t{};", n + 1, count - 2 - n));
+    let head = format!(
+        ".reg .pred %q;\n.reg .b64 %u;\n.reg .b64 %v<{count}>;\n.reg .b64 %t<{count}>;\n.reg .b64 %s<{count}>;"
+    );
     let last = count - 1;
-    kernel(&head, &format!("{indices}mov.u64 %u0, %t{last};\n{sums}ld.global.u32 %r1, [%u{last}];\n"))
+    let load = format!("@%q ld.global.u32 %r2, [%s{last}];\nadd.u32 %r1, %r1, %r2;\nadd.u32 %r1, %r1, 1;\n");
+    kernel(&head, &format!("{start}{indices}mov.u64 %s0, %t{last};\n{sums}{load}"))
 }
 
 /// One place that is loaded again and again, and stored to now and then.
