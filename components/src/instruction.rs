@@ -166,9 +166,9 @@ impl InstOperands {
     /// The first `count` operands, and behind them what is left of the row: operands that name nothing
     /// ([`Operand::default`]).
     ///
-    /// Which operands are registers, and how many there are, changes from instruction to instruction, and no processor
-    /// foresees it: a branch on either is mispredicted once or twice an instruction, which costs more than all else
-    /// that most passes do. Rows of one length, taken without a look at what they hold, have no such branch.
+    /// Which operands are registers, and how many there are, changes from instruction to instruction, so a branch on either is often
+    /// mispredicted. Rows of one length, taken without a look at what they hold, have no such branch: a gain where a pass
+    /// only counts or asks for one thing of many, a loss where it does more (docs/PERFORMANCE.md).
     #[inline]
     #[must_use]
     pub fn padded<'a>(&'a self, count: u16, pool: &'a [Operand]) -> &'a [Operand] {

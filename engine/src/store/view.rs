@@ -198,10 +198,28 @@ impl<'a> FunctionView<'a> {
         &self,
         block: BlockId,
     ) -> impl DoubleEndedIterator<Item = (InstId, &'a InstHead, &'a [Operand])> + use<'a> {
+        self.rows_of_by(block, InstOperands::get)
+    }
+
+    /// What [`rows_of`](Self::rows_of) gives, with operands that are [padded](InstOperands::padded).
+    #[inline]
+    pub fn padded_rows_of(
+        &self,
+        block: BlockId,
+    ) -> impl DoubleEndedIterator<Item = (InstId, &'a InstHead, &'a [Operand])> + use<'a> {
+        self.rows_of_by(block, InstOperands::padded)
+    }
+
+    #[inline]
+    fn rows_of_by<F: Fn(&'a InstOperands, u16, &'a [Operand]) -> &'a [Operand]>(
+        &self,
+        block: BlockId,
+        take: F,
+    ) -> impl DoubleEndedIterator<Item = (InstId, &'a InstHead, &'a [Operand])> + use<'a, F> {
         let (heads, operands, pool) = (self.heads, self.operands, &self.pools.operands[..]);
         self.all_rows_of(block).filter_map(move |inst| {
             let head = &heads[inst.index()];
-            head.is_live().then(|| (inst, head, operands[inst.index()].get(head.operand_count, pool)))
+            head.is_live().then(|| (inst, head, take(&operands[inst.index()], head.operand_count, pool)))
         })
     }
 
@@ -223,10 +241,7 @@ impl<'a> FunctionView<'a> {
     /// not chained.
     #[inline]
     pub fn rows(&self) -> impl DoubleEndedIterator<Item = (InstId, &'a InstHead, &'a [Operand])> + use<'a> {
-        let pool = &self.pools.operands[..];
-        let columns = self.heads.iter().zip(self.operands).enumerate();
-        let live = columns.filter(|(_, (head, _))| head.is_live());
-        live.map(|(inst, (head, operands))| (InstId::new(inst), head, operands.get(head.operand_count, pool)))
+        self.rows_by(InstOperands::get)
     }
 
     /// What [`rows`](Self::rows) gives, with operands that are [padded](InstOperands::padded).
@@ -234,23 +249,18 @@ impl<'a> FunctionView<'a> {
     pub fn padded_rows(
         &self,
     ) -> impl DoubleEndedIterator<Item = (InstId, &'a InstHead, &'a [Operand])> + use<'a> {
+        self.rows_by(InstOperands::padded)
+    }
+
+    #[inline]
+    fn rows_by<F: Fn(&'a InstOperands, u16, &'a [Operand]) -> &'a [Operand]>(
+        &self,
+        take: F,
+    ) -> impl DoubleEndedIterator<Item = (InstId, &'a InstHead, &'a [Operand])> + use<'a, F> {
         let pool = &self.pools.operands[..];
         let columns = self.heads.iter().zip(self.operands).enumerate();
         let live = columns.filter(|(_, (head, _))| head.is_live());
-        live.map(|(inst, (head, row))| (InstId::new(inst), head, row.padded(head.operand_count, pool)))
-    }
-
-    /// What [`rows_of`](Self::rows_of) gives, with operands that are [padded](InstOperands::padded).
-    #[inline]
-    pub fn padded_rows_of(
-        &self,
-        block: BlockId,
-    ) -> impl DoubleEndedIterator<Item = (InstId, &'a InstHead, &'a [Operand])> + use<'a> {
-        let (heads, operands, pool) = (self.heads, self.operands, &self.pools.operands[..]);
-        self.all_rows_of(block).filter_map(move |inst| {
-            let head = &heads[inst.index()];
-            head.is_live().then(|| (inst, head, operands[inst.index()].padded(head.operand_count, pool)))
-        })
+        live.map(move |(inst, (head, row))| (InstId::new(inst), head, take(row, head.operand_count, pool)))
     }
 
     /// Successors of a block; the fall-through last.

@@ -66,8 +66,8 @@ impl Clues {
     }
 }
 
-/// What operations say of their results: without a literal as last operand, and with one; by operation. A table, since no processor
-/// foresees which one comes next.
+/// What operations say of their results: without a literal as last operand, and with one; by operation. A table, since a branch
+/// on the operation is often mispredicted.
 const OF_RESULT: [[Clues; Operation::ALL.len()]; 2] = {
     use Operation::{Add, And, Cvt, Div, Max, Min, Mul, Neg, Or, Selp, Shl, Shr, Sub, Xor};
     const SETS_BITS: Clues = Clues::WITH_LITERAL.union(Clues::BITS_SET);

@@ -8,8 +8,7 @@
 //! Breaks        liveness, uniformity; definitions, where the bisect limit is reached among phis that are constants; leaves dead
 //!               instructions behind for dead-code elimination
 //! Cost          a pass that lists definitions, where they are not known, one walk over all instructions in reverse
-//!               postorder; a comparison where
-//!               nothing changed
+//!               postorder, another where an access comes of an index with a constant; a comparison where nothing changed
 //! Papers        Cytron et al. 1991 (values by reaching definitions); Wegman and Zadeck 1991 (conditional constants)
 //! Checked by    check/operand_types.rs, check/forms.rs; the judge
 //!
