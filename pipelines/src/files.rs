@@ -5,6 +5,10 @@
 //! file (hard links) keep the old bytes. It has the mode of the file that it replaces; a new one has that of any
 //! new file. A missing folder is made.
 //!
+//! A file that has the bytes already is not written again: it gets the time of now, which is what those see who ask
+//! whether it is newer than its input. File systems that write out at once what is renamed over a file, as ext4 does,
+//! make a second run over a large folder wait for the disk otherwise.
+//!
 //! Batches write thousands of small files: a new file in a folder that is there takes the five system calls look,
 //! create, write, rename and close, and nothing else is asked.
 
@@ -12,6 +16,7 @@ use std::error::Error;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use tempfile::{Builder, NamedTempFile};
 use walkdir::WalkDir;
@@ -100,8 +105,14 @@ fn write_over(path: &Path, metadata: &Metadata, bytes: &[u8]) -> io::Result<()> 
     }
 }
 
-/// Gives the path a new file, whether or not there is an old one.
+/// Gives the path a file of these bytes, whether or not there is an old one.
 fn replace(path: &Path, old: Option<&Metadata>, bytes: &[u8]) -> io::Result<()> {
+    // Where the old file cannot be read, or its time not be set, a new one takes its place.
+    if old.is_some_and(|old| old.len() == bytes.len() as u64)
+        && renew(path, bytes).is_ok_and(|renewed| renewed)
+    {
+        return Ok(());
+    }
     let folder = folder_of(path);
     let mut file = match temporary(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -117,6 +128,24 @@ fn replace(path: &Path, old: Option<&Metadata>, bytes: &[u8]) -> io::Result<()> 
     file.write_all(bytes)?;
     file.persist(path)?;
     Ok(())
+}
+
+/// Gives the file at `path` the time of now where it has these bytes. Says whether it has them.
+fn renew(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    let mut buffer = [0; 16 * 1024];
+    let mut rest = bytes;
+    loop {
+        let read = file.read(&mut buffer)?;
+        if read == 0 && rest.is_empty() {
+            file.set_modified(SystemTime::now())?;
+            return Ok(true);
+        }
+        match rest.strip_prefix(&buffer[..read]) {
+            Some(after) if read > 0 => rest = after,
+            _ => return Ok(false),
+        }
+    }
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -216,6 +245,31 @@ mod tests {
         fs::hard_link(&path, &other).unwrap();
         write(&path, b"new").unwrap();
         assert_eq!((read(&path).unwrap(), read(&other).unwrap()), (b"new".to_vec(), b"old".to_vec()));
+    }
+
+    #[test]
+    fn the_same_bytes_stay_and_are_as_new() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("a.ptx"), folder.path().join("other"));
+        // Longer than what is compared at a time, and as long as it.
+        for len in [0, 16 * 1024, 40_000] {
+            let mut bytes = vec![b'x'; len];
+            write(&path, &bytes).unwrap();
+            fs::hard_link(&path, &other).unwrap();
+            let old = SystemTime::UNIX_EPOCH;
+            File::open(&path).unwrap().set_modified(old).unwrap();
+            write(&path, &bytes).unwrap();
+            let modified = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
+            assert!(modified(&path) > old);
+            assert_eq!(modified(&path), modified(&other), "one file has both names still");
+            if let Some(last) = bytes.last_mut() {
+                *last = b'y';
+                write(&path, &bytes).unwrap();
+                assert_eq!(read(&path).unwrap(), bytes);
+                assert_ne!(read(&other).unwrap(), bytes);
+            }
+            fs::remove_file(&other).unwrap();
+        }
     }
 
     #[cfg(unix)]
