@@ -1,6 +1,7 @@
 //! The whole job at -O2, module text in, module text out, all in memory.
 //!
-//! `one kernel` is a call in a warm process on 50 instructions. `growth` is one function of growing size with a block
+//! `one kernel` is a call in a warm process on a kernel of 50 instructions: one that is made, with ten blocks, and in turn those
+//! real modules that hold one function of 48 to 52. `growth` is one function of growing size with a block
 //! for every five instructions, and shapes on which simpler algorithms are quadratic: a machine of states after one
 //! block, registers that live over all blocks, verified after each phase, and those of `ptxopt_generate::shapes`, some of them structurized as well. `batch` runs the sets of modules on one thread, and its rate is instructions a second.
 //! These are CPU time of the process, from which other programs on the machine take less than from wall time.
@@ -41,9 +42,20 @@ fn run(texts: &[Vec<u8>], options: &Options, pool: &ThreadPool) -> u64 {
 
 fn one_kernel(criterion: &mut Criterion<CpuTime>) {
     let options = Options::default();
+    let is_of_size = |text: &Vec<u8>| {
+        optimize(text, &options).is_ok_and(|output| {
+            output.report.functions == 1 && (48..=52).contains(&output.report.instructions_in)
+        })
+    };
+    let mut real: Vec<Vec<u8>> = modules::sets().into_iter().flat_map(|set| set.texts).collect();
+    real.retain(is_of_size);
     let mut group = group(criterion, "one kernel", 1);
-    let text = kernels::module(1, 50);
-    group.bench_function("50", |bencher| bencher.iter(|| optimize(black_box(&text), &options)));
+    for (name, texts) in [("made", vec![kernels::module(1, 50)]), ("real", real)] {
+        let mut texts = texts.iter().cycle();
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| optimize(black_box(texts.next().expect("there is one")), &options))
+        });
+    }
     group.finish();
 }
 

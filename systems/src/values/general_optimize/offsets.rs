@@ -10,7 +10,7 @@
 //!
 //! # How it works
 //! A register is *moved* if it would be less by a constant without a sum before it: the result of the sum, and what is
-//! computed of that by sums, products with literals, shifts to the left and extensions. One walk in reverse postorder follows
+//! computed of that by sums, products with literals, shifts to the left, extensions and copies, even dead ones. One walk in reverse postorder follows
 //! moved registers to all who read them. Those that are joined are a *group*. Where only accesses read a group in the end, its
 //! sums are passed over, and the offsets take the constants. Nothing is inserted, and the sums are dead: each group makes
 //! the code shorter.
@@ -285,6 +285,7 @@ impl Walk<'_, '_> {
         let by = |operand: Operand| offsets.by(operand);
         let part = description.qualifiers.part;
         Some(match (description.operation, part, &sources[..count]) {
+            (Operation::Mov, _, &[one]) => by(one),
             (Operation::Add, _, &[one, other]) => by(one).wrapping_add(by(other)),
             (Operation::Sub, _, &[one, other]) => by(one).wrapping_sub(by(other)),
             (Operation::Shl, _, &[one, amount]) => {

@@ -27,7 +27,7 @@
 //! Where all that happened is that readers read another register of the same type, copy propagation has nothing new to do
 //! and is not asked again; a reader that has one register twice is.
 //!
-//! Stores that are overwritten in their block go with them.
+//! Stores that are overwritten in their block go with them, those too that only loads looked at which have just gone.
 //!
 //! # Modes
 //! The source has seven (knob 402), told apart by how far they look: [`Mode`]. Modes 3 to 6 number values around loops, too.
@@ -62,6 +62,7 @@ use bevy_ecs::prelude::*;
 use ptxopt_components::block::BlockFlags;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id};
+use ptxopt_components::opcodes::Effects;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
@@ -212,7 +213,8 @@ fn number_and_replace(
     let limit_hits = numbers.limit_hits();
     f.stats().limits_hit += limit_hits;
     let is_settled = redundancies.replace(f, numbers, reaching, mode)?;
-    let overwritten = numbers.overwritten();
+    let is_load = |inst| f.head(inst).is_live() && f.form_of(inst).effects.contains(Effects::READ);
+    let overwritten = numbers.overwritten(is_load);
     let deleted = f.delete_each(overwritten, "a store that is overwritten before anything can look");
     if is_settled && has_no_copies {
         f.remember(Memo::NothingToPropagate);

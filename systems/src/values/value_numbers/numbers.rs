@@ -192,10 +192,10 @@ impl ValueNumbers {
         &self.again
     }
 
-    /// Stores whose bytes are stored again before anything can look at them.
-    #[must_use]
-    pub fn overwritten(&self) -> &[InstId] {
-        &self.overwritten.found
+    /// Stores whose bytes are stored again before anything can look at them, where of the loads whose values are known only
+    /// those that `stay` look.
+    pub fn overwritten(&mut self, stays: impl Fn(InstId) -> bool) -> &[InstId] {
+        self.overwritten.found(stays)
     }
 
     /// Lets the stores and loads be listed that are found to be apart: what an oracle of such answers asks.

@@ -7,6 +7,8 @@
 //! ```
 //! Who may look: a load that is not apart from the bytes, whatever reads memory in another way, and other threads, once
 //! something orders memory. A weak load of another thread in between would be a race, of which PTX says nothing.
+//!
+//! A load whose value is known, as that of `[%r1]` would be here, looks only if it stays: that is asked in the end.
 
 use super::places::{Bytes, are_apart, covers};
 use ptxopt_components::ids::InstId;
@@ -19,7 +21,9 @@ const PENDING_MAX: usize = 16;
 #[derive(Default)]
 pub(super) struct Overwritten {
     pending: Vec<(InstId, Bytes)>,
-    pub(super) found: Vec<InstId>,
+    found: Vec<InstId>,
+    /// Stores, and the loads of known values that may look at them.
+    looks: Vec<(InstId, InstId)>,
     /// Stores and loads that were found to be apart, where somebody wants to know.
     pub(super) apart: Option<Vec<(InstId, InstId)>>,
     /// Whether no generic address of local memory exists in the function.
@@ -31,6 +35,7 @@ impl Overwritten {
     pub(super) fn start(&mut self) {
         self.pending.clear();
         self.found.clear();
+        self.looks.clear();
     }
 
     /// Whether no store of the block is waiting.
@@ -43,9 +48,9 @@ impl Overwritten {
         self.pending.clear();
     }
 
-    /// Goes past a load.
-    pub(super) fn look_at(&mut self, load: InstId, bytes: Bytes) {
-        let Self { pending, apart, local_is_private: is_private, .. } = self;
+    /// Goes past a load. `is_known` says whether its value is.
+    pub(super) fn look_at(&mut self, load: InstId, bytes: Bytes, is_known: bool) {
+        let Self { pending, looks, apart, local_is_private: is_private, .. } = self;
         let is_private = *is_private;
         let may_meet = |space: StateSpace| {
             let spaces = [space, bytes.space];
@@ -57,7 +62,11 @@ impl Overwritten {
             if is_apart && let Some(apart) = apart {
                 apart.push((store, load));
             }
-            is_apart || !may_meet(stored.space)
+            let looks_at_it = !is_apart && may_meet(stored.space);
+            if looks_at_it && is_known {
+                looks.push((store, load));
+            }
+            !looks_at_it || is_known
         });
     }
 
@@ -78,5 +87,67 @@ impl Overwritten {
             pending.remove(0);
         }
         pending.push((inst, bytes));
+    }
+
+    /// The stores that are overwritten, where of the loads of known values only those that `stay` look.
+    pub(super) fn found(&mut self, stays: impl Fn(InstId) -> bool) -> &[InstId] {
+        let Self { found, looks, .. } = self;
+        looks.retain(|&(_, load)| stays(load));
+        looks.sort_unstable();
+        found.retain(|store| looks.binary_search_by_key(store, |&(seen, _)| seen).is_err());
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::places::{Address, Base};
+    use super::*;
+    use ptxopt_components::ids::Id;
+
+    /// Four bytes at an offset of a shared place.
+    fn at(offset: i64) -> Bytes {
+        let address = Address { base: Base::Number(1), offset, width: 32 };
+        Bytes { space: StateSpace::Shared, address, size: 4 }
+    }
+
+    /// Stores 0 and 1 to two places, which the stores 8 and 9 overwrite; in between, load 2 looks at the first.
+    fn found(is_known: bool, stays: bool) -> Vec<InstId> {
+        let [one, other, load, last, after] = [0, 1, 2, 8, 9].map(InstId::new);
+        let mut overwritten = Overwritten::default();
+        overwritten.start();
+        overwritten.store(one, at(0), false);
+        overwritten.store(other, at(4), false);
+        overwritten.look_at(load, at(0), is_known);
+        overwritten.store(last, at(0), false);
+        overwritten.store(after, at(4), false);
+        let asked = |inst| {
+            assert_eq!(inst, load);
+            stays
+        };
+        overwritten.found(asked).to_vec()
+    }
+
+    #[test]
+    fn a_load_that_stays_looks_and_one_that_goes_does_not() {
+        let [one, other] = [0, 1].map(InstId::new);
+        assert_eq!(found(true, false), [one, other]);
+        assert_eq!(found(true, true), [other]);
+        assert_eq!(found(false, false), [other], "its value is not known");
+    }
+
+    #[test]
+    fn one_of_several_loads_that_stays_is_enough() {
+        let [store, gone, stays, last] = [0, 1, 2, 3].map(InstId::new);
+        let mut overwritten = Overwritten::default();
+        overwritten.store(store, at(0), false);
+        overwritten.look_at(gone, at(0), true);
+        overwritten.look_at(stays, at(0), true);
+        overwritten.store(last, at(0), false);
+        assert_eq!(overwritten.found(|load| load == stays), []);
+        overwritten.start();
+        overwritten.store(store, at(0), false);
+        overwritten.store(last, at(0), false);
+        assert_eq!(overwritten.found(|_| true), [store], "the function before is forgotten");
     }
 }

@@ -29,9 +29,6 @@ pub(super) struct Walk<'w, 'v> {
 impl<'w> Walk<'w, '_> {
     #[inline]
     pub(super) fn visit(&mut self, inst: InstId, meaning: &Meaning, is_guarded: bool, operands: &[Operand]) {
-        if let From::Load(_) = meaning.source {
-            self.look(inst, operands);
-        }
         let waits = meaning.source == From::Operands && !is_guarded && self.postpone(inst, operands);
         if meaning.source != From::Elsewhere && !waits {
             let (guard, operands) = match operands.split_last() {
@@ -39,6 +36,9 @@ impl<'w> Walk<'w, '_> {
                 _ => (None, operands),
             };
             let _ = self.number(inst, meaning, guard, operands);
+        }
+        if let From::Load(_) = meaning.source {
+            self.look(inst, operands);
         }
         if meaning.memory != Memory::Untouched {
             self.touch_memory(inst, meaning.memory, is_guarded, operands);
@@ -77,7 +77,7 @@ impl<'w> Walk<'w, '_> {
         }
     }
 
-    /// Notes what a load looks at.
+    /// Notes what a load looks at that has just got its number.
     fn look(&mut self, inst: InstId, operands: &[Operand]) {
         if self.numbers.overwritten.is_empty() {
             return;
@@ -86,7 +86,10 @@ impl<'w> Walk<'w, '_> {
         let address = operands.iter().copied().find(|operand| !operand.is_definition());
         let is_plain = matches!(form.operation, Operation::Ld | Operation::Ldu);
         match address.filter(|_| is_plain).and_then(|address| self.bytes(inst, form.space, address)) {
-            Some(bytes) => self.numbers.overwritten.look_at(inst, bytes),
+            Some(bytes) => {
+                let is_known = self.numbers.again.last().is_some_and(|again| again.inst == inst);
+                self.numbers.overwritten.look_at(inst, bytes, is_known);
+            }
             None => self.numbers.overwritten.look_at_all(),
         }
     }
