@@ -41,7 +41,7 @@ impl Model {
             return None;
         }
         let traits = self.of(target);
-        let is_latch = self.orders[target.index()].turns_back_to(&self.orders[after.index()]);
+        let is_latch = self.turns_back(target, after);
         if traits.is_pinned {
             Some("a branch leads to an empty block that a directive belongs to")
         } else if !traits.is_passed_by {
@@ -61,6 +61,8 @@ impl Model {
         }
         if self.of(block).is_uniform {
             Some("a branch leads around a jump: it promises to be uniform, which its opposite would not")
+        } else if self.turns_back(block, target) {
+            Some("a branch leads around a jump back to its loop, which would fall into its header")
         } else if self.of(between).is_pinned {
             Some("a branch leads around a jump that a directive belongs to")
         } else if self.pred_count[between.index()] > 1 {

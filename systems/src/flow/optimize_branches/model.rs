@@ -129,8 +129,7 @@ impl Model {
                 End::Branches { .. } | End::Indexed { .. } | End::Other => None,
             };
             let Some(after) = after else { break };
-            let is_latch = self.orders[at.index()].turns_back_to(&self.orders[after.index()]);
-            if is_latch && !is_only_way {
+            if self.turns_back(at, after) && !is_only_way {
                 break;
             }
             if matches!(self.ends[at.index()], End::Jumps { .. }) && !self.of(after).has_phis {
@@ -258,7 +257,12 @@ impl Model {
         let is_bare = other.is_empty && !other.is_pinned && self.pred_count[between.index()] == 1;
         let has_phis = self.of(target).has_phis || self.of(destination).has_phis;
         let leads_around = is_bare && self.next(between) == Some(target) && !own.is_dead && !own.is_uniform;
-        (leads_around && !has_phis).then_some((inst, jump, destination))
+        (leads_around && !has_phis && !self.turns_back(block, target)).then_some((inst, jump, destination))
+    }
+
+    /// Whether an edge from `block` to `target` closes a loop.
+    pub(super) fn turns_back(&self, block: BlockId, target: BlockId) -> bool {
+        self.orders[block.index()].turns_back_to(&self.orders[target.index()])
     }
 }
 
