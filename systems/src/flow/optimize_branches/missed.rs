@@ -61,7 +61,7 @@ impl Model {
         }
         if self.of(block).is_uniform {
             Some("a branch leads around a jump: it promises to be uniform, which its opposite would not")
-        } else if self.turns_back(block, target) {
+        } else if self.closes_innermost(block, target) {
             Some("a branch leads around a jump back to its loop, which would fall into its header")
         } else if self.of(between).is_pinned {
             Some("a branch leads around a jump that a directive belongs to")

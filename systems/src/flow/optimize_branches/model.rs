@@ -55,6 +55,8 @@ pub(super) struct Traits {
     pub(super) is_dead: bool,
     /// Its end is a branch with the promise `.uni`.
     pub(super) is_uniform: bool,
+    /// The header of a loop that holds another one.
+    pub(super) holds_loop: bool,
     /// Phis tell its predecessors apart: it gets no other ones.
     pub(super) has_phis: bool,
     /// Byte offset of its end in the text.
@@ -89,6 +91,13 @@ impl Model {
         for anchor in function.anchors {
             let is_pin = matches!(anchor.kind, AnchorKind::BlockPragma | AnchorKind::Directive);
             traits[anchor.block.index()].is_pinned |= is_pin;
+        }
+        for (block, order) in orders.iter().enumerate() {
+            if function.blocks[block].flags.contains(BlockFlags::LOOP_HEADER)
+                && let Some(around) = order.loop_around.get()
+            {
+                traits[around.index()].holds_loop = true;
+            }
         }
         next.clear();
         next.resize(ends.len(), Maybe::NONE);
@@ -257,7 +266,13 @@ impl Model {
         let is_bare = other.is_empty && !other.is_pinned && self.pred_count[between.index()] == 1;
         let has_phis = self.of(target).has_phis || self.of(destination).has_phis;
         let leads_around = is_bare && self.next(between) == Some(target) && !own.is_dead && !own.is_uniform;
-        (leads_around && !has_phis && !self.turns_back(block, target)).then_some((inst, jump, destination))
+        let closes_loop = self.closes_innermost(block, target);
+        (leads_around && !has_phis && !closes_loop).then_some((inst, jump, destination))
+    }
+
+    /// Whether an edge from `block` to `target` closes a loop that holds no other one.
+    pub(super) fn closes_innermost(&self, block: BlockId, target: BlockId) -> bool {
+        self.turns_back(block, target) && !self.of(target).holds_loop
     }
 
     /// Whether an edge from `block` to `target` closes a loop.
@@ -279,6 +294,7 @@ fn traits_of(
         is_pinned: false,
         is_passed_by: !head.flags.intersects(BlockFlags::LOOP_HEADER | BlockFlags::IRREDUCIBLE),
         is_dead: head.flags.contains(BlockFlags::DEAD),
+        holds_loop: false,
         is_uniform: last.is_some_and(|inst| {
             forms.get(function.heads[inst.index()].form).flags.contains(FormFlags::UNIFORM)
         }),
