@@ -43,9 +43,9 @@
 //!   ```
 //! - An empty latch that several branches share. Each of them would become a latch of its own, and an assembler that
 //!   takes latches for nested loops lets threads run ahead that waited for the others before.
-//! - A branch back to a loop without loops in it, whose header is the next block but one, around the jump that leaves it. Inverted,
-//!   the loop would be closed by falling through, and `ptxas` unrolls no such loop: of a stencil by Taichi it makes 204 machine instructions then, 715
-//!   otherwise, with half of the work in each round of five.
+//! - A branch back to a loop without loops in it, whose header is the next block but one, around the jump that leaves
+//!   it. Inverted, the loop would be closed by falling through, and `ptxas` unrolls no such loop: of a stencil that
+//!   Taichi makes it leaves the five rounds rolled then, 204 machine instructions, and unrolls them otherwise, 715.
 //! - A block with a pragma: it belongs to that block. Other anchors stay at their place.
 //! - `.uni` is a promise about one branch: a redirected branch loses it, and one that has it is not inverted. An indexed
 //!   branch keeps it while its table changes: it is about the index.

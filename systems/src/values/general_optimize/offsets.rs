@@ -10,8 +10,8 @@
 //!
 //! # How it works
 //! A register is *moved* if it would be less by a constant without a sum before it: the result of the sum, and what is
-//! computed of that by sums, products with literals, shifts to the left, extensions and copies, even dead ones. One walk in reverse postorder follows
-//! moved registers to all who read them. Those that are joined are a *group*. Where only accesses read a group in the end, its
+//! computed of that by sums, products with literals, shifts to the left, extensions and copies, even dead ones. One walk in
+//! reverse postorder follows moved registers to all who read them. Those that are joined are a *group*. Where only accesses read a group in the end, its
 //! sums are passed over, and the offsets take the constants. Nothing is inserted, and the sums are dead: each group makes
 //! the code shorter.
 //!
