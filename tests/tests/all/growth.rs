@@ -21,6 +21,9 @@ const FACTOR: usize = 8;
 /// How many times slower it may be: caches are left behind, and machines are shared.
 const SLOWER_MAX: u32 = 24;
 
+/// How often a time that is too long is measured.
+const ATTEMPTS: usize = 4;
+
 /// Times below are noise.
 const NOISE: Duration = Duration::from_millis(1);
 
@@ -61,12 +64,21 @@ fn grows_like_its_text(size: usize, text: impl Fn(usize) -> String) {
 fn work_grows_like_its_text(work: impl Fn(&str), size: usize, text: impl Fn(usize) -> String) {
     let (short, long) = (text(size), text(size * FACTOR));
     assert!(long.len() < short.len() * FACTOR * 2, "the long text is longer than meant");
-    assert_linear(time_of(|| work(&short)), time_of(|| work(&long)));
+    assert_linear(|| [&short, &long].map(|text| time_of(|| work(text))));
 }
 
+/// Checks the times of the short and the long text. Too long a time is measured again: what else runs may disturb some of the
+/// attempts, and a square shows in each.
 #[track_caller]
-fn assert_linear(short: Duration, long: Duration) {
-    assert!(long <= short.max(NOISE) * SLOWER_MAX, "{long:?} for {FACTOR} times what takes {short:?}");
+fn assert_linear(times: impl Fn() -> [Duration; 2]) {
+    let mut last = [Duration::ZERO; 2];
+    let is_linear = (0..ATTEMPTS).any(|_| {
+        last = times();
+        let [short, long] = last;
+        long <= short.max(NOISE) * SLOWER_MAX
+    });
+    let [short, long] = last;
+    assert!(is_linear, "{long:?} for {FACTOR} times what takes {short:?}");
 }
 
 fn kernel(body: &str) -> String {
@@ -457,5 +469,5 @@ fn tangle(body: &str) -> String {
 #[test]
 #[should_panic(expected = "for 8 times what takes")]
 fn a_square_is_seen() {
-    assert_linear(Duration::from_millis(5), Duration::from_millis(5 * 64));
+    assert_linear(|| [Duration::from_millis(5), Duration::from_millis(5 * 64)]);
 }

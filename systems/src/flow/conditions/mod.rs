@@ -188,8 +188,11 @@ impl<'c> Conditions<'c> {
             return;
         }
         let Some(&guard) = f.operands_of(last).last().filter(|_| head.opcode.is_guarded()) else { return };
-        let is_taken = f.operands_of(last).first().and_then(|operand| operand.as_block()) == Some(block);
-        if falls != is_taken {
+        let target = f.operands_of(last).first().and_then(|operand| operand.as_block());
+        let is_taken = target == Some(block);
+        // Of two ways to one block one may have been led elsewhere since: who went it comes to what the block dominates, too.
+        let were_apart = target.is_none() || matches!(f.view().succs(from), [one, other] if one != other);
+        if falls != is_taken && were_apart {
             self.learn(f, guard, place, is_taken, DEPTH_MAX);
         }
     }
