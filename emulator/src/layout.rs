@@ -41,6 +41,18 @@ pub const SPACE_FIRST: u64 = 1024;
 /// Alignment of an allocation.
 pub const ALLOCATION_ALIGN: u64 = 256;
 
+/// What is added to an address in a space to make it a generic one.
+#[must_use]
+pub const fn window_of(space: StateSpace) -> u64 {
+    match space {
+        StateSpace::Shared => SHARED_WINDOW,
+        StateSpace::Local => LOCAL_WINDOW,
+        StateSpace::Const => CONST_WINDOW,
+        StateSpace::Param => PARAM_WINDOW,
+        StateSpace::Global | StateSpace::Generic | StateSpace::SharedCluster => 0,
+    }
+}
+
 /// Where global allocations start, and how far apart they are.
 #[derive(Clone, Copy, Debug)]
 pub struct GlobalMap {

@@ -34,6 +34,7 @@ mod world;
 pub use checks::{Checks, Finding, Report};
 pub use count::{Count, run_counted};
 pub use launch::{Argument, Launch, Limits, Options, Outcome};
+pub use layout::window_of;
 pub use load_error::LoadError;
 pub use module::{Entry, Module, Parameter};
 pub use observer::{Observer, Step};

@@ -18,7 +18,7 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 28] = [
+pub const SHAPES: [Shape; 30] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
     Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
@@ -47,6 +47,8 @@ pub const SHAPES: [Shape; 28] = [
     Shape { name: "pairs", of: "pairs of instructions", large: 15_000, text: pairs },
     Shape { name: "indices", of: "indices with constants in one address", large: 20_000, text: indices },
     Shape { name: "waits", of: "loops between a load and its read", large: 4_000, text: waits },
+    Shape { name: "checks", of: "checks for overflow", large: 10_000, text: checks },
+    Shape { name: "pointers", of: "loops that move a pointer", large: 4_000, text: pointers },
 ];
 
 /// Values that meet at each join of [`joins`].
@@ -183,6 +185,37 @@ fn stores(count: usize) -> String {
     // The start is not known, so that the places stay in memory.
     let own = "mov.u64 %d1, own;\nand.b32 %r2, %r0, 7;\nmad.wide.u32 %d1, %r2, 4, %d1;\n";
     kernel(&head, &(own.to_owned() + &start + &body))
+}
+
+/// Each sum is checked for overflow and compared with one value on the way to the next: what is known there rests on what passed
+/// all the comparisons before.
+fn checks(count: usize) -> String {
+    let body = each(count, |text, n| {
+        writeln!(text, "setp.gt.u32 %p0, %r0, {};\n@%p0 bra OUT;", 3_000_000_000 - n)?;
+        writeln!(text, "add.u32 %v{}, %v{n}, %r0;", n + 1)?;
+        writeln!(text, "setp.lt.u32 %p0, %v{}, %v{n};\n@%p0 bra OUT;\nadd.u32 %r1, %r1, %v{n};", n + 1)
+    });
+    kernel(&format!(".reg .b32 %v<{}>;", count + 1), &format!("mov.u32 %v0, 0;\n{body}OUT:\n"))
+}
+
+/// A pointer into an array of the thread is moved by a row of loops, the last of which stands first. Each loop ends early
+/// where others may know the pointer.
+fn pointers(count: usize) -> String {
+    let body = each(count, |text, n| {
+        let round = count - 1 - n;
+        writeln!(text, "L{round}:\nst.u32 [%q+4], %r0;\nst.u32 [%q], %r1;\nld.u32 %r2, [%q+4];")?;
+        writeln!(text, "add.u32 %r1, %r1, %r2;\nadd.u32 %r1, %r1, 1;\nand.b32 %r3, %r1, 1;")?;
+        writeln!(text, "mad.wide.u32 %q, %r3, 4, %q;\nsetp.eq.u32 %p0, %r1, {n};")?;
+        writeln!(
+            text,
+            "@%p0 bra L{round};\nsetp.eq.u32 %p0, %r1, -{};\n@%p0 bra GIVEN;\nbra L{};",
+            n + 1,
+            round + 1
+        )
+    });
+    let head = ".reg .b64 %q;\n.local .align 4 .b8 own[4096];";
+    let start = "mov.u64 %q, own;\ncvta.local.u64 %q, %q;\nbra L0;\n";
+    kernel(head, &format!("{start}{body}GIVEN:\nst.global.u64 [%d0], %q;\nL{count}:\n"))
 }
 
 /// Values that go into a loop alike, and go around it by as many steps.

@@ -9,7 +9,7 @@ use ptxopt::{Options, standard};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{Id, InstId};
 use ptxopt_emulator::{
-    Argument, Launch, Limits, Module, Observer, Options as RunOptions, Step, run_observed,
+    Argument, Launch, Limits, Module, Observer, Options as RunOptions, Step, run_observed, window_of,
 };
 use ptxopt_engine::edit::Editor;
 use ptxopt_engine::ptx::scan;
@@ -31,11 +31,20 @@ const GENERATED: u64 = 300;
 /// Thread-instructions of a kernel that are watched.
 const STEPS_MAX: u64 = 100_000;
 
-/// A function: stores and loads that are apart, by their offsets in the text, and the bytes of each.
+/// A function: stores and loads that are apart, by their offsets in the text.
 #[derive(Default)]
 struct Answers {
     stores_of: HashMap<u32, Vec<u32>>,
-    bytes: HashMap<u32, u64>,
+    accesses: HashMap<u32, Accessed>,
+}
+
+/// What an access takes.
+#[derive(Clone, Copy)]
+struct Accessed {
+    /// How many bytes.
+    bytes: u64,
+    /// What makes its address a generic one.
+    window: u64,
 }
 
 thread_local! {
@@ -58,7 +67,8 @@ fn listen(mut editor: Editor, mut values: ResMut<ReachingValues>) {
             let form = forms.get(function.heads[inst.index()].form);
             let bytes = form.types[0].map_or(0, |ty| ty.bits() / 8 * u32::from(form.lanes));
             let offset = function.places[inst.index()].offset;
-            answers.bytes.insert(offset, u64::from(bytes));
+            let accessed = Accessed { bytes: u64::from(bytes), window: window_of(form.space) };
+            answers.accesses.insert(offset, accessed);
             offset
         };
         let pairs: Vec<_> = numbers.apart().map(|(store, load)| (place(store), place(load))).collect();
@@ -124,7 +134,7 @@ impl Observer for Watch<'_> {
         let Step { ctaid, first_thread, function, base, offset, lanes, guarded, .. } = step;
         self.now = Now { ctaid, first_thread, function: function as usize, base, offset, guarded };
         // A store that is not done is none.
-        if lanes != guarded && self.answers[function as usize].bytes.contains_key(&offset) {
+        if lanes != guarded && self.answers[function as usize].accesses.contains_key(&offset) {
             for lane in (0..32).filter(|lane| (lanes & !guarded) >> lane & 1 != 0) {
                 self.stored.remove(&self.key(lane, offset));
             }
@@ -133,16 +143,16 @@ impl Observer for Watch<'_> {
 
     fn addresses(&mut self, addresses: &[u64; 32]) {
         let answers = self.answers;
-        let Answers { stores_of, bytes } = &answers[self.now.function];
+        let Answers { stores_of, accesses } = &answers[self.now.function];
         let offset = self.now.offset;
-        let Some(&count) = bytes.get(&offset) else { return };
+        let Some(&Accessed { bytes, window }) = accesses.get(&offset) else { return };
         let stores = stores_of.get(&offset);
         for lane in (0..32).filter(|lane| self.now.guarded >> lane & 1 != 0) {
-            let address = addresses[lane];
+            let address = addresses[lane] + window;
             for &store in stores.into_iter().flatten() {
                 let Some(&stored) = self.stored.get(&self.key(lane, store)) else { continue };
                 self.compared += 1;
-                if stored < address + count && address < stored + bytes[&store] {
+                if stored < address + bytes && address < stored + accesses[&store].bytes {
                     self.wrong.push(format!("the load at byte {offset} meets the store at byte {store}"));
                 }
             }

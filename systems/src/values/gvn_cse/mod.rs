@@ -27,7 +27,8 @@
 //! Where all that happened is that readers read another register of the same type, copy propagation has nothing new to do
 //! and is not asked again; a reader that has one register twice is.
 //!
-//! Stores that are overwritten in their block go with them, those too that only loads looked at which have just gone.
+//! Stores that are overwritten in their block go with them, those too that only loads looked at which have just gone, and so do
+//! stores to local variables at the end of the function.
 //!
 //! # Modes
 //! The source has seven (knob 402), told apart by how far they look: [`Mode`]. Modes 3 to 6 number values around loops, too.
@@ -215,7 +216,7 @@ fn number_and_replace(
     let is_settled = redundancies.replace(f, numbers, reaching, mode)?;
     let is_load = |inst| f.head(inst).is_live() && f.form_of(inst).effects.contains(Effects::READ);
     let overwritten = numbers.overwritten(is_load);
-    let deleted = f.delete_each(overwritten, "a store that is overwritten before anything can look");
+    let deleted = f.delete_each(overwritten, "a store that nothing looks at");
     if is_settled && has_no_copies {
         f.remember(Memo::NothingToPropagate);
     }

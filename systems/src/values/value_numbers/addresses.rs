@@ -1,10 +1,11 @@
 //! The addresses of loads and stores, followed back through sums with constants.
 
+use super::memory::Chain;
 use super::numbers::{NO_NUMBER, Source};
 use super::places::{Address, Base, Bytes};
 use super::walk::Walk;
-use ptxopt_components::form::FormFlags;
-use ptxopt_components::ids::{Id, InstId};
+use ptxopt_components::form::{Form, FormFlags};
+use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::types::{StateSpace, TypeKind};
@@ -17,6 +18,8 @@ impl Walk<'_, '_> {
     pub(super) fn bytes(&mut self, inst: InstId, space: StateSpace, address: Operand) -> Option<Bytes> {
         let form = self.form(inst);
         let size = form.types[0]?.bits() / 8 * u32::from(form.lanes);
+        let is_of_frame = self.numbers.frame.chain(Chain::Any, address, space) == Chain::Frame;
+        let space = if is_of_frame { StateSpace::Local } else { space };
         Some(Bytes { space, address: self.address(inst, address)?, size })
     }
 
@@ -54,6 +57,11 @@ impl Walk<'_, '_> {
         address
     }
 
+    /// Whether the address of a variable that an instruction computes is used as it is: by a move, or in the frame.
+    fn is_address_as_written(&self, form: &Form, result: VRegId) -> bool {
+        form.operation == Operation::Mov || self.numbers.frame.is_address(result)
+    }
+
     fn step(&self, number: u32, address: Address) -> Option<Address> {
         let vreg = match self.numbers.source(number)? {
             Source::Register(vreg) => vreg,
@@ -87,7 +95,15 @@ impl Walk<'_, '_> {
             (Operation::Sub, &[_, one, other]) if is_plain => {
                 (plain(one)?, (literal(other)? as i64).wrapping_neg())
             }
-            (Operation::Mov, &[_, source]) if form.lanes == 1 => {
+            // Of the frame, where the space of the access is that of the address.
+            (Operation::Cvta | Operation::CvtaTo, &[_, source])
+                if self.numbers.frame.is_address(vreg) && plain(source).is_some() =>
+            {
+                (plain(source)?, 0)
+            }
+            (Operation::Mov | Operation::Cvta, &[_, source])
+                if form.lanes == 1 && self.is_address_as_written(form, vreg) =>
+            {
                 let OperandKind::Symbol(name) = source.kind() else { return None };
                 if source.wide_offset().is_some() {
                     return None;

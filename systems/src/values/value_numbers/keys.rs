@@ -85,6 +85,7 @@ impl Walk<'_, '_> {
             return Some([u64::from(self.numbers.chains.current(chain).0), TEXTURE, word]);
         }
         let bytes = self.bytes(inst, form.space, operand)?;
+        let chain = self.numbers.frame.chain(chain, operand, form.space);
         let seen = match self.numbers.chains.seen(inst, chain, bytes) {
             Seen::Version(version) => u64::from(version.0),
             Seen::Stored(store) => STORED | u64::from(store.0),

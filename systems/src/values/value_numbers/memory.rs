@@ -9,6 +9,7 @@
 //!
 //! Papers: Cytron et al. 1991 (versions and where they meet); Novillo 2007, "Memory SSA".
 
+use super::frame::Reach;
 use super::places::{Bytes, are_apart, are_same};
 use ptxopt_components::ids::{BlockId, Id, InstId};
 use ptxopt_components::types::StateSpace;
@@ -26,6 +27,8 @@ pub(super) enum Chain {
     Shared,
     /// `.local`.
     Local,
+    /// The [frame](super::frame) of the function, through addresses that lead there for sure.
+    Frame,
     /// What a generic address may reach.
     Any,
     /// What nobody writes while the kernel runs, as `.nc` and textures promise; fences bound it still.
@@ -33,8 +36,9 @@ pub(super) enum Chain {
 }
 
 impl Chain {
-    const COUNT: usize = 5;
-    const ALL: [Self; Self::COUNT] = [Self::Global, Self::Shared, Self::Local, Self::Any, Self::ReadOnly];
+    pub(super) const COUNT: usize = 6;
+    const ALL: [Self; Self::COUNT] =
+        [Self::Global, Self::Shared, Self::Local, Self::Frame, Self::Any, Self::ReadOnly];
 
     /// The chain of loads from a space; none where other CTAs write there, or no load is looked at.
     pub(super) const fn of(space: StateSpace) -> Option<Self> {
@@ -47,10 +51,17 @@ impl Chain {
         }
     }
 
-    /// Whether a store to `space` may write what its loads read; `local_is_private` where no generic address of local memory
-    /// exists.
+    /// Whether `write` may write what its loads read; `local_is_private` where no generic address of local memory exists.
+    fn is_written_by(self, write: Write, local_is_private: bool) -> bool {
+        let part = if self == Self::Frame { Reach::Frame } else { Reach::Elsewhere };
+        let is_written_at = |space| self.is_written_at(space, local_is_private);
+        write.seen_by.meets(part) && (self == Self::Frame || write.space.is_none_or(is_written_at))
+    }
+
+    /// Whether a store to `space` may write what its loads read.
     const fn is_written_at(self, space: StateSpace, local_is_private: bool) -> bool {
         match self {
+            Self::Frame => true,
             Self::Global => matches!(space, StateSpace::Global | StateSpace::Generic),
             Self::Shared => matches!(space, StateSpace::Shared | StateSpace::Generic),
             // A parameter whose address is taken lies in local memory (PTX ISA, "Parameter State Space").
@@ -84,12 +95,20 @@ pub(super) enum Seen {
     Stored(InstId),
 }
 
-/// What changes memory: an instruction and its block, and where it is a store, the space.
+/// What changes memory: the block of an instruction, and what it writes.
 #[derive(Clone, Copy)]
 pub(super) struct Change {
     pub block: BlockId,
-    /// None where it may change anything.
+    pub write: Write,
+}
+
+/// What an instruction may write.
+#[derive(Clone, Copy)]
+pub(super) struct Write {
+    /// Where it is a store, the space; none where it may change anything.
     pub space: Option<StateSpace>,
+    /// What may see it.
+    pub seen_by: Reach,
 }
 
 /// Versions that a load looks past. Code that was unrolled stores some dozens of values in a row.
@@ -139,8 +158,7 @@ impl Chains {
         self.frontier.start();
         for chain in Chain::ALL.into_iter().filter(|&chain| self.used[chain as usize]) {
             let changing = changes.iter().filter(|change| {
-                change.space.is_none_or(|space| chain.is_written_at(space, local_is_private))
-                    && tree.is_reachable(change.block)
+                chain.is_written_by(change.write, local_is_private) && tree.is_reachable(change.block)
             });
             self.changing.clear();
             self.changing.extend(changing.map(|change| change.block));
@@ -179,10 +197,6 @@ impl Chains {
         }
     }
 
-    fn is_written_at(&self, chain: Chain, space: StateSpace) -> bool {
-        chain.is_written_at(space, self.local_is_private)
-    }
-
     /// Leaves a block at its end.
     pub(super) fn leave(&mut self, block: BlockId) {
         if !self.at_end.is_empty() {
@@ -190,29 +204,21 @@ impl Chains {
         }
     }
 
-    /// Goes past an instruction that may change anything.
-    pub(super) fn clobber(&mut self) {
-        for chain in Chain::ALL {
-            if self.used[chain as usize] {
-                self.begin(chain, Began::Anyhow);
-            }
-        }
+    /// Goes past an instruction that writes something, not known where.
+    pub(super) fn write(&mut self, write: Write) {
+        self.begin_each(write, Began::Anyhow);
     }
 
-    /// Goes past a store to a parameter.
-    pub(super) fn write_parameter(&mut self) {
-        for chain in Chain::ALL {
-            if self.used[chain as usize] && self.is_written_at(chain, StateSpace::Param) {
-                self.begin(chain, Began::Anyhow);
-            }
-        }
+    /// Goes past a store of `bytes`.
+    pub(super) fn store(&mut self, inst: InstId, is_guarded: bool, bytes: Bytes, write: Write) {
+        self.begin_each(write, Began::Store(inst, is_guarded, bytes));
     }
 
-    /// Goes past a store.
-    pub(super) fn store(&mut self, inst: InstId, is_guarded: bool, bytes: Bytes) {
+    /// Begins a version of each chain that is written.
+    fn begin_each(&mut self, write: Write, began: Began) {
         for chain in Chain::ALL {
-            if self.used[chain as usize] && self.is_written_at(chain, bytes.space) {
-                self.begin(chain, Began::Store(inst, is_guarded, bytes));
+            if self.used[chain as usize] && chain.is_written_by(write, self.local_is_private) {
+                self.begin(chain, began);
             }
         }
     }

@@ -26,7 +26,8 @@
 //!
 //! # What is apart
 //! Memory is one of the spaces, and generic addresses reach three of them. But where a kernel calls nobody and makes no
-//! generic address of local memory (`cvta.local`), nobody has one, and local memory is apart from generic accesses. Within a
+//! generic address of local memory (`cvta.local`), nobody has one, and local memory is apart from generic accesses. The `.local`
+//! variables of the body are apart from everything else while nobody else knows their addresses (`frame`). Within a
 //! space, bytes are apart by their distance from one base, and variables of the function by their bounds (`places`). PTX has
 //! no promise that two pointers are apart: `.ptr` of a kernel parameter names a space and an alignment, and the space says
 //! nothing of addresses that are made of the parameter by `cvta` and arithmetic. Variables of the module may be those of
@@ -41,6 +42,7 @@
 
 mod addresses;
 mod around_loops;
+mod frame;
 mod keys;
 mod look_up;
 mod meanings;

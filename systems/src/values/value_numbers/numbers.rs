@@ -1,8 +1,9 @@
 //! The numbers of a function, and what is found with them.
 
 use super::around_loops::AroundLoops;
+use super::frame::{Frame, Reach, address_of_load};
 use super::meanings::{Meanings, Memory, Source as From};
-use super::memory::{Chain, Chains, Change};
+use super::memory::{Chain, Chains, Change, Write};
 use super::overwritten::Overwritten;
 use super::postponed::Postponed;
 use super::table::Table;
@@ -66,6 +67,13 @@ impl Constant {
     }
 }
 
+/// What accesses can reach: stores, and loads.
+#[derive(Default)]
+pub(super) struct Reached {
+    pub stores: Vec<(InstId, Reach)>,
+    pub loads: Vec<(InstId, Reach)>,
+}
+
 /// A number that is no register's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Other {
@@ -78,6 +86,7 @@ pub(super) enum Other {
 pub struct ValueNumbers {
     pub(super) meanings: Meanings,
     pub(super) chains: Chains,
+    pub(super) frame: Frame,
     pub(super) overwritten: Overwritten,
     /// By register; [`NO_NUMBER`] where it is no value.
     pub(super) numbers: Vec<u32>,
@@ -86,6 +95,8 @@ pub struct ValueNumbers {
     pub(super) table: Table,
     pub(super) around_loops: AroundLoops,
     pub(super) postponed: Postponed,
+    /// Stores and loads, and what each can reach, where somebody wants to know.
+    pub(super) reached: Option<Reached>,
     changes: Vec<Change>,
     used: Vec<Chain>,
     /// Variables of the body, and their bytes where these are known; parameters of calls among them.
@@ -117,10 +128,12 @@ impl ValueNumbers {
         assumes: bool,
     ) {
         self.around_loops.start(assumes);
+        self.meanings.update(forms);
+        self.frame.find(function, forms, &self.meanings);
         loop {
-            self.start(function, forms);
+            self.start(function);
             self.postponed.start(function);
-            let local_is_private = self.list_changes(function);
+            let local_is_private = self.list_changes(function, forms);
             self.overwritten.local_is_private = local_is_private;
             self.chains.start(function, reaching.tree(), &self.used, &self.changes, local_is_private);
             self.walk(function, forms, reaching, &|chains, block| {
@@ -143,14 +156,16 @@ impl ValueNumbers {
         wanted: impl Fn(BlockId) -> bool,
     ) {
         self.around_loops.start(false);
-        self.start(function, forms);
+        self.meanings.update(forms);
+        self.start(function);
         self.postponed.forbid();
+        self.frame.forget();
         self.overwritten.local_is_private = false;
         self.chains.start_apart();
         self.walk(function, forms, reaching, &|chains, block| {
             let is_wanted = wanted(block);
             if is_wanted {
-                chains.clobber();
+                chains.write(Write { space: None, seen_by: Reach::Anywhere });
             }
             is_wanted
         });
@@ -182,7 +197,8 @@ impl ValueNumbers {
                 }
             }
             self.chains.leave(block);
-            self.overwritten.look_at_all();
+            let is_end = function.succs(block).is_empty();
+            self.overwritten.leave(is_end, self.frame.is_known_after(block));
         }
     }
 
@@ -202,11 +218,18 @@ impl ValueNumbers {
     pub fn list_apart(&mut self) {
         self.chains.apart = Some(Vec::new());
         self.overwritten.apart = Some(Vec::new());
+        self.reached = Some(Reached::default());
     }
 
     /// Stores and loads that were found to touch no byte in common: the last store before each load, by one thread in one call.
     pub fn apart(&self) -> impl Iterator<Item = (InstId, InstId)> {
-        [&self.chains.apart, &self.overwritten.apart].into_iter().flatten().flatten().copied()
+        let by_distance = [&self.chains.apart, &self.overwritten.apart].into_iter().flatten().flatten();
+        let by_reach = self.reached.iter().flat_map(|Reached { stores, loads }| {
+            let pairs = stores.iter().flat_map(|store| loads.iter().map(move |load| (store, load)));
+            let apart = pairs.filter(|(store, load)| !store.1.meets(load.1));
+            apart.map(|(store, load)| (store.0, load.0))
+        });
+        by_distance.copied().chain(by_reach)
     }
 
     /// How many numbers there are.
@@ -245,8 +268,7 @@ impl ValueNumbers {
         self.chains.limit_hits + self.around_loops.limit_hits
     }
 
-    fn start(&mut self, function: &FunctionView<'_>, forms: &FormTable) {
-        self.meanings.update(forms);
+    fn start(&mut self, function: &FunctionView<'_>) {
         self.numbers.clear();
         self.numbers.extend(
             function
@@ -275,34 +297,48 @@ impl ValueNumbers {
 
     /// Lists what changes memory, and the chains that more than one access reads, or one that another one writes. Says whether
     /// no generic address of local memory exists: none is made in the function, which calls nobody, and nobody calls.
-    fn list_changes(&mut self, function: &FunctionView<'_>) -> bool {
-        let Self { meanings, changes, used, .. } = self;
+    fn list_changes(&mut self, function: &FunctionView<'_>, forms: &FormTable) -> bool {
+        let Self { meanings, changes, used, frame, .. } = self;
         changes.clear();
         used.clear();
         let mut local_is_private = function.state.flags.contains(CodeFlags::ENTRY);
-        let mut loads = [0u32; 5];
-        for head in function.heads.iter().filter(|head| head.is_live()) {
+        let mut loads = [0u32; Chain::COUNT];
+        for (inst, head) in function.heads.iter().enumerate().filter(|(_, head)| head.is_live()) {
             let meaning = meanings.of(head.form);
             if !meaning.is_of_memory {
                 continue;
             }
+            let (inst, block) = (InstId::new(inst), head.block);
             if let From::Load(chain) = meaning.source {
+                let chain = if frame.is_unknown() {
+                    chain
+                } else {
+                    let address = address_of_load(function.operands_of(inst));
+                    let space = forms.get(head.form).space;
+                    address.map_or(chain, |address| frame.chain(chain, address, space))
+                };
                 loads[chain as usize] += 1;
                 if loads[chain as usize] == 1 {
                     used.push(chain);
                 }
             }
             local_is_private &= !meaning.makes_generic;
-            match meaning.memory {
-                Memory::Untouched | Memory::Look | Memory::ReadParameter => {}
-                Memory::WriteParameter => {
-                    changes.push(Change { block: head.block, space: Some(StateSpace::Param) });
-                }
-                Memory::Store(space) => changes.push(Change { block: head.block, space: Some(space) }),
-                Memory::Clobber => changes.push(Change { block: head.block, space: None }),
-            }
+            let space = match meaning.memory {
+                Memory::Untouched | Memory::Look | Memory::ReadParameter => continue,
+                Memory::WriteParameter => Some(StateSpace::Param),
+                Memory::Store(space) => Some(space),
+                Memory::Clobber => None,
+            };
+            let seen_by = if frame.is_unknown() {
+                Reach::Anywhere
+            } else {
+                let is_store = matches!(meaning.memory, Memory::Store(_));
+                let place = space.filter(|_| is_store).map(|space| (function.operands_of(inst)[0], space));
+                frame.seen_by(block, inst, frame.reach(block, inst, place))
+            };
+            changes.push(Change { block, write: Write { space, seen_by } });
         }
-        let is_store = |change: &Change| change.space.is_some_and(|space| space != StateSpace::Param);
+        let is_store = |change: &Change| change.write.space.is_some_and(|space| space != StateSpace::Param);
         let has_stores = changes.iter().any(is_store);
         used.retain(|&chain| loads[chain as usize] > 1 || has_stores && chain != Chain::ReadOnly);
         local_is_private

@@ -9,7 +9,10 @@
 //! something orders memory. A weak load of another thread in between would be a race, of which PTX says nothing.
 //!
 //! A load whose value is known, as that of `[%r1]` would be here, looks only if it stays: that is asked in the end.
+//!
+//! Stores to the [frame](super::frame) are seen by what can reach it alone, and by nobody after the end of the function.
 
+use super::frame::Reach;
 use super::places::{Bytes, are_apart, covers};
 use ptxopt_components::ids::InstId;
 use ptxopt_components::types::StateSpace;
@@ -17,10 +20,18 @@ use ptxopt_components::types::StateSpace;
 /// Stores that are remembered: those before are taken for looked at.
 const PENDING_MAX: usize = 16;
 
+/// A store that nothing has looked at.
+#[derive(Clone, Copy)]
+struct Pending {
+    store: InstId,
+    bytes: Bytes,
+    reach: Reach,
+}
+
 /// The stores of a block that nothing has looked at, and those that were overwritten.
 #[derive(Default)]
 pub(super) struct Overwritten {
-    pending: Vec<(InstId, Bytes)>,
+    pending: Vec<Pending>,
     found: Vec<InstId>,
     /// Stores, and the loads of known values that may look at them.
     looks: Vec<(InstId, InstId)>,
@@ -43,13 +54,22 @@ impl Overwritten {
         self.pending.is_empty()
     }
 
-    /// Goes past what may look at anything, or to another block.
-    pub(super) fn look_at_all(&mut self) {
+    /// Goes past what may look at all that it can reach.
+    pub(super) fn look_at_all(&mut self, reach: Reach) {
+        self.pending.retain(|pending| !pending.reach.meets(reach));
+    }
+
+    /// Goes to another block, or out of the function: nobody sees its frame any more, unless somebody else knows it.
+    pub(super) fn leave(&mut self, is_end: bool, frame_is_known: bool) {
+        if is_end && !frame_is_known {
+            let of_frame = self.pending.iter().filter(|pending| pending.reach == Reach::Frame);
+            self.found.extend(of_frame.map(|pending| pending.store));
+        }
         self.pending.clear();
     }
 
     /// Goes past a load. `is_known` says whether its value is.
-    pub(super) fn look_at(&mut self, load: InstId, bytes: Bytes, is_known: bool) {
+    pub(super) fn look_at(&mut self, load: InstId, bytes: Bytes, reach: Reach, is_known: bool) {
         let Self { pending, looks, apart, local_is_private: is_private, .. } = self;
         let is_private = *is_private;
         let may_meet = |space: StateSpace| {
@@ -57,36 +77,36 @@ impl Overwritten {
             let is_apart = is_private && spaces.contains(&StateSpace::Local);
             space == bytes.space || spaces.contains(&StateSpace::Generic) && !is_apart
         };
-        pending.retain(|&(store, stored)| {
-            let is_apart = are_apart(stored, bytes);
+        pending.retain(|pending| {
+            let is_apart = are_apart(pending.bytes, bytes);
             if is_apart && let Some(apart) = apart {
-                apart.push((store, load));
+                apart.push((pending.store, load));
             }
-            let looks_at_it = !is_apart && may_meet(stored.space);
+            let looks_at_it = !is_apart && pending.reach.meets(reach) && may_meet(pending.bytes.space);
             if looks_at_it && is_known {
-                looks.push((store, load));
+                looks.push((pending.store, load));
             }
             !looks_at_it || is_known
         });
     }
 
     /// Goes past a load or store of a parameter.
-    pub(super) fn look_at_parameter(&mut self) {
+    pub(super) fn look_at_parameter(&mut self, reach: Reach) {
         let may_meet = |space| matches!(space, StateSpace::Local | StateSpace::Generic);
-        self.pending.retain(|&(_, stored)| !may_meet(stored.space));
+        self.pending.retain(|pending| !pending.reach.meets(reach) || !may_meet(pending.bytes.space));
     }
 
     /// Goes past a store. One with a guard overwrites nothing for sure.
-    pub(super) fn store(&mut self, inst: InstId, bytes: Bytes, is_guarded: bool) {
+    pub(super) fn store(&mut self, store: InstId, bytes: Bytes, reach: Reach, is_guarded: bool) {
         let Self { pending, found, .. } = self;
-        let is_gone = |&(_, stored): &(InstId, Bytes)| covers(bytes, stored);
+        let is_gone = |pending: &Pending| covers(bytes, pending.bytes);
         if !is_guarded && pending.iter().any(is_gone) {
-            found.extend(pending.extract_if(.., |store| is_gone(store)).map(|(inst, _)| inst));
+            found.extend(pending.extract_if(.., |pending| is_gone(pending)).map(|pending| pending.store));
         }
         if pending.len() == PENDING_MAX {
             pending.remove(0);
         }
-        pending.push((inst, bytes));
+        pending.push(Pending { store, bytes, reach });
     }
 
     /// The stores that are overwritten, where of the loads of known values only those that `stay` look.
@@ -116,11 +136,11 @@ mod tests {
         let [one, other, load, last, after] = [0, 1, 2, 8, 9].map(InstId::new);
         let mut overwritten = Overwritten::default();
         overwritten.start();
-        overwritten.store(one, at(0), false);
-        overwritten.store(other, at(4), false);
-        overwritten.look_at(load, at(0), is_known);
-        overwritten.store(last, at(0), false);
-        overwritten.store(after, at(4), false);
+        overwritten.store(one, at(0), Reach::Anywhere, false);
+        overwritten.store(other, at(4), Reach::Anywhere, false);
+        overwritten.look_at(load, at(0), Reach::Anywhere, is_known);
+        overwritten.store(last, at(0), Reach::Anywhere, false);
+        overwritten.store(after, at(4), Reach::Anywhere, false);
         let asked = |inst| {
             assert_eq!(inst, load);
             stays
@@ -140,14 +160,14 @@ mod tests {
     fn one_of_several_loads_that_stays_is_enough() {
         let [store, gone, stays, last] = [0, 1, 2, 3].map(InstId::new);
         let mut overwritten = Overwritten::default();
-        overwritten.store(store, at(0), false);
-        overwritten.look_at(gone, at(0), true);
-        overwritten.look_at(stays, at(0), true);
-        overwritten.store(last, at(0), false);
+        overwritten.store(store, at(0), Reach::Anywhere, false);
+        overwritten.look_at(gone, at(0), Reach::Anywhere, true);
+        overwritten.look_at(stays, at(0), Reach::Anywhere, true);
+        overwritten.store(last, at(0), Reach::Anywhere, false);
         assert_eq!(overwritten.found(|load| load == stays), []);
         overwritten.start();
-        overwritten.store(store, at(0), false);
-        overwritten.store(last, at(0), false);
+        overwritten.store(store, at(0), Reach::Anywhere, false);
+        overwritten.store(last, at(0), Reach::Anywhere, false);
         assert_eq!(overwritten.found(|_| true), [store], "the function before is forgotten");
     }
 }

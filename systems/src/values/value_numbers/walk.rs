@@ -1,8 +1,10 @@
 //! The walk that gives numbers: what each instruction does to memory, and whether it is one that gets a number.
 
+use super::frame::address_of_load;
 use super::keys::PHI;
 use super::look_up::{RESULTS_MAX, Results};
 use super::meanings::{Meaning, Memory, Source as From};
+use super::memory::Write;
 use super::numbers::{Constant, Known, NO_NUMBER, Other, ValueNumbers};
 use crate::values::general_optimize::constants::{bits_in, extend};
 use ptxopt_components::code_object::CodeFlags;
@@ -61,49 +63,59 @@ impl<'w> Walk<'w, '_> {
 
     /// Notes what an instruction does to memory.
     fn touch_memory(&mut self, inst: InstId, memory: Memory, is_guarded: bool, operands: &[Operand]) {
+        if let Memory::Store(space) = memory {
+            return self.store(inst, space, is_guarded, operands);
+        }
+        let reach = self.numbers.frame.reach(self.block, inst, None);
+        let ValueNumbers { chains, overwritten, .. } = self.numbers;
         match memory {
-            Memory::Untouched => {}
-            Memory::Look => self.numbers.overwritten.look_at_all(),
-            Memory::ReadParameter => self.numbers.overwritten.look_at_parameter(),
+            Memory::Untouched | Memory::Store(_) => {}
+            Memory::Look => overwritten.look_at_all(reach),
+            Memory::ReadParameter => overwritten.look_at_parameter(reach),
             Memory::WriteParameter => {
-                self.numbers.chains.write_parameter();
-                self.numbers.overwritten.look_at_parameter();
+                chains.write(Write { space: Some(StateSpace::Param), seen_by: reach });
+                overwritten.look_at_parameter(reach);
             }
             Memory::Clobber => {
-                self.numbers.chains.clobber();
-                self.numbers.overwritten.look_at_all();
+                chains.write(Write { space: None, seen_by: reach });
+                overwritten.look_at_all(reach);
             }
-            Memory::Store(space) => self.store(inst, space, is_guarded, operands),
         }
     }
 
     /// Notes what a load looks at that has just got its number.
     fn look(&mut self, inst: InstId, operands: &[Operand]) {
-        if self.numbers.overwritten.is_empty() {
+        if self.numbers.overwritten.is_empty() && self.numbers.reached.is_none() {
             return;
         }
         let form = self.form(inst);
-        let address = operands.iter().copied().find(|operand| !operand.is_definition());
-        let is_plain = matches!(form.operation, Operation::Ld | Operation::Ldu);
-        match address.filter(|_| is_plain).and_then(|address| self.bytes(inst, form.space, address)) {
+        let address =
+            address_of_load(operands).filter(|_| matches!(form.operation, Operation::Ld | Operation::Ldu));
+        let place = address.map(|address| (address, form.space));
+        let reach = self.numbers.frame.reach(self.block, inst, place);
+        self.numbers.reached.iter_mut().for_each(|reached| reached.loads.push((inst, reach)));
+        match address.and_then(|address| self.bytes(inst, form.space, address)) {
             Some(bytes) => {
                 let is_known = self.numbers.again.last().is_some_and(|again| again.inst == inst);
-                self.numbers.overwritten.look_at(inst, bytes, is_known);
+                self.numbers.overwritten.look_at(inst, bytes, reach, is_known);
             }
-            None => self.numbers.overwritten.look_at_all(),
+            None => self.numbers.overwritten.look_at_all(reach),
         }
     }
 
     fn store(&mut self, inst: InstId, space: StateSpace, is_guarded: bool, operands: &[Operand]) {
+        let reach = self.numbers.frame.reach(self.block, inst, Some((operands[0], space)));
+        self.numbers.reached.iter_mut().for_each(|reached| reached.stores.push((inst, reach)));
+        let seen_by = self.numbers.frame.seen_by(self.block, inst, reach);
         let Some(bytes) = self.bytes(inst, space, operands[0]) else {
-            self.numbers.chains.clobber();
-            self.numbers.overwritten.look_at_all();
+            self.numbers.chains.write(Write { space: None, seen_by });
+            self.numbers.overwritten.look_at_all(reach);
             return;
         };
-        self.numbers.chains.store(inst, is_guarded, bytes);
+        self.numbers.chains.store(inst, is_guarded, bytes, Write { space: Some(space), seen_by });
         // A sink among the elements leaves its bytes as they are.
         let has_sinks = operands.iter().any(|operand| operand.kind() == OperandKind::Sink);
-        self.numbers.overwritten.store(inst, bytes, is_guarded || has_sinks);
+        self.numbers.overwritten.store(inst, bytes, reach, is_guarded || has_sinks);
     }
 
     /// Looks an instruction up; gives nothing where it has no number.

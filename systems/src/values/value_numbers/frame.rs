@@ -1,0 +1,441 @@
+//! The frame: the `.local` variables of a function's body, while nobody else knows where they lie.
+//!
+//! ```text
+//! mov.u64 %rd1, depot;             // an address in the frame
+//! st.local.u64 [%rd1+16], %rd3;
+//! call f, (%rd5);                  // knows nothing of it
+//! ld.local.u64 %rd7, [%rd1+16];    // %rd3
+//! st.param.b64 [p], %rd1;          // gives it away: from here on everybody may know it
+//! ```
+//! An address in the frame comes of the name of a variable, by moves, `cvta` and sums. What does not come of one leads
+//! elsewhere, whatever it is: there is no other way to the address of a variable than its name. So calls, barriers, atomics and
+//! stores elsewhere leave the frame as it is, and what is stored in it is seen nowhere else, up to the first instruction that
+//! *gives an address away*: one that stores it elsewhere, hands it to a call, or does anything with it that is not listed here.
+//! What no way leads to from there still knows the frame alone.
+//!
+//! An address may be stored in the frame itself, as front ends do without an optimizer. Then what is loaded from the frame may be
+//! one.
+//!
+//! # Cost
+//! A look at the operands of functions that have such variables; all else is for what reads an address. The rounds that
+//! addresses around loops take end after [`ROUNDS_MAX`]; then nothing is said.
+
+use super::meanings::{Meaning, Meanings, Memory, Source};
+use super::memory::Chain;
+use ptxopt_components::form::{Form, FormFlags};
+use ptxopt_components::ids::{BlockId, Id, InstId, NameId, VRegId};
+use ptxopt_components::instruction::InstHead;
+use ptxopt_components::operand::{Operand, OperandKind, writes};
+use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::Space;
+use ptxopt_components::types::{PtxType, StateSpace, TypeKind};
+use ptxopt_components::vreg::VRegFlags;
+use ptxopt_engine::forms::FormTable;
+use ptxopt_engine::store::view::FunctionView;
+use ptxopt_engine::values::phis::{NO_VALUE, incoming, phis_of};
+
+/// Rounds over the instructions: addresses that go around loops of loops are rare.
+const ROUNDS_MAX: usize = 6;
+
+/// Registers that somebody else reads.
+const READ_ELSEWHERE: VRegFlags = VRegFlags::PINNED.union(VRegFlags::MODULE).union(VRegFlags::OUTPUT);
+
+/// What a value is as an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// What computes it has not been looked at.
+    Unset,
+    /// It leads elsewhere, or is none.
+    Elsewhere,
+    /// It is one of the `.local` space in the frame.
+    Local,
+    /// It is a generic one in the frame.
+    Generic,
+    /// It may be anything.
+    Unknown,
+}
+
+impl Origin {
+    fn join(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Unset, one) | (one, Self::Unset) => one,
+            _ if self == other => self,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// Whether it may be an address in the frame.
+    const fn may_be_frame(self) -> bool {
+        matches!(self, Self::Local | Self::Generic | Self::Unknown)
+    }
+
+    /// That of a sum with something that leads elsewhere.
+    fn with(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Local | Self::Generic, Self::Elsewhere) => self,
+            (Self::Elsewhere, Self::Elsewhere) => Self::Elsewhere,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// The part of memory that an instruction can read or write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// The frame.
+    Frame,
+    /// All but the frame.
+    Elsewhere,
+    /// All of it.
+    Anywhere,
+}
+
+impl Reach {
+    /// Whether two instructions may reach one byte.
+    pub(super) fn meets(self, other: Self) -> bool {
+        self == other || self == Self::Anywhere || other == Self::Anywhere
+    }
+}
+
+/// What is known of the frame of a function. Its memory is used again.
+#[derive(Default)]
+pub(super) struct Frame {
+    /// Whether there is a frame of which something is known.
+    is_there: bool,
+    /// By register.
+    origins: Vec<Origin>,
+    /// The variables, in order.
+    variables: Vec<NameId>,
+    /// What reads something that may be an address in the frame, in program order.
+    readers: Vec<InstId>,
+    /// Whether an address in the frame is stored in it.
+    holds_addresses: bool,
+    /// Whether some load may read the frame or something else.
+    has_unknown_loads: bool,
+    /// By block: whether the frame may be known elsewhere at its start.
+    is_known: Vec<bool>,
+    /// The first instruction of a block that gives an address away, in order.
+    given_away: Vec<(BlockId, InstId)>,
+    pending: Vec<BlockId>,
+}
+
+impl Frame {
+    /// Says nothing of any address.
+    pub(super) fn forget(&mut self) {
+        self.is_there = false;
+    }
+
+    /// Looks at a function.
+    pub(super) fn find(&mut self, function: &FunctionView<'_>, forms: &FormTable, meanings: &Meanings) {
+        let locals = || function.decls.iter().filter(|decl| decl.space == StateSpace::Local);
+        let is_odd = locals().any(|decl| decl.is_family || decl.is_named_outside);
+        self.is_there = locals().next().is_some() && !is_odd;
+        if !self.is_there {
+            return;
+        }
+        self.variables.clear();
+        self.variables.extend(locals().map(|decl| decl.name));
+        self.variables.sort_unstable();
+        self.origins.clear();
+        self.origins.resize(function.vregs.len(), Origin::Elsewhere);
+        self.holds_addresses = false;
+        let all_followed = (0..ROUNDS_MAX).any(|_| self.follows_all(function, forms, meanings));
+        self.is_there = all_followed
+            && !self.readers.is_empty()
+            && (0..ROUNDS_MAX).any(|_| !self.goes_around(function, forms, meanings) && !self.has_unset());
+        if self.is_there {
+            self.find_what_is_known(function, forms, meanings);
+        }
+    }
+
+    /// Lists what reads something that may be an address in the frame, and makes what it may hand on [`Origin::Unset`]; says
+    /// whether nothing is left to follow.
+    fn follows_all(&mut self, function: &FunctionView<'_>, forms: &FormTable, meanings: &Meanings) -> bool {
+        let (held_addresses, mut has_new) = (self.holds_addresses, false);
+        self.readers.clear();
+        for (inst, head, operands) in function.rows() {
+            if !operands.iter().any(|operand| self.reads_address(operand)) {
+                continue;
+            }
+            self.readers.push(inst);
+            let (form, meaning) = (forms.get(head.form), meanings.of(head.form));
+            if let Memory::Store(_) = meaning.memory {
+                let is_stored = operands[1..].iter().any(|operand| self.reads_address(operand));
+                self.holds_addresses |= is_stored && self.reads_address(&operands[0]);
+            }
+            let hands_on = match meaning.source {
+                Source::Load(_) => self.holds_addresses,
+                _ => head.is_phi() || form.is_pure() && !is_comparison(form),
+            };
+            has_new |= hands_on && self.hand_on(function, operands);
+        }
+        let is_settled = || {
+            // All but phis stand behind what they read, where blocks stand behind those that dominate them.
+            let is_behind =
+                |block: BlockId| function.orders[block.index()].idom.get().is_none_or(|idom| idom <= block);
+            let is_followed = |phi: &[Operand]| {
+                let reads_address = incoming(phi).any(|(_, value)| self.reads_address(&value));
+                !reads_address || self.of(phi[0]) != Origin::Elsewhere
+            };
+            let mut phis = function.block_ids().flat_map(|block| phis_of(function, block));
+            function.block_ids().all(is_behind) && phis.all(|(_, phi)| is_followed(phi))
+        };
+        held_addresses == self.holds_addresses && (!has_new || is_settled())
+    }
+
+    /// Whether an operand is read that may be an address in the frame.
+    fn reads_address(&self, operand: &Operand) -> bool {
+        operand.is_use() && self.of(*operand) != Origin::Elsewhere
+    }
+
+    /// Makes the results of an instruction something to be looked at; says whether that is new.
+    fn hand_on(&mut self, function: &FunctionView<'_>, operands: &[Operand]) -> bool {
+        let mut is_new = false;
+        for vreg in writes(operands) {
+            let (row, origin) = (&function.vregs[vreg.index()], &mut self.origins[vreg.index()]);
+            if *origin == Origin::Elsewhere && row.ty.element() != PtxType::Pred {
+                // What several instructions write may be an address of one of them alone.
+                *origin = if row.flags.intersects(NO_VALUE) { Origin::Unknown } else { Origin::Unset };
+                is_new = true;
+            }
+        }
+        is_new
+    }
+
+    /// Whether there were registers that only themselves define: they may be anything.
+    fn has_unset(&mut self) -> bool {
+        let unset = self.origins.iter_mut().filter(|origin| **origin == Origin::Unset);
+        unset.map(|origin| *origin = Origin::Unknown).count() > 0
+    }
+
+    /// Goes over what reads an address; says whether something has changed.
+    fn goes_around(&mut self, function: &FunctionView<'_>, forms: &FormTable, meanings: &Meanings) -> bool {
+        let mut has_changed = false;
+        for at in 0..self.readers.len() {
+            let inst = self.readers[at];
+            let (head, operands) = (&function.heads[inst.index()], function.operands_of(inst));
+            let result = if head.is_phi() {
+                let values = incoming(operands).map(|(_, value)| self.of(value));
+                values.fold(Origin::Unset, Origin::join)
+            } else {
+                self.result(forms, meanings.of(head.form), head, operands)
+            };
+            for vreg in writes(operands) {
+                let origin = &mut self.origins[vreg.index()];
+                // What is no address for sure stays so.
+                let joined = if *origin == Origin::Elsewhere { *origin } else { origin.join(result) };
+                has_changed |= *origin != joined;
+                *origin = joined;
+            }
+        }
+        has_changed
+    }
+
+    /// What the results of an instruction are that is no phi.
+    fn result(&self, forms: &FormTable, meaning: &Meaning, head: &InstHead, operands: &[Operand]) -> Origin {
+        let sources = || operands.iter().filter(|operand| operand.is_use()).map(|&operand| self.of(operand));
+        if let Source::Load(_) = meaning.source {
+            let reads_address = self.holds_addresses && sources().any(Origin::may_be_frame);
+            return if reads_address { Origin::Unknown } else { Origin::Elsewhere };
+        }
+        let form = forms.get(head.form);
+        if !form.is_pure() || is_comparison(form) {
+            return Origin::Elsewhere;
+        }
+        if sources().any(|origin| origin == Origin::Unset) {
+            return Origin::Unset;
+        }
+        if !sources().any(Origin::may_be_frame) {
+            return Origin::Elsewhere;
+        }
+        let is_local = || {
+            let space = forms.describe(head.form).qualifiers.space;
+            space.map(Space::state_space) == Some(StateSpace::Local)
+        };
+        let is_integer =
+            form.types[0].is_some_and(|ty| matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits));
+        let is_plain = is_integer && form.flags.contains(FormFlags::PLAIN);
+        match (form.operation, operands) {
+            (Operation::Mov, &[_, source, ..])
+                if operands.len() == 2 + usize::from(head.opcode.is_guarded()) =>
+            {
+                self.of(source)
+            }
+            (Operation::Cvta, &[_, source, ..]) if is_local() && self.of(source) == Origin::Local => {
+                Origin::Generic
+            }
+            (Operation::CvtaTo, &[_, source, ..]) if is_local() && self.of(source) == Origin::Generic => {
+                Origin::Local
+            }
+            (Operation::Selp, &[_, one, other, ..]) => self.of(one).join(self.of(other)),
+            (Operation::Add, &[_, one, other, ..]) if is_plain => {
+                let [one, other] = [one, other].map(|operand| self.of(operand));
+                if one == Origin::Elsewhere { other.with(one) } else { one.with(other) }
+            }
+            (Operation::Sub, &[_, one, other, ..]) if is_plain => self.of(one).with(self.of(other)),
+            (Operation::Mad, &[_, one, other, addend, ..]) if is_plain => {
+                self.of(addend).with(self.of(one)).with(self.of(other))
+            }
+            // Bits that are clear in an address: an addition.
+            (Operation::Or, &[_, one, other, ..]) if is_plain && other.vreg().is_none() => self.of(one),
+            _ => Origin::Unknown,
+        }
+    }
+
+    /// What an operand is as an address: a register, or the name of a variable.
+    fn of(&self, operand: Operand) -> Origin {
+        match operand.kind() {
+            OperandKind::Symbol(name) if self.variables.binary_search(&name).is_ok() => Origin::Local,
+            _ => operand.vreg().map_or(Origin::Elsewhere, |vreg| self.origins[vreg.index()]),
+        }
+    }
+
+    /// Whether an access at an address leads into the frame for sure.
+    fn leads_there(&self, address: Operand, space: StateSpace) -> bool {
+        matches!(
+            (self.of(address), space),
+            (Origin::Local, StateSpace::Local) | (Origin::Generic, StateSpace::Generic)
+        )
+    }
+
+    /// Finds where the frame may be known elsewhere, now that all addresses are known.
+    fn find_what_is_known(&mut self, function: &FunctionView<'_>, forms: &FormTable, meanings: &Meanings) {
+        self.has_unknown_loads = false;
+        self.is_known.clear();
+        self.is_known.resize(function.blocks.len(), false);
+        self.given_away.clear();
+        for &inst in &self.readers {
+            let (head, operands) = (&function.heads[inst.index()], function.operands_of(inst));
+            let meaning = meanings.of(head.form);
+            let is_first = self.given_away.last().is_none_or(|&(block, _)| block != head.block);
+            if is_first && self.gives_away(function, forms, head, meaning, operands) {
+                self.given_away.push((head.block, inst));
+            }
+            self.has_unknown_loads |= self.may_read_both(forms.get(head.form), meaning, operands);
+        }
+        self.given_away.sort_unstable();
+        self.given_away.dedup_by_key(|&mut (block, _)| block);
+        self.pending.clear();
+        self.pending.extend(self.given_away.iter().map(|&(block, _)| block));
+        while let Some(block) = self.pending.pop() {
+            for &succ in function.succs(block) {
+                if !std::mem::replace(&mut self.is_known[succ.index()], true) {
+                    self.pending.push(succ);
+                }
+            }
+        }
+    }
+
+    /// Whether somebody else may know an address in the frame after an instruction.
+    fn gives_away(
+        &self,
+        function: &FunctionView<'_>,
+        forms: &FormTable,
+        head: &InstHead,
+        meaning: &Meaning,
+        operands: &[Operand],
+    ) -> bool {
+        let may_be_frame = |operand: &Operand| operand.is_use() && self.of(*operand).may_be_frame();
+        let form = forms.get(head.form);
+        let is_handed_on = match meaning.memory {
+            // Where it reads is seen by nobody.
+            _ if head.is_phi() || matches!(meaning.source, Source::Load(_)) => false,
+            Memory::Store(space) => {
+                !self.leads_there(operands[0], space) && operands[1..].iter().any(may_be_frame)
+            }
+            _ if is_comparison(form) => {
+                let is_other = |operand: &Operand| {
+                    let is_integer = matches!(operand.kind(), OperandKind::Register { .. });
+                    is_integer && operand.is_use() && self.of(*operand) == Origin::Elsewhere
+                };
+                operands.iter().any(may_be_frame) && operands.iter().any(is_other)
+            }
+            _ => !form.is_pure() && operands.iter().any(may_be_frame),
+        };
+        is_handed_on
+            || writes(operands).any(|vreg| {
+                let is_read_elsewhere = function.vregs[vreg.index()].flags.intersects(READ_ELSEWHERE);
+                is_read_elsewhere && self.origins[vreg.index()].may_be_frame()
+            })
+    }
+
+    /// Whether a load may read the frame or something else.
+    fn may_read_both(&self, form: &Form, meaning: &Meaning, operands: &[Operand]) -> bool {
+        matches!(meaning.source, Source::Load(_))
+            && !operands
+                .iter()
+                .any(|&operand| !operand.is_definition() && self.leads_there(operand, form.space))
+            && operands.iter().any(|operand| operand.is_use() && self.of(*operand).may_be_frame())
+    }
+
+    /// Whether somebody else may know an address in the frame before `inst`, or after it.
+    fn is_known(&self, block: BlockId, inst: InstId) -> bool {
+        let first = self.given_away.binary_search_by_key(&block, |&(block, _)| block);
+        self.is_known[block.index()] || first.is_ok_and(|at| self.given_away[at].1 <= inst)
+    }
+
+    /// Whether somebody else may know an address in the frame after a block.
+    #[inline]
+    pub(super) fn is_known_after(&self, block: BlockId) -> bool {
+        self.is_unknown() || self.is_known(block, InstId(u32::MAX))
+    }
+
+    /// Whether nothing is known of a frame: everything reaches everything.
+    #[inline]
+    pub(super) fn is_unknown(&self) -> bool {
+        !self.is_there
+    }
+
+    /// What an instruction can reach that reads or writes at an address in a space, or, without one, wherever it likes.
+    #[inline]
+    pub(super) fn reach(&self, block: BlockId, inst: InstId, place: Option<(Operand, StateSpace)>) -> Reach {
+        if self.is_unknown() { Reach::Anywhere } else { self.reach_beside(block, inst, place) }
+    }
+
+    /// The same, where there is a frame.
+    fn reach_beside(&self, block: BlockId, inst: InstId, place: Option<(Operand, StateSpace)>) -> Reach {
+        if let Some((address, space)) = place {
+            if self.leads_there(address, space) {
+                return Reach::Frame;
+            }
+            let is_name_or_register =
+                matches!(address.kind(), OperandKind::Symbol(_) | OperandKind::Register { .. });
+            if !is_name_or_register || self.of(address).may_be_frame() {
+                return Reach::Anywhere;
+            }
+        }
+        if self.is_known(block, inst) { Reach::Anywhere } else { Reach::Elsewhere }
+    }
+
+    /// What may see what an instruction writes that can reach this.
+    #[inline]
+    pub(super) fn seen_by(&self, block: BlockId, inst: InstId, reach: Reach) -> Reach {
+        let is_seen_elsewhere =
+            reach == Reach::Frame && (self.has_unknown_loads || self.is_known(block, inst));
+        if is_seen_elsewhere { Reach::Anywhere } else { reach }
+    }
+
+    /// The chain of a load that reads `chain` by its space alone.
+    #[inline]
+    pub(super) fn chain(&self, chain: Chain, address: Operand, space: StateSpace) -> Chain {
+        let is_of_frame = self.is_there && self.leads_there(address, space);
+        if is_of_frame && chain != Chain::ReadOnly { Chain::Frame } else { chain }
+    }
+
+    /// Whether a value is an address in the frame for sure.
+    #[inline]
+    pub(super) fn is_address(&self, vreg: VRegId) -> bool {
+        self.is_there && matches!(self.origins[vreg.index()], Origin::Local | Origin::Generic)
+    }
+}
+
+/// The address of a load, which stands after its results and what it leaves out of them.
+pub(super) fn address_of_load(operands: &[Operand]) -> Option<Operand> {
+    let is_result = |operand: &Operand| operand.is_definition() || operand.kind() == OperandKind::Sink;
+    operands.iter().copied().find(|operand| !is_result(operand))
+}
+
+/// Whether an instruction says no more of addresses than how they compare.
+fn is_comparison(form: &Form) -> bool {
+    matches!(form.operation, Operation::Setp | Operation::Set)
+}
