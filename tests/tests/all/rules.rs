@@ -271,6 +271,20 @@ const CASES: &[(&str, &[&str])] = &[
             "cvt.s32.s16 %w4, %h1; setp.ge.s32 %p0, %w4, 32768;",
             "cvt.s32.s16 %w4, %h1; set.gt.u32.s32 %w0, %w4, -32769;",
             "or.b32 %w4, %w1, 1; setp.eq.u32 %p0, %w4, 8;",
+            "setp.ge.u16 %p1, %h1, 5; @%p1 bra.uni OUT; setp.gt.u16 %p0, %h1, 4; OUT:",
+            "setp.ge.s32 %p1, %w1, %w2; @%p1 bra.uni OUT; add.s32 %w4, %w1, 1; setp.eq.s32 %p0, %w4, -2147483648; OUT:",
+            "setp.ne.s64 %p1, %d1, %d2; @!%p1 bra.uni OUT; setp.eq.s64 %p0, %d1, %d2; OUT: or.b64 %d4, %d1, 1; setp.eq.s64 %p0, %d4, 8;",
+        ],
+    ),
+    (
+        "sum-against-its-term",
+        &[
+            "or.b16 %h4, %h1, 256; add.u16 %h5, %h4, -256; setp.lt.u16 %p0, %h5, %h4;",
+            "or.b16 %h4, %h1, 256; sub.u16 %h5, %h4, 256; setp.gt.u16 %p0, %h5, %h4;",
+            "and.b16 %h4, %h1, 32767; add.s16 %h5, %h4, -5; setp.ge.s16 %p0, %h4, %h5;",
+            "and.b32 %w4, %w1, 65535; and.b32 %w5, %w2, 65535; add.u32 %w6, %w5, %w4; setp.ge.u32 %p0, %w6, %w5;",
+            "cvt.s32.s16 %w4, %h1; cvt.s32.s16 %w5, %h2; and.b32 %w5, %w5, 4095; sub.s32 %w6, %w4, %w5; setp.gt.s32 %p0, %w6, %w4;",
+            "or.b64 %d4, %d2, 1; add.s64 %d5, %d1, %d4; setp.ne.s64 %p0, %d5, %d1;",
         ],
     ),
     (

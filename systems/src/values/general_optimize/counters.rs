@@ -22,19 +22,19 @@
 use super::Walk;
 use super::constants::{extend, truncate};
 use super::evaluate::is_signed;
-use super::pattern::{is_integer, plain};
+use super::passed_branches::Passed;
+use super::pattern::plain;
 use crate::values::known_bits::Known;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
-use ptxopt_components::operand::{Operand, OperandKind};
+use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
-use ptxopt_components::qualifiers::{Comparison, Qualifiers};
-use ptxopt_engine::values::phis::NO_VALUE;
+use ptxopt_components::qualifiers::Comparison;
 
 /// Branches that are looked at for one counter: the one that ends the loop is near its end or at its start.
 const BRANCHES_MAX: usize = 6;
 
 /// What a branch has let pass: a register of the loop that compares like this with a constant.
-struct Passed {
+struct Bounded {
     comparison: Comparison,
     is_signed: bool,
     /// Whether it is the next value, and not the one of this round.
@@ -57,25 +57,25 @@ impl Walk<'_, '_> {
             None => (value, other_value, other_from, self.step(counter, other_value, width)?),
         };
         let (header, next) = (self.f.head(phi).block, next.vreg()?);
-        let passed = self.passed(counter, next, width, [latch.as_block()?, header])?;
+        let bounded = self.bounded(counter, next, width, [latch.as_block()?, header])?;
         let start = known_start(self, start.vreg()?).filter(|start| start.width() == width)?;
         let (least, highest) = (start.least(), extend(truncate(u64::MAX >> 1, width - 1), width));
-        let bound = passed.bound;
+        let bound = bounded.bound;
         // The most that a round may leave for the next one, before what the step adds.
-        let most = match passed.comparison {
+        let most = match bounded.comparison {
             Comparison::Less | Comparison::Lower => bound.checked_sub(1)?,
             Comparison::LessEqual | Comparison::LowerSame => bound,
             Comparison::NotEqual => {
                 let is_met = start.only().is_some()
                     && (bound.checked_sub(least)?).checked_rem(step)? == 0
-                    && if passed.is_next { least < bound } else { least <= bound };
+                    && if bounded.is_next { least < bound } else { least <= bound };
                 is_met.then_some(bound.checked_sub(step)?)?
             }
             _ => return None,
         };
         let has_order =
-            passed.is_signed || passed.comparison == Comparison::NotEqual || least >= 0 && bound >= 0;
-        let most = if passed.is_next { most } else { most.checked_add(step)? };
+            bounded.is_signed || bounded.comparison == Comparison::NotEqual || least >= 0 && bound >= 0;
+        let most = if bounded.is_next { most } else { most.checked_add(step)? };
         let most = most.max(start.most());
         let has_place = most.checked_add(step)? <= highest;
         (has_order && has_place).then(|| Known::signed_range(least, most, width))
@@ -96,22 +96,15 @@ impl Walk<'_, '_> {
         (is_step && step > 0 && self.width(next) == width).then_some(step)
     }
 
-    /// The instruction that alone writes a register that is a value.
-    fn definition_of_value(&self, vreg: VRegId) -> Option<InstId> {
-        let definition = self.reaching.only_definition(vreg)?;
-        let is_value = !self.f.vreg(vreg).flags.intersects(NO_VALUE);
-        (is_value && self.only_result(definition) == Some(vreg)).then_some(definition)
-    }
-
     /// What a branch says of the counter or its next value to who takes the edge that closes the loop.
-    fn passed(&self, counter: VRegId, next: VRegId, width: u32, edge: [BlockId; 2]) -> Option<Passed> {
+    fn bounded(&self, counter: VRegId, next: VRegId, width: u32, edge: [BlockId; 2]) -> Option<Bounded> {
         let function = self.f.view();
         let header = edge[1];
         let [mut from, mut to] = edge;
         for _ in 0..BRANCHES_MAX {
             let is_only_way = to == header || function.preds(to) == [from];
-            if is_only_way && let Some(passed) = self.said_by(counter, next, width, [from, to]) {
-                return Some(passed);
+            if is_only_way && let Some(bounded) = self.bounded_by(counter, next, width, [from, to]) {
+                return Some(bounded);
             }
             if from == header {
                 break;
@@ -122,40 +115,12 @@ impl Walk<'_, '_> {
         None
     }
 
-    /// What the branch at the end of a block says to who goes on to another one.
-    fn said_by(&self, counter: VRegId, next: VRegId, width: u32, [from, to]: [BlockId; 2]) -> Option<Passed> {
-        let function = self.f.view();
-        let &[target, other] = function.succs(from) else { return None };
-        let branch = function.insts_of(from).next_back()?;
-        let is_branch = self.f.form_of(branch).operation == Operation::Bra && target != other;
-        let OperandKind::Predicate { vreg, negated } = self.f.guard_of(branch).filter(|_| is_branch)?.kind()
-        else {
-            return None;
-        };
-        let definition = self.definition_of_value(vreg)?;
-        let description = self.f.description_of(definition);
-        let &[_, one, constant] = self.f.operands_of(definition) else { return None };
-        let comparison = description.qualifiers.comparison?;
-        let is_plain = Qualifiers { comparison: None, ..description.qualifiers } == Qualifiers::default();
-        let ty = description.types[0].filter(|&ty| is_integer(ty) && ty.bits() == width)?;
-        let compared = one.vreg().filter(|_| is_plain && one == plain(one))?;
-        let is_asked = description.operation == Operation::Setp && (compared == counter || compared == next);
-        let bound = extend(truncate(self.literal(constant).filter(|_| is_asked)?, width), width);
-        let holds = (to == target) != negated;
-        let comparison = if holds { comparison } else { opposite(comparison)? };
+    /// What the branch at the end of a block says of the counter or its next value to who goes on to another one.
+    fn bounded_by(&self, counter: VRegId, next: VRegId, width: u32, edge: [BlockId; 2]) -> Option<Bounded> {
+        let Passed { operands: [one, constant], comparison, ty } = self.said_by(edge)?;
+        let compared = one.vreg().filter(|&vreg| vreg == counter || vreg == next)?;
+        let bound = extend(truncate(self.literal(constant).filter(|_| ty.bits() == width)?, width), width);
         let is_signed = is_signed(ty) && !matches!(comparison, Comparison::Lower | Comparison::LowerSame);
-        Some(Passed { comparison, is_signed, is_next: compared == next, bound })
+        Some(Bounded { comparison, is_signed, is_next: compared == next, bound })
     }
-}
-
-/// What holds of integers where a comparison does not, of those that end a loop which counts up.
-fn opposite(comparison: Comparison) -> Option<Comparison> {
-    Some(match comparison {
-        Comparison::Equal => Comparison::NotEqual,
-        Comparison::Greater => Comparison::LessEqual,
-        Comparison::GreaterEqual => Comparison::Less,
-        Comparison::Higher => Comparison::LowerSame,
-        Comparison::HigherSame => Comparison::Lower,
-        _ => return None,
-    })
 }

@@ -67,7 +67,11 @@ impl Walk<'_, '_> {
                 return Known::unknown(width);
             }
             let number = self.known_register(vreg, inst, chain_left);
-            self.known_results.get(number).copied()
+            let known = self.known_results.get(number).copied();
+            let register_width = self.width(vreg);
+            let known =
+                known.or_else(|| (1..=64).contains(&register_width).then(|| Known::unknown(register_width)));
+            known.map(|known| self.known_after_branches(vreg, inst, known, chain_left))
         } else if let OperandKind::Special(row) = operand.kind() {
             let component = operand.selector().map(|selector| selector.text());
             let launch = &self.f.view().text.launch;
@@ -136,7 +140,7 @@ impl Walk<'_, '_> {
     }
 
     /// What is known of a value that a phi takes, which is the only result of an instruction.
-    fn known_value(&mut self, definition: InstId, vreg: VRegId, chain_left: u32) -> Option<Known> {
+    pub(super) fn known_value(&mut self, definition: InstId, vreg: VRegId, chain_left: u32) -> Option<Known> {
         let is_value = self.is_free(vreg) && !self.f.vreg(vreg).flags.intersects(NO_VALUE);
         (is_value && self.only_result(definition) == Some(vreg)).then_some(())?;
         let number = match self.known_results.number[definition.index()] {

@@ -70,6 +70,7 @@ mod missed;
 #[cfg(test)]
 mod offset_tests;
 mod offsets;
+mod passed_branches;
 mod pattern;
 mod phis;
 mod propagation;
@@ -86,6 +87,7 @@ use clues::{Clues, Made};
 use copies::{Copies, is_copy};
 use known::KnownResults;
 use offsets::Offsets;
+use passed_branches::PassedBranches;
 pub use propagation::Propagation;
 use propagation::Spent;
 use ptxopt_components::code_object::CodeFlags;
@@ -156,6 +158,7 @@ pub struct Scratch {
     made: Made,
     spent: Spent,
     known_results: KnownResults,
+    passed_branches: PassedBranches,
     stirred: Stirred,
     offsets: Offsets,
     order: Vec<BlockId>,
@@ -172,7 +175,8 @@ pub fn optimize(
     if f.remembers(Memo::NothingToPropagate) {
         return;
     }
-    let Scratch { constants, copies, made, spent, known_results, stirred, offsets, order } = scratch;
+    let Scratch { constants, copies, made, spent, known_results, passed_branches, stirred, offsets, order } =
+        scratch;
     *spent = Spent::default();
     let mut reaching = values.of(f);
     if settings.rules && f.state().flags.contains(CodeFlags::SSA) {
@@ -186,6 +190,7 @@ pub fn optimize(
     copies.start(function.heads.len());
     made.start(function.vregs.len());
     known_results.start(function.heads.len());
+    passed_branches.start(function.blocks.len());
     stirred.start(function.heads, function.vregs.len());
     order.clear();
     order.extend_from_slice(reaching.tree().reverse_postorder());
@@ -197,6 +202,7 @@ pub fn optimize(
         made,
         spent,
         known_results,
+        passed_branches,
         stirred,
         rules: Index::get(),
         settings,
@@ -236,6 +242,7 @@ struct Walk<'w, 'a> {
     made: &'w mut Made,
     spent: &'w mut Spent,
     known_results: &'w mut KnownResults,
+    passed_branches: &'w mut PassedBranches,
     stirred: &'w mut Stirred,
     rules: &'static Index,
     settings: Settings,

@@ -124,6 +124,31 @@ pub fn is_past_the_literal(width: u32, amount: u64) -> bool {
     width == 16 && amount > 0xFFFF
 }
 
+/// What of `a` compares like this with a value of `b`; all of it where that says nothing.
+#[must_use]
+pub fn passing(ty: PtxType, comparison: Comparison, a: Known, b: Known) -> Known {
+    use Comparison::{
+        Equal, Greater, GreaterEqual, Higher, HigherSame, Less, LessEqual, Lower, LowerSame, NotEqual,
+    };
+    let signed = (i64::MIN, i64::MAX);
+    let unsigned = (0, u64::MAX);
+    let (least_and_most, low_and_high) = match comparison {
+        Equal => return a.meet(b),
+        NotEqual => return b.only().map_or(a, |value| a.without(value)),
+        _ if ty.kind() != TypeKind::Integer => return a,
+        Less if is_signed(ty) => ((signed.0, b.most.saturating_sub(1)), unsigned),
+        LessEqual if is_signed(ty) => ((signed.0, b.most), unsigned),
+        Greater if is_signed(ty) => ((b.least.saturating_add(1), signed.1), unsigned),
+        GreaterEqual if is_signed(ty) => ((b.least, signed.1), unsigned),
+        Less | Lower => (signed, (unsigned.0, b.high.saturating_sub(1))),
+        LessEqual | LowerSame => (signed, (unsigned.0, b.high)),
+        Greater | Higher => (signed, (b.low.saturating_add(1), unsigned.1)),
+        GreaterEqual | HigherSame => (signed, (b.low, unsigned.1)),
+        _ => return a,
+    };
+    a.within_signed(least_and_most.0, least_and_most.1).within(low_and_high.0, low_and_high.1)
+}
+
 /// Whether a comparison of integers holds, where that is known of all values.
 #[must_use]
 pub fn decided(description: &Description, a: Known, b: Known) -> Option<bool> {

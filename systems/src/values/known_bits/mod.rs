@@ -13,7 +13,7 @@ mod special;
 mod tests;
 mod transfer;
 
-pub use instruction::{decided, in_register, is_past_the_literal, result_of, slot_width, tells};
+pub use instruction::{decided, in_register, is_past_the_literal, passing, result_of, slot_width, tells};
 pub use special::of_special_register;
 
 /// A set of integers of `width` bits, 1 to 64.
@@ -194,6 +194,16 @@ impl Known {
         let (low, high) = (self.low.max(other.low), self.high.min(other.high));
         let (least, most) = (self.least.max(other.least), self.most.min(other.most));
         Self { width: self.width, zeros, ones, low, high, least, most }.settled()
+    }
+
+    /// All but one value, where that is at an end of a range.
+    fn without(self, value: u64) -> Self {
+        let signed = sign_extend(value, self.width);
+        let low = self.low.saturating_add(u64::from(self.low == value));
+        let high = self.high.saturating_sub(u64::from(self.high == value));
+        let least = self.least.saturating_add(i64::from(self.least == signed));
+        let most = self.most.saturating_sub(i64::from(self.most == signed));
+        Self { low, high, least, most, ..self }.settled()
     }
 
     fn within(self, low: u64, high: u64) -> Self {

@@ -3,6 +3,8 @@
 use super::*;
 use ptxopt_components::code_object::LaunchLimits;
 use ptxopt_components::description::{Description, Dialect};
+use ptxopt_components::qualifiers::Comparison;
+use ptxopt_components::types::PtxType;
 
 const WIDTH: u32 = 4;
 const END: u64 = 1 << WIDTH;
@@ -227,6 +229,74 @@ fn comparisons_are_decided_where_all_values_agree() {
     let (odd, even) = (Known::bits(0, 1, WIDTH), Known::bits(1, 0, WIDTH));
     assert_eq!((odd.is_equal(even), odd.is_equal(odd)), (Some(false), None));
 }
+
+/// What passes a comparison stays in the set, and of ranges nothing else does.
+#[test]
+fn what_passes_a_comparison_stays() {
+    let few = [
+        Known::unknown(WIDTH),
+        Known::constant(0, WIDTH),
+        Known::constant(7, WIDTH),
+        Known::constant(8, WIDTH),
+        Known::constant(END - 1, WIDTH),
+        Known::bits(4, 2, WIDTH),
+        Known::range(3, 9, WIDTH),
+        Known::signed_range(-3, 1, WIDTH),
+    ];
+    for (ty, comparison, holds) in COMPARISONS {
+        for (one, other) in sets().into_iter().flat_map(|one| few.map(|other| (one, other))) {
+            // The types are those of four bits here: the lowest ones.
+            let passing = passing(*ty, *comparison, one, other);
+            let passes = |value: u64| values(other).into_iter().any(|against| holds(value, against));
+            for value in values(one).into_iter().filter(|&value| passes(value)) {
+                assert!(passing.contains(value), "{value} of {one:?} {comparison:?} {other:?}");
+            }
+            let is_exact = one.is_any() && other.only().is_some() && *comparison != Comparison::NotEqual;
+            if is_exact && values(one).into_iter().any(passes) {
+                assert!(values(passing).into_iter().all(passes), "{one:?} {comparison:?} {other:?}");
+            }
+        }
+    }
+    let without = |value| {
+        passing(PtxType::U8, Comparison::NotEqual, Known::range(2, 5, WIDTH), Known::constant(value, WIDTH))
+    };
+    assert_eq!(
+        [2, 5, 3].map(|value| (without(value).low(), without(value).high())),
+        [(3, 5), (2, 4), (2, 5)]
+    );
+    let without = |value| {
+        passing(
+            PtxType::S8,
+            Comparison::NotEqual,
+            Known::signed_range(-2, 1, WIDTH),
+            Known::constant(value, WIDTH),
+        )
+    };
+    assert_eq!(
+        [14, 1, 0].map(|value| (without(value).least(), without(value).most())),
+        [(-1, 1), (-2, 0), (-2, 1)]
+    );
+}
+
+type Compares = (PtxType, Comparison, fn(u64, u64) -> bool);
+
+/// Comparisons of four bits, with and without a sign.
+const COMPARISONS: &[Compares] = &[
+    (PtxType::B8, Comparison::Equal, |a, b| a == b),
+    (PtxType::B8, Comparison::NotEqual, |a, b| a != b),
+    (PtxType::U8, Comparison::Less, |a, b| a < b),
+    (PtxType::U8, Comparison::LessEqual, |a, b| a <= b),
+    (PtxType::U8, Comparison::Greater, |a, b| a > b),
+    (PtxType::U8, Comparison::GreaterEqual, |a, b| a >= b),
+    (PtxType::U8, Comparison::Lower, |a, b| a < b),
+    (PtxType::U8, Comparison::LowerSame, |a, b| a <= b),
+    (PtxType::U8, Comparison::Higher, |a, b| a > b),
+    (PtxType::U8, Comparison::HigherSame, |a, b| a >= b),
+    (PtxType::S8, Comparison::Less, |a, b| extend(a) < extend(b)),
+    (PtxType::S8, Comparison::LessEqual, |a, b| extend(a) <= extend(b)),
+    (PtxType::S8, Comparison::Greater, |a, b| extend(a) > extend(b)),
+    (PtxType::S8, Comparison::GreaterEqual, |a, b| extend(a) >= extend(b)),
+];
 
 #[test]
 fn wide_values_do_not_wrap() {

@@ -28,6 +28,7 @@ mod halves;
 mod identities;
 mod known_values;
 mod mads;
+mod overflow_checks;
 mod products;
 mod quotients;
 mod selections;
@@ -112,6 +113,7 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "Selections", rules: selections::RULES },
     Family { name: "Conversions", rules: conversions::RULES },
     Family { name: "Comparisons", rules: comparisons::RULES },
+    Family { name: "Overflow checks", rules: overflow_checks::RULES },
     Family { name: "Conditions", rules: conditions::RULES },
 ];
 

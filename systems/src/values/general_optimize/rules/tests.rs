@@ -2,7 +2,8 @@
 
 use super::{FAMILIES, Rule};
 use crate::check::tests::run;
-use crate::flow::split_at_control_flow;
+use crate::flow::split_at_control_flow::PHASE as SPLIT;
+use crate::ssa::build_ssa;
 use crate::values::general_optimize::PHASE;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -34,8 +35,11 @@ fn rules_have_names_and_reasons_of_their_own() {
 fn every_rule_has_golden_files() {
     let (mut changed, mut left) = (BTreeSet::new(), BTreeSet::new());
     let by_name: BTreeMap<&str, &Rule> = rules().map(|rule| (rule.name, rule)).collect();
-    for entry in fs::read_dir(folder("tests/golden/general_optimize")).unwrap() {
-        let path = entry.unwrap().path();
+    let files = |name| fs::read_dir(folder(name)).unwrap().map(|entry| entry.unwrap().path());
+    let as_written = files("tests/golden/general_optimize").map(|path| (path, &[&SPLIT][..]));
+    let in_ssa_form =
+        files("tests/golden/passed_branches").map(|path| (path, &[&SPLIT, &build_ssa::PHASE][..]));
+    for (path, before) in as_written.chain(in_ssa_form) {
         let text = fs::read_to_string(&path).unwrap();
         let named = |directive| text.lines().filter_map(move |line| line.strip_prefix(directive));
         let wanted = named("// RULE: ").map(|name| (name, true));
@@ -44,7 +48,7 @@ fn every_rule_has_golden_files() {
         if named.is_empty() {
             continue;
         }
-        let output = run(text.as_bytes(), &[&split_at_control_flow::PHASE, &PHASE]);
+        let output = run(text.as_bytes(), &[before, &[&PHASE]].concat());
         let fired: BTreeSet<&str> = output.remarks.iter().map(|remark| &*remark.reason).collect();
         for (name, fires) in named {
             let rule = by_name.get(name).unwrap_or_else(|| panic!("{}: {name} is no rule", path.display()));
