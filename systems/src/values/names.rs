@@ -11,27 +11,26 @@ pub(super) const IS_SHARED: VRegFlags = VRegFlags::PINNED
     .union(VRegFlags::MODULE)
     .union(VRegFlags::OUTPUT);
 
-/// How often a register is named.
+/// How often a register is named: as a result in the upper half, as a source in the lower one, so that a name is one addition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Names {
-    /// As a result.
-    pub(super) results: u32,
-    /// As a source.
-    pub(super) sources: u32,
-}
+pub(super) struct Names(u64);
 
 impl Names {
+    const RESULT: u64 = 1 << 32;
+    const SOURCE: u64 = 1;
+
     /// Counts the names of all registers of a function, by register.
     pub(super) fn count(function: &FunctionView<'_>, names: &mut Vec<Self>) {
-        // The row behind those of the registers counts what names none.
+        // The row after those of the registers counts what names none.
         let nothing = function.vregs.len();
         names.clear();
         names.resize(nothing + 1, Self::default());
+        let names_of = &mut names[..];
         for (_, _, operands) in function.padded_rows() {
             for operand in operands {
-                let names = &mut names[operand.vreg_or(nothing)];
-                names.results += u32::from(operand.is_definition());
-                names.sources += u32::from(operand.is_use());
+                let (is_result, is_source) = (operand.is_definition(), operand.is_use());
+                names_of[operand.vreg_or(nothing)].0 +=
+                    Self::RESULT * u64::from(is_result) + Self::SOURCE * u64::from(is_source);
             }
         }
         names.truncate(nothing);
@@ -39,6 +38,6 @@ impl Names {
 
     /// Whether one instruction writes it and one reads it, each once.
     pub(super) fn is_one_of_each(self) -> bool {
-        self == Self { results: 1, sources: 1 }
+        self.0 == Self::RESULT + Self::SOURCE
     }
 }

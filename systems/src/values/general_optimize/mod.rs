@@ -208,6 +208,7 @@ pub fn optimize(
         settings,
         looks_at_all,
         may_move_constants: false,
+        is_rewritten: false,
         origins,
     };
     for &block in &*order {
@@ -250,6 +251,8 @@ struct Walk<'w, 'a> {
     looks_at_all: bool,
     /// Whether an access was seen whose address is computed of a sum with a constant, by the looks of it.
     may_move_constants: bool,
+    /// Whether the instruction that is looked at has been rewritten.
+    is_rewritten: bool,
     origins: &'w OriginsOf,
 }
 
@@ -272,9 +275,12 @@ impl Walk<'_, '_> {
                 || self.rules.may_apply(operation, clues)
                 || self.looks_at_all && near.is_some();
             if may_change {
+                self.is_rewritten = false;
                 self.look_at(inst, operation, clues)?;
-                operation = self.f.form_of(inst).operation;
-                clues = self.clues_now(inst, operation);
+                if self.is_rewritten {
+                    operation = self.f.form_of(inst).operation;
+                    clues = self.clues_now(inst, operation);
+                }
                 self.made.note_result(operation, self.f.operands_of(inst));
             } else {
                 self.made.note_result(operation, operands);
@@ -302,7 +308,9 @@ impl Walk<'_, '_> {
         let may_read_copy = clues.contains(Clues::COPY) || self.reads_under_guard(inst);
         if self.settings.copies && may_read_copy && self.may_look() {
             self.replace_copies(inst)?;
-            clues = self.clues_now(inst, operation);
+            if self.is_rewritten {
+                clues = self.clues_now(inst, operation);
+            }
         }
         if self.settings.rules {
             self.apply_rules(inst, operation, clues)?;

@@ -99,6 +99,7 @@ impl Walk<'_, '_> {
     pub(super) fn rewrite(&mut self, inst: InstId, reason: &'static str, rewrite: &Rewrite) -> Option<()> {
         let mut change = self.f.change_in_place(inst, reason)?;
         rewrite.carry_out(&mut change, inst);
+        self.is_rewritten = true;
         Some(())
     }
 
