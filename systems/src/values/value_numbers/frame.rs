@@ -13,6 +13,9 @@
 //! *gives an address away*: one that stores it elsewhere, hands it to a call, or does anything with it that is not listed here.
 //! What no way leads to from there still knows the frame alone.
 //!
+//! Who compares an address with something else, or what was computed of its bits with anything, may learn it, and gives it away. What
+//! is learnt in other ways, as from the entry of a table that some bits of it choose, is taken for no address: no compiler makes one so.
+//!
 //! An address may be stored in the frame itself, as front ends do without an optimizer. Then what is loaded from the frame may be
 //! one.
 //!
@@ -51,6 +54,8 @@ enum Origin {
     Local,
     /// It is a generic one in the frame.
     Generic,
+    /// It is one of several: an address in the frame, in whatever space, or what leads elsewhere.
+    Either,
     /// It may be anything.
     Unknown,
 }
@@ -60,19 +65,20 @@ impl Origin {
         match (self, other) {
             (Self::Unset, one) | (one, Self::Unset) => one,
             _ if self == other => self,
-            _ => Self::Unknown,
+            (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
+            _ => Self::Either,
         }
     }
 
     /// Whether it may be an address in the frame.
     const fn may_be_frame(self) -> bool {
-        matches!(self, Self::Local | Self::Generic | Self::Unknown)
+        matches!(self, Self::Local | Self::Generic | Self::Either | Self::Unknown)
     }
 
     /// That of a sum with something that leads elsewhere.
     fn with(self, other: Self) -> Self {
         match (self, other) {
-            (Self::Local | Self::Generic, Self::Elsewhere) => self,
+            (Self::Local | Self::Generic | Self::Either, Self::Elsewhere) => self,
             (Self::Elsewhere, Self::Elsewhere) => Self::Elsewhere,
             _ => Self::Unknown,
         }
@@ -95,6 +101,14 @@ impl Reach {
     pub(super) fn meets(self, other: Self) -> bool {
         self == other || self == Self::Anywhere || other == Self::Anywhere
     }
+}
+
+/// What has become something to be looked at in a round.
+#[derive(Default)]
+struct HandedOn {
+    values: bool,
+    /// What may be read before it is written: those who read it are looked for in another round.
+    variables: bool,
 }
 
 /// What is known of the frame of a function. Its memory is used again.
@@ -151,7 +165,7 @@ impl Frame {
     /// Lists what reads something that may be an address in the frame, and makes what it may hand on [`Origin::Unset`]; says
     /// whether nothing is left to follow.
     fn follows_all(&mut self, function: &FunctionView<'_>, forms: &FormTable, meanings: &Meanings) -> bool {
-        let (held_addresses, mut has_new) = (self.holds_addresses, false);
+        let (held_addresses, mut new) = (self.holds_addresses, HandedOn::default());
         self.readers.clear();
         for (inst, head, operands) in function.rows() {
             if !operands.iter().any(|operand| self.reads_address(operand)) {
@@ -167,20 +181,22 @@ impl Frame {
                 Source::Load(_) => self.holds_addresses,
                 _ => head.is_phi() || form.is_pure() && !is_comparison(form),
             };
-            has_new |= hands_on && self.hand_on(function, operands);
+            if hands_on {
+                self.hand_on(function, operands, &mut new);
+            }
         }
         let is_settled = || {
-            // All but phis stand behind what they read, where blocks stand behind those that dominate them.
-            let is_behind =
+            // Values are read after they are written, but by phis, where blocks stand after those that dominate them.
+            let is_after =
                 |block: BlockId| function.orders[block.index()].idom.get().is_none_or(|idom| idom <= block);
             let is_followed = |phi: &[Operand]| {
                 let reads_address = incoming(phi).any(|(_, value)| self.reads_address(&value));
                 !reads_address || self.of(phi[0]) != Origin::Elsewhere
             };
             let mut phis = function.block_ids().flat_map(|block| phis_of(function, block));
-            function.block_ids().all(is_behind) && phis.all(|(_, phi)| is_followed(phi))
+            function.block_ids().all(is_after) && phis.all(|(_, phi)| is_followed(phi))
         };
-        held_addresses == self.holds_addresses && (!has_new || is_settled())
+        held_addresses == self.holds_addresses && !new.variables && (!new.values || is_settled())
     }
 
     /// Whether an operand is read that may be an address in the frame.
@@ -188,18 +204,22 @@ impl Frame {
         operand.is_use() && self.of(*operand) != Origin::Elsewhere
     }
 
-    /// Makes the results of an instruction something to be looked at; says whether that is new.
-    fn hand_on(&mut self, function: &FunctionView<'_>, operands: &[Operand]) -> bool {
-        let mut is_new = false;
+    /// Makes the results of an instruction something to be looked at, and notes what is new of that.
+    fn hand_on(&mut self, function: &FunctionView<'_>, operands: &[Operand], new: &mut HandedOn) {
         for vreg in writes(operands) {
             let (row, origin) = (&function.vregs[vreg.index()], &mut self.origins[vreg.index()]);
-            if *origin == Origin::Elsewhere && row.ty.element() != PtxType::Pred {
+            if *origin != Origin::Elsewhere || row.ty.element() == PtxType::Pred {
+                continue;
+            }
+            if row.flags.intersects(NO_VALUE) {
                 // What several instructions write may be an address of one of them alone.
-                *origin = if row.flags.intersects(NO_VALUE) { Origin::Unknown } else { Origin::Unset };
-                is_new = true;
+                *origin = Origin::Unknown;
+                new.variables = true;
+            } else {
+                *origin = Origin::Unset;
+                new.values = true;
             }
         }
-        is_new
     }
 
     /// Whether there were registers that only themselves define: they may be anything.
@@ -222,8 +242,7 @@ impl Frame {
             };
             for vreg in writes(operands) {
                 let origin = &mut self.origins[vreg.index()];
-                // What is no address for sure stays so.
-                let joined = if *origin == Origin::Elsewhere { *origin } else { origin.join(result) };
+                let joined = origin.join(result);
                 has_changed |= *origin != joined;
                 *origin = joined;
             }
@@ -272,7 +291,8 @@ impl Frame {
                 let [one, other] = [one, other].map(|operand| self.of(operand));
                 if one == Origin::Elsewhere { other.with(one) } else { one.with(other) }
             }
-            (Operation::Sub, &[_, one, other, ..]) if is_plain => self.of(one).with(self.of(other)),
+            // A difference of registers may tell how two addresses lie, with no comparison of both.
+            (Operation::Sub, &[_, one, other, ..]) if is_plain && other.vreg().is_none() => self.of(one),
             (Operation::Mad, &[_, one, other, addend, ..]) if is_plain => {
                 self.of(addend).with(self.of(one)).with(self.of(other))
             }
@@ -344,11 +364,14 @@ impl Frame {
                 !self.leads_there(operands[0], space) && operands[1..].iter().any(may_be_frame)
             }
             _ if is_comparison(form) => {
-                let is_other = |operand: &Operand| {
-                    let is_integer = matches!(operand.kind(), OperandKind::Register { .. });
-                    is_integer && operand.is_use() && self.of(*operand) == Origin::Elsewhere
+                let is_register = |operand: &&Operand| {
+                    operand.is_use() && matches!(operand.kind(), OperandKind::Register { .. })
                 };
-                operands.iter().any(may_be_frame) && operands.iter().any(is_other)
+                let origins = || operands.iter().filter(is_register).map(|&operand| self.of(operand));
+                let is_sure = |origin| matches!(origin, Origin::Local | Origin::Generic);
+                // With a literal, whether there is an address at all; with another one in the frame, which comes first.
+                origins().any(|origin| origin == Origin::Unknown)
+                    || origins().count() > 1 && origins().any(Origin::may_be_frame) && !origins().all(is_sure)
             }
             _ => !form.is_pure() && operands.iter().any(may_be_frame),
         };
