@@ -92,6 +92,22 @@ const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "funnel-shift",
+        &[
+            "shl.b32 %w4, %w1, 5; shr.u32 %w5, %w2, 27; or.b32 %w0, %w4, %w5;",
+            "shr.u32 %w5, %w1, 1; shl.b32 %w4, %w1, 31; xor.b32 %w0, %w5, %w4;",
+            "mul.lo.u32 %w4, %w1, 512; shr.b32 %w5, %w2, 23; add.s32 %w0, %w5, %w4;",
+            "and.b32 %w3, %w3, 31; sub.s32 %w6, 32, %w3; shl.b32 %w4, %w1, %w3; shr.u32 %w5, %w2, %w6; \
+             add.u32 %w0, %w4, %w5;",
+            "min.u32 %w3, %w3, 32; sub.u32 %w6, 32, %w3; shl.b32 %w4, %w1, %w3; shr.u32 %w5, %w2, %w6; \
+             or.b32 %w0, %w4, %w5;",
+            "min.u32 %w3, %w3, 32; sub.u32 %w6, 32, %w3; shl.b32 %w4, %w1, %w6; shr.u32 %w5, %w2, %w3; \
+             xor.b32 %w0, %w5, %w4;",
+            "rem.u32 %w3, %w3, 33; sub.u32 %w6, 32, %w3; shl.b32 %w4, %w1, %w3; shr.u32 %w5, %w1, %w6; \
+             or.b32 %w0, %w5, %w4;",
+        ],
+    ),
+    (
         "factor-of-one",
         &[
             "mad.lo.s16 %h0, %h1, 1, %h2;",

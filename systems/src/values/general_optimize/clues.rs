@@ -43,6 +43,8 @@ bitflags::bitflags! {
         const BITS_SET = 1 << 13;
         /// It was computed of a sum with a constant as addresses are. Of a register as well.
         const INDEXED = 1 << 14;
+        /// It was shifted. Of a register as well.
+        const SHIFTED = 1 << 15;
     }
 }
 
@@ -71,6 +73,7 @@ impl Clues {
 const OF_RESULT: [[Clues; Operation::ALL.len()]; 2] = {
     use Operation::{Add, And, Cvt, Div, Max, Min, Mul, Neg, Or, Selp, Shl, Shr, Sub, Xor};
     const SETS_BITS: Clues = Clues::WITH_LITERAL.union(Clues::BITS_SET);
+    const SHIFTED_BY_LITERAL: Clues = Clues::WITH_LITERAL.union(Clues::SHIFTED);
     let mut clues = [[Clues::empty(); Operation::ALL.len()]; 2];
     let mut at = 0;
     while at < Operation::ALL.len() {
@@ -78,7 +81,8 @@ const OF_RESULT: [[Clues; Operation::ALL.len()]; 2] = {
             Add | Sub => (Clues::ADDED, Clues::SUM),
             Neg => (Clues::ADDED, Clues::ADDED),
             Or => (Clues::empty(), SETS_BITS),
-            And | Xor | Mul | Div | Min | Max | Shl | Shr => (Clues::empty(), Clues::WITH_LITERAL),
+            And | Xor | Mul | Div | Min | Max => (Clues::empty(), Clues::WITH_LITERAL),
+            Shl | Shr => (Clues::SHIFTED, SHIFTED_BY_LITERAL),
             Cvt => (Clues::CONVERTED, Clues::CONVERTED),
             Selp => (Clues::SELECTED, Clues::SELECTED),
             _ => (Clues::empty(), Clues::empty()),
@@ -211,15 +215,17 @@ mod tests {
             (Clues::WITH_LITERAL, "div.u32 %r3, %r1, 7;"),
             (Clues::WITH_LITERAL, "min.u32 %r3, %r1, 7;"),
             (Clues::WITH_LITERAL, "max.u32 %r3, %r1, 7;"),
-            (Clues::WITH_LITERAL, "shl.b32 %r3, %r1, 7;"),
-            (Clues::WITH_LITERAL, "shr.u32 %r3, %r1, 7;"),
+            (Clues::WITH_LITERAL | Clues::SHIFTED, "shl.b32 %r3, %r1, 7;"),
+            (Clues::WITH_LITERAL | Clues::SHIFTED, "shr.u32 %r3, %r1, 7;"),
+            (Clues::SHIFTED, "shl.b32 %r3, %r1, %r2;"),
+            (Clues::SHIFTED, "shr.s64 %d3, %d1, %r2;"),
             (Clues::CONVERTED, "cvt.u64.u32 %d3, %r1;"),
             (Clues::SELECTED, "selp.b32 %r3, %r1, %r2, %p1;"),
             (Clues::PACKED, "mov.b64 %d3, {%r1, %r2};"),
             (Clues::COPY, "mov.b32 %r3, %r1;"),
             (Clues::COPY.union(Clues::CONSTANT), "mov.b32 %r3, 7;"),
             (Clues::empty(), "and.b32 %r3, %r1, %r2;"),
-            (Clues::empty(), "shl.b32 %r3, 7, %r1;"),
+            (Clues::SHIFTED, "shl.b32 %r3, 7, %r1;"),
             (Clues::empty(), "not.b32 %r3, %r1;"),
         ];
         let mut made = Made::default();

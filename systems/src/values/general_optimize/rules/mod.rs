@@ -24,6 +24,7 @@ mod conditions;
 mod conversions;
 mod differences;
 mod folding;
+mod funnel_shifts;
 mod halves;
 mod identities;
 mod known_values;
@@ -106,6 +107,7 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "Bits", rules: bits::RULES },
     Family { name: "Halves", rules: halves::RULES },
     Family { name: "Chains", rules: chains::RULES },
+    Family { name: "Funnel shifts", rules: funnel_shifts::RULES },
     Family { name: "Products", rules: products::RULES },
     Family { name: "Products with sums", rules: mads::RULES },
     Family { name: "Known values", rules: known_values::RULES },
