@@ -53,7 +53,7 @@ impl Walk<'_, '_> {
             Some(Fused {
                 stays: inst,
                 rewrite,
-                goes: maker,
+                goes: [Some(maker), None, None, None],
                 reason: "the comparison combines its result itself",
             })
         })

@@ -55,7 +55,7 @@ impl Walk<'_, '_> {
         Some(Fused {
             stays: first.inst,
             rewrite,
-            goes: half.inst,
+            goes: [Some(half.inst), None, None, None],
             reason: "both halves are unpacked at once",
         })
     }

@@ -1,4 +1,4 @@
-//! Fuse: two instructions become one that does the work of both.
+//! Fuse: two instructions become one that does the work of both, and some three or more.
 //!
 //! Source phase  75 LateArchOptimizeFirst (the sources give its name and place only)
 //! Reads         Blocks, Insts, VRegs
@@ -17,7 +17,8 @@
 //! add.s32 r5, r4, r2;              mad.lo.s32 r5, r1, 16, r2;
 //! ```
 //! The first one is unguarded, and what it computes is read once, by the second one, in the same block: nothing is left for it
-//! to do. What it reads is still there at the second one. The families are `sums`, `comparisons` and `halves`.
+//! to do. What it reads is still there at the second one. The families are `sums`, `comparisons`, `halves`, and `fields`, which
+//! takes in up to four.
 //!
 //! # Why so late
 //! What is two instructions has more equals: the shift may be computed elsewhere, too, and rules look through it. When this
@@ -35,6 +36,7 @@
 //!   machine code is 0.15 % longer: the assembler knows less about the bits of a `lop3` than about those of a mask.
 
 mod comparisons;
+mod fields;
 mod halves;
 mod recent;
 mod sums;
@@ -95,8 +97,12 @@ fn fuse(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) -> Option<()> {
         for (at, &inst) in rows.iter().enumerate() {
             let mut walk = Walk { f, names, recent };
             let fused = match walk.f.form_of(inst).operation {
-                Operation::And | Operation::Or | Operation::Xor => walk.take_in_comparison(inst),
-                Operation::Add | Operation::Sub => walk.take_in_product(inst),
+                Operation::And => walk.take_in_comparison(inst).or_else(|| walk.take_in_shift(inst)),
+                Operation::Or | Operation::Xor => {
+                    walk.take_in_comparison(inst).or_else(|| walk.take_in_parts(inst))
+                }
+                Operation::Add => walk.take_in_parts(inst).or_else(|| walk.take_in_product(inst)),
+                Operation::Sub => walk.take_in_product(inst),
                 Operation::Mov => walk.complete(halves, rows, at),
                 _ => None,
             };
@@ -113,14 +119,17 @@ fn fuse(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) -> Option<()> {
     Some(())
 }
 
-/// What two instructions become.
+/// Instructions that go at once: two parts of registers are shifted and masked each.
+const GOES_MAX: usize = 4;
+
+/// What two instructions become, or more.
 struct Fused {
     /// The one that stays.
     stays: InstId,
     /// What it becomes.
     rewrite: Rewrite,
-    /// The one that goes.
-    goes: InstId,
+    /// Those that go.
+    goes: [Option<InstId>; GOES_MAX],
     reason: &'static str,
 }
 
@@ -129,7 +138,7 @@ impl Fused {
     fn carry_out(&self, f: &mut FunctionEditor<'_>) -> Option<()> {
         let mut change = f.change_in_place(self.stays, self.reason)?;
         self.rewrite.carry_out(&mut change, self.stays);
-        change.delete(self.goes);
+        self.goes.iter().flatten().for_each(|&inst| change.delete(inst));
         Some(())
     }
 }

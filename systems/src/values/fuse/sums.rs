@@ -46,7 +46,12 @@ impl Walk<'_, '_> {
             let qualifiers = Qualifiers { part: Some(product.part), ..Qualifiers::default() };
             let (types, shape) = ([product.ty], shape::plain(operands.len()));
             let rewrite = instruction(self.f, inst, Operation::Mad, qualifiers, &types, shape, &operands)?;
-            Some(Fused { stays: inst, rewrite, goes: maker, reason: "one `mad` is product and sum" })
+            Some(Fused {
+                stays: inst,
+                rewrite,
+                goes: [Some(maker), None, None, None],
+                reason: "one `mad` is product and sum",
+            })
         })
     }
 

@@ -237,3 +237,84 @@ fn halves_are_unpacked_together_up_to_a_distance_wherever_they_stand() {
         assert_eq!(changed.matches("mov.b64").count(), 2 - usize::from(is_one), "{before} {between}");
     }
 }
+
+/// Instructions that take some bits of `%r{from}` into `%r{to}`, by way of `%r{to + 2}`: none to two of them, with literals that make
+/// fields and bytes often.
+fn some_bits(from: usize, to: usize, random: &mut Random) -> String {
+    const MASKS: [u32; 12] = [
+        0xFF,
+        0xFFFF,
+        0xF,
+        0x7F,
+        0xFF00,
+        0xFFFF_0000,
+        0xFF00_FF00,
+        0x00FF_00FF,
+        0x780,
+        !0x780,
+        0xFFFF_FF80,
+        6,
+    ];
+    const AMOUNTS: [u32; 8] = [8, 16, 24, 7, 4, 1, 31, 0];
+    let mut one = |to: usize, from: usize| {
+        let (mask, amount) = (MASKS[random.below(12)], AMOUNTS[random.below(8)]);
+        match random.below(4) {
+            0 => format!("shl.b32 %r{to}, %r{from}, {amount};"),
+            1 => format!("shr.u32 %r{to}, %r{from}, {amount};"),
+            2 => format!("shr.s32 %r{to}, %r{from}, {amount};"),
+            _ => format!("and.b32 %r{to}, %r{from}, {mask};"),
+        }
+    };
+    let (inner, outer) = (one(to + 2, from), one(to, to + 2));
+    let alone = one(to, from);
+    match random.below(8) {
+        0 => format!("mov.b32 %r{to}, %r{from};"),
+        1 => format!("ld.global.u8 %r{to}, [%a1];"),
+        2 | 3 => alone,
+        _ => inner + &outer,
+    }
+}
+
+/// A kernel that joins bits of registers, with something in between that may keep them apart.
+fn kernel_of_parts(seed: u64) -> String {
+    let mut random = Random(seed);
+    let mut text = beginning();
+    // The end of the kernel reads the even ones.
+    for number in 0..3 {
+        let at = 8 + 10 * number;
+        let between = match random.below(12) {
+            0 => format!("add.s32 %r{0}, %r{0}, 3;", random.below(4)),
+            1 => format!("xor.b32 %r0, %r0, %r{};", at + 1 + 2 * random.below(4)),
+            2 => format!("@%p{0} bra P{number}; add.s32 %r3, %r3, 1; P{number}:", random.below(4)),
+            _ => String::new(),
+        };
+        let (one, other) = (random.below(4), random.below(4));
+        let join = ["or.b32", "add.s32", "xor.b32", "or.b32"][random.below(4)];
+        let guard = some_guard(&mut random);
+        text += &some_bits(one, at + 1, &mut random);
+        text += &some_bits(other, at + 5, &mut random);
+        text += &format!("{between}\n{guard}{join} %r{at}, %r{}, %r{};\n", at + 1, at + 5);
+        if random.below(3) == 0 {
+            let kept = [0xFF, 0xFFFF, 0x7F][random.below(3)];
+            let by = [8, 16, 7, 24][random.below(4)];
+            text += &format!("shr.u32 %r{0}, %r{at}, {by}; and.b32 %r{1}, %r{0}, {kept};\n", at + 9, at + 4);
+            text += &format!("xor.b32 %r1, %r1, %r{};\n", at + 4);
+        }
+    }
+    text + &end()
+}
+
+#[test]
+fn what_joins_parts_computes_what_the_shifts_and_masks_did() {
+    const FAMILIES: [&str; 3] = ["prmt.b32", "bfi.b32", "bfe.u32"];
+    let mut fused = [0; FAMILIES.len()];
+    for seed in 0..1_200 {
+        let text = kernel_of_parts(seed);
+        let changed = after_alone(&text, &[&PHASE]);
+        assert!(left_by(&text) == left_by(&changed), "seed {seed}\n{text}\nbecomes\n{changed}");
+        for (count, family) in fused.iter_mut().zip(FAMILIES) {
+            *count += changed.matches(family).count();
+        }
+    }
+    assert!(fused.iter().all(|&count| count > 50), "{fused:?}");
+}

@@ -1,0 +1,307 @@
+//! Bits of two registers, shifted and masked, as `prmt` or `bfi`; a byte or two of one as `bfe`.
+//!
+//! ```text
+//! and.b32 r4, r1, 0xFFFF;  shl.b32 r5, r2, 16;  or.b32 r6, r4, r5;    ->   prmt.b32 r6, r1, r2, 0x5410;
+//! and.b32 r4, r1, 15;  shl.b32 r5, r4, 7;  or.b32 r6, r5, r2;         ->   bfi.b32 r6, r1, r2, 7, 4;
+//! shr.u32 r4, r1, 8;  and.b32 r5, r4, 255;                            ->   bfe.u32 r5, r1, 8, 8;
+//! ```
+//! What is joined has no bit in common, so it is all one whether it is added or combined. Of the second line that holds if bits 7
+//! to 10 of `r2` are known to be zero. Of two that are joined at least two instructions go.
+//!
+//! # What the machine makes of it
+//! `ptxas` 13.0 (sm_75 to sm_120) has one instruction for `prmt`, and for `bfe` of whole bytes, where it had two to four. `bfi` is two, as
+//! many as before; where the result is compared with 0, one more, since the last `or` compares as well.
+//!
+//! # Tried and dropped
+//! `bfe` of other fields: as many machine instructions where it stands alone, and one more where `or`, a comparison or a sum reads it,
+//! which take in the mask.
+
+use super::super::general_optimize::rewrite::{New, instruction};
+use super::{Fused, GOES_MAX, Walk};
+use ptxopt_components::form::{FormFlags, shape};
+use ptxopt_components::ids::InstId;
+use ptxopt_components::operand::Operand;
+use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::Qualifiers;
+use ptxopt_components::types::PtxType;
+
+/// Instructions that one question about bits follows.
+const DEPTH_MAX: u32 = 4;
+
+/// What an operand has of a register: its bits, moved to the left, or to the right where that is negative, and of these the ones of
+/// the mask.
+#[derive(Clone, Copy)]
+struct Part {
+    source: Operand,
+    moved: i32,
+    mask: u32,
+    /// What computed that, and has nothing to do then.
+    makers: [Option<InstId>; 2],
+}
+
+impl Part {
+    fn maker_count(&self) -> usize {
+        self.makers.iter().flatten().count()
+    }
+
+    /// The position and the length of the field that the register's lowest bits fill, if there are no other ones.
+    fn field(&self) -> Option<(u32, u32)> {
+        let position = self.mask.trailing_zeros();
+        let length = (self.mask >> position.min(31)).trailing_ones();
+        let is_whole = self.mask != 0 && self.mask >> position == u32::MAX >> (32 - length);
+        (is_whole && self.moved == position as i32).then_some((position, length))
+    }
+
+    /// Which byte of the register each byte is; a byte that none is has no bit in the mask. None where bytes are mixed.
+    fn bytes(&self) -> Option<[Option<u32>; 4]> {
+        let is_byte = |at: u32| matches!(self.mask >> (8 * at) & 0xFF, 0 | 0xFF);
+        let has_bytes = self.moved % 8 == 0 && (0..4).all(is_byte);
+        has_bytes.then(|| {
+            std::array::from_fn(|at| {
+                let from = at as i32 - self.moved / 8;
+                (self.mask >> (8 * at) & 0xFF != 0).then_some(from as u32)
+            })
+        })
+    }
+}
+
+/// Bits moved to the left, or to the right where that is negative.
+const fn moved(bits: u32, by: i32) -> u32 {
+    if by < 0 { bits >> -by } else { bits << by }
+}
+
+impl Walk<'_, '_> {
+    /// What a sum, `or` or `xor` of 32 bits becomes with what computed its operands, where these are parts of registers that have no bit
+    /// in common.
+    pub(super) fn take_in_parts(&mut self, inst: InstId) -> Option<Fused> {
+        let form = self.f.form_of(inst);
+        let has_words =
+            form.types[0].is_some_and(|ty| matches!(ty, PtxType::B32 | PtxType::U32 | PtxType::S32));
+        let &[result, one, other] = self.operands(inst) else { return None };
+        if !has_words
+            || !form.flags.contains(FormFlags::PLAIN)
+            || one.vreg().is_none()
+            || other.vreg().is_none()
+        {
+            return None;
+        }
+        let parts = [self.part(one), self.part(other)];
+        let makers = parts.iter().map(Part::maker_count).sum::<usize>();
+        if makers < 2 {
+            return None;
+        }
+        self.permutation(inst, result, parts)
+            .or_else(|| self.insertion(inst, result, parts, [one, other]))
+            .or_else(|| self.insertion(inst, result, [parts[1], parts[0]], [other, one]))
+    }
+
+    /// Two parts that are whole bytes.
+    fn permutation(&mut self, inst: InstId, result: Operand, [one, other]: [Part; 2]) -> Option<Fused> {
+        let is_one_register = one.source == other.source;
+        let is_full = one.mask | other.mask == u32::MAX;
+        if one.mask & other.mask != 0 || !is_full && !is_one_register {
+            return None;
+        }
+        let (bytes, others) = (one.bytes()?, other.bytes()?);
+        // The first byte of the second source: of the other register, or of zero.
+        let second =
+            if is_one_register { [4; 4].map(Some) } else { others.map(|byte| byte.map(|byte| byte + 4)) };
+        let selector = (0..4).rev().fold(0, |selector, at| {
+            let same = if is_one_register { others[at] } else { None };
+            selector << 4 | u64::from(bytes[at].or(same).or(second[at]).unwrap_or(0))
+        });
+        let second =
+            if is_one_register { New::Constant(0, PtxType::B32) } else { New::Operand(other.source) };
+        let operands =
+            [New::Operand(result), New::Operand(one.source), second, New::Constant(selector, PtxType::B32)];
+        let makers = [one.makers[0], one.makers[1], other.makers[0], other.makers[1]];
+        self.fused(
+            inst,
+            Operation::Prmt,
+            PtxType::B32,
+            &operands,
+            makers,
+            "bytes of two registers are chosen at once",
+        )
+    }
+
+    /// A part that is put into the bits of the other operand, which has none there.
+    fn insertion(
+        &mut self,
+        inst: InstId,
+        result: Operand,
+        [part, rest]: [Part; 2],
+        [_, other]: [Operand; 2],
+    ) -> Option<Fused> {
+        let (position, length) = part.field()?;
+        // What is masked off is put in.
+        let is_bare = rest.moved == 0 && rest.mask & part.mask == 0 && rest.mask | part.mask == u32::MAX;
+        let (into, rest_makers) = if is_bare && rest.maker_count() == 1 {
+            (rest.source, rest.makers)
+        } else {
+            let has_none = rest.mask & part.mask == 0 || self.possible(other, DEPTH_MAX) & part.mask == 0;
+            has_none.then_some((other, [None; 2]))?
+        };
+        let makers = [part.makers[0], part.makers[1], rest_makers[0], rest_makers[1]];
+        if makers.iter().flatten().count() < 2 {
+            return None;
+        }
+        let number = |number: u32| New::Constant(u64::from(number), PtxType::U32);
+        let operands = [
+            New::Operand(result),
+            New::Operand(part.source),
+            New::Operand(into),
+            number(position),
+            number(length),
+        ];
+        self.fused(inst, Operation::Bfi, PtxType::B32, &operands, makers, "a bit field is put in at once")
+    }
+
+    /// What `and` with a mask of one byte or two becomes with the shift that moved them there.
+    pub(super) fn take_in_shift(&mut self, inst: InstId) -> Option<Fused> {
+        let form = self.f.form_of(inst);
+        let is_word = form.types[0] == Some(PtxType::B32) && form.flags.contains(FormFlags::PLAIN);
+        let &[result, shifted, mask] = self.operands(inst) else { return None };
+        let length = match self.literal(mask).filter(|_| is_word)? as u32 {
+            0xFF => 8,
+            0xFFFF => 16,
+            _ => return None,
+        };
+        let maker = self.maker(shifted)?;
+        let (_, by) =
+            self.mask_and_move(maker).filter(|_| self.f.form_of(maker).operation == Operation::Shr)?;
+        let by = by.unsigned_abs();
+        if by % 8 != 0 || by == 0 || by + length >= u32::BITS {
+            return None;
+        }
+        let source = self.f.operands_of(maker)[1];
+        let number = |number: u32| New::Constant(u64::from(number), PtxType::U32);
+        let operands = [New::Operand(result), New::Operand(source), number(by), number(length)];
+        let makers = [Some(maker), None, None, None];
+        self.fused(inst, Operation::Bfe, PtxType::U32, &operands, makers, "bytes are taken out at once")
+    }
+
+    fn fused(
+        &mut self,
+        inst: InstId,
+        operation: Operation,
+        ty: PtxType,
+        operands: &[New],
+        goes: [Option<InstId>; GOES_MAX],
+        reason: &'static str,
+    ) -> Option<Fused> {
+        let shape = shape::plain(operands.len());
+        let rewrite = instruction(self.f, inst, operation, Qualifiers::default(), &[ty], shape, operands)?;
+        Some(Fused { stays: inst, rewrite, goes, reason })
+    }
+
+    /// What an operand has of a register, through shifts and a mask that nothing else needs.
+    fn part(&self, operand: Operand) -> Part {
+        let mut part = Part { source: operand, moved: 0, mask: u32::MAX, makers: [None; 2] };
+        for at in 0..part.makers.len() {
+            let Some(maker) = self.maker(part.source) else { break };
+            let Some((mask, by)) = self.mask_and_move(maker) else { break };
+            part.mask &= moved(mask, part.moved);
+            part.moved += by;
+            part.makers[at] = Some(maker);
+            part.source = self.f.operands_of(maker)[1];
+        }
+        part
+    }
+
+    /// What an instruction leaves of its first source, a word, and how far it moves that to the left, where it does no more.
+    fn mask_and_move(&self, inst: InstId) -> Option<(u32, i32)> {
+        let form = self.f.form_of(inst);
+        let literal = |at: usize| self.literal(*self.f.operands_of(inst).get(at)?).map(|bits| bits as u32);
+        let amount = |at: usize| literal(at).filter(|&amount| amount < u32::BITS);
+        self.f.operands_of(inst).get(1)?.vreg().filter(|_| form.flags.contains(FormFlags::PLAIN))?;
+        Some(match (form.operation, form.types[0]?) {
+            (Operation::And, PtxType::B32) => (literal(2)?, 0),
+            (Operation::Shl, PtxType::B32) => (u32::MAX << amount(2)?, amount(2)? as i32),
+            (Operation::Shr, PtxType::B32 | PtxType::U32) => (u32::MAX >> amount(2)?, -(amount(2)? as i32)),
+            (Operation::Bfe, PtxType::U32) => {
+                let (by, length) = (amount(2)?, amount(3)?);
+                (u32::MAX >> by & !(u32::MAX << length), -(by as i32))
+            }
+            _ => return None,
+        })
+    }
+
+    /// The bits of a word that may not be zero.
+    fn possible(&self, operand: Operand, depth: u32) -> u32 {
+        if let Some(literal) = self.literal(operand) {
+            return literal as u32;
+        }
+        self.possible_of(operand, depth).unwrap_or(u32::MAX)
+    }
+
+    /// The same of a register that one instruction of the block has written.
+    fn possible_of(&self, operand: Operand, depth: u32) -> Option<u32> {
+        let depth = depth.checked_sub(1)?;
+        let vreg = operand.vreg().filter(|&vreg| operand == Operand::register(vreg) && self.is_free(vreg))?;
+        let maker = self.recent.maker(vreg)?;
+        let (form, operands) = (self.f.form_of(maker), self.f.operands_of(maker));
+        let &[result, one, other] = operands else { return self.possible_of_load(maker, vreg) };
+        let is_whole = result.vreg() == Some(vreg) && !result.is_partial();
+        let is_plain = form.flags.contains(FormFlags::PLAIN) && !self.f.head(maker).opcode.is_guarded();
+        let is_word = matches!(form.types[0]?, PtxType::B32 | PtxType::U32);
+        // A source that has changed since may have been anything.
+        let of = |source: Operand| match source.vreg() {
+            Some(read) if read == vreg || !self.recent.is_unchanged_since(read, vreg) => u32::MAX,
+            _ => self.possible(source, depth),
+        };
+        if !is_whole || !is_plain || !is_word {
+            return None;
+        }
+        Some(match form.operation {
+            Operation::And => of(one) & of(other),
+            Operation::Or | Operation::Xor => of(one) | of(other),
+            Operation::Shl => of(one).checked_shl(self.literal(other)? as u32)?,
+            Operation::Shr => of(one).checked_shr(self.literal(other)? as u32)?,
+            _ => return None,
+        })
+    }
+
+    /// The bits that a load of a byte or two without a sign may leave in a register.
+    fn possible_of_load(&self, inst: InstId, vreg: ptxopt_components::ids::VRegId) -> Option<u32> {
+        let form = self.f.form_of(inst);
+        let is_only = form.lanes == 1 && self.f.operands_of(inst).first()?.vreg() == Some(vreg);
+        let is_guarded = self.f.head(inst).opcode.is_guarded();
+        match form.types[0].filter(|_| form.operation == Operation::Ld && is_only && !is_guarded)? {
+            PtxType::U8 => Some(0xFF),
+            PtxType::U16 => Some(0xFFFF),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn part(moved: i32, mask: u32) -> Part {
+        Part { source: Operand::sink(), moved, mask, makers: [None; 2] }
+    }
+
+    #[test]
+    fn fields_are_filled_by_the_lowest_bits() {
+        assert_eq!(part(7, 0x780).field(), Some((7, 4)));
+        assert_eq!(part(0, 0x7F).field(), Some((0, 7)));
+        assert_eq!(part(31, 1 << 31).field(), Some((31, 1)));
+        assert_eq!(part(16, 0xFFFF_0000).field(), Some((16, 16)));
+        assert_eq!(part(0, u32::MAX).field(), Some((0, 32)));
+        for (moved, mask) in [(7, 0x700), (8, 0x780), (7, 0x580), (0, 0), (-3, 0x7F), (-3, 1)] {
+            assert_eq!(part(moved, mask).field(), None, "{moved} {mask:x}");
+        }
+    }
+
+    #[test]
+    fn bytes_are_those_of_the_register() {
+        assert_eq!(part(16, 0xFFFF_0000).bytes(), Some([None, None, Some(0), Some(1)]));
+        assert_eq!(part(-8, 0xFF00FF).bytes(), Some([Some(1), None, Some(3), None]));
+        assert_eq!(part(0, 0).bytes(), Some([None; 4]));
+        for (moved, mask) in [(4, 0xFF00), (8, 0x0FF0), (0, 1)] {
+            assert_eq!(part(moved, mask).bytes(), None, "{moved} {mask:x}");
+        }
+    }
+}
