@@ -4,7 +4,7 @@ use super::Mistake;
 use super::line::Inst;
 use super::text::{Change, Pair, each, expand, pairs};
 
-pub const MISTAKES: [Mistake; 25] = [
+pub const MISTAKES: [Mistake; 28] = [
     Mistake::new("signed-shift", "a shift to the right does not depend on the sign", [2, 34], |lines| {
         each(lines, |inst| inst.is(&["shr"]) && inst.make_unsigned())
     }),
@@ -61,6 +61,18 @@ pub const MISTAKES: [Mistake; 25] = [
         [2, 76],
         |lines| each(lines, |inst| inst.is(&["lop3"]) && swap(inst, 1, 3)),
     ),
+    Mistake::new("funnel-sources", "a funnel shift takes its upper word first", [2, 40], |lines| {
+        each(lines, |inst| inst.is(&["shf"]) && swap(inst, 1, 2))
+    }),
+    Mistake::new(
+        "field-into-itself",
+        "a bit field goes from the second word into the first",
+        [2, 60],
+        |lines| each(lines, |inst| inst.is(&["bfi"]) && swap(inst, 1, 2)),
+    ),
+    Mistake::new("permuted-sources", "`prmt` numbers the bytes of its second word first", [2, 60], |lines| {
+        each(lines, |inst| inst.is(&["prmt"]) && swap(inst, 1, 2))
+    }),
     Mistake::new("carry-ignored", "an addition with carry is an addition", [2, 14], |lines| {
         each(lines, |inst| inst.replace("addc", "add") || inst.replace("subc", "sub"))
     }),

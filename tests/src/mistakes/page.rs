@@ -69,6 +69,7 @@ pub const OF_PHASES: [(&str, &[&str]); 19] = [
             "source-negation",
             "carry-ignored",
             "saturation-ignored",
+            "funnel-sources",
         ],
     ),
     (
@@ -149,6 +150,8 @@ pub const OF_PHASES: [(&str, &[&str]); 19] = [
             "wide-product-signed",
             "combination-operator",
             "unordered-comparison",
+            "field-into-itself",
+            "permuted-sources",
             "operand-redefined",
             "guarded-value-reused",
         ],
