@@ -92,6 +92,23 @@ const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "access-in-its-space",
+        &[
+            "{ .local .align 16 .b8 own[32]; mov.u64 %d4, own; and.b32 %w4, %w1, 12; cvt.u64.u32 %d5, %w4; \
+             add.s64 %d6, %d4, %d5; cvta.local.u64 %d7, %d6; st.u32 [%d7+4], %w2; ld.u32 %w0, [%d7+4]; }",
+            "{ .shared .align 16 .b8 all[2048]; mov.u32 %w4, %tid.x; mul.wide.u32 %d4, %w4, 8; mov.u64 %d5, all; \
+             add.s64 %d6, %d5, %d4; cvta.shared.u64 %d7, %d6; st.v2.u32 [%d7], {%w1, %w2}; ld.u32 %w0, [%d7+4]; }",
+            "cvta.global.u64 %d4, %d9; ld.u16 %h0, [%d4+2];",
+        ],
+    ),
+    (
+        "there-and-back-to-a-space",
+        &[
+            "cvta.to.global.u64 %d4, %d9; cvta.global.u64 %d5, %d4; ld.u32 %w0, [%d5+4];",
+            "cvta.global.u64 %d4, %d9; cvta.to.global.u64 %d5, %d4; ld.global.u32 %w0, [%d5];",
+        ],
+    ),
+    (
         "funnel-shift",
         &[
             "shl.b32 %w4, %w1, 5; shr.u32 %w5, %w2, 27; or.b32 %w0, %w4, %w5;",

@@ -21,7 +21,7 @@ bitflags::bitflags! {
         const SUM = 1 << 2;
         /// It was computed by another operation with a literal.
         const WITH_LITERAL = 1 << 3;
-        /// It was converted.
+        /// It was converted, from a type or to another space.
         const CONVERTED = 1 << 4;
         /// It was selected.
         const SELECTED = 1 << 5;
@@ -71,7 +71,7 @@ impl Clues {
 /// What operations say of their results: without a literal as last operand, and with one; by operation. A table, since a branch
 /// on the operation is often mispredicted.
 const OF_RESULT: [[Clues; Operation::ALL.len()]; 2] = {
-    use Operation::{Add, And, Cvt, Div, Max, Min, Mul, Neg, Or, Selp, Shl, Shr, Sub, Xor};
+    use Operation::{Add, And, Cvt, Cvta, CvtaTo, Div, Max, Min, Mul, Neg, Or, Selp, Shl, Shr, Sub, Xor};
     const SETS_BITS: Clues = Clues::WITH_LITERAL.union(Clues::BITS_SET);
     const SHIFTED_BY_LITERAL: Clues = Clues::WITH_LITERAL.union(Clues::SHIFTED);
     let mut clues = [[Clues::empty(); Operation::ALL.len()]; 2];
@@ -83,7 +83,7 @@ const OF_RESULT: [[Clues; Operation::ALL.len()]; 2] = {
             Or => (Clues::empty(), SETS_BITS),
             And | Xor | Mul | Div | Min | Max => (Clues::empty(), Clues::WITH_LITERAL),
             Shl | Shr => (Clues::SHIFTED, SHIFTED_BY_LITERAL),
-            Cvt => (Clues::CONVERTED, Clues::CONVERTED),
+            Cvt | Cvta | CvtaTo => (Clues::CONVERTED, Clues::CONVERTED),
             Selp => (Clues::SELECTED, Clues::SELECTED),
             _ => (Clues::empty(), Clues::empty()),
         };
@@ -220,6 +220,8 @@ mod tests {
             (Clues::SHIFTED, "shl.b32 %r3, %r1, %r2;"),
             (Clues::SHIFTED, "shr.s64 %d3, %d1, %r2;"),
             (Clues::CONVERTED, "cvt.u64.u32 %d3, %r1;"),
+            (Clues::CONVERTED, "cvta.local.u64 %d3, %d1;"),
+            (Clues::CONVERTED, "cvta.to.global.u64 %d3, %d1;"),
             (Clues::SELECTED, "selp.b32 %r3, %r1, %r2, %p1;"),
             (Clues::PACKED, "mov.b64 %d3, {%r1, %r2};"),
             (Clues::COPY, "mov.b32 %r3, %r1;"),

@@ -130,6 +130,26 @@ impl Walk<'_, '_> {
         instruction(self.f, inst, Operation::Mov, qualifiers, &types, b"#,{#,#}", &operands)
     }
 
+    /// An instruction in another form that takes the same operands but one; none where a slot does not take that.
+    pub(super) fn in_another_form(
+        &mut self,
+        inst: InstId,
+        form: FormId,
+        (position, operand): (usize, Operand),
+    ) -> Option<Rewrite> {
+        let count = self.f.slots_of(inst).len();
+        let old = self.f.operands_of(inst).get(..count).filter(|_| count <= OPERANDS_MAX)?;
+        let mut operands = [New::Operand(Operand::sink()); OPERANDS_MAX];
+        for (new, &operand) in operands.iter_mut().zip(old) {
+            *new = New::Operand(operand);
+        }
+        operands[position] = New::Operand(operand);
+        let (_, forms) = self.f.view_and_forms();
+        let slots = forms.slots(form);
+        let fits = slots.len() == count && accepts(slots.get(position)?, operand);
+        fits.then_some(Rewrite::Instruction(form, operands, count))
+    }
+
     /// An instruction that moves a constant into `result`; into a predicate, its lowest bit.
     pub(super) fn move_of_constant(&mut self, inst: InstId, result: VRegId, bits: u64) -> Option<Rewrite> {
         let (ty, to) = match self.f.vreg(result).ty.element() {

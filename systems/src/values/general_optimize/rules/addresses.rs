@@ -14,7 +14,7 @@ use ptxopt_components::types::StateSpace;
 use std::ops::Range;
 
 /// Offsets that every access takes: machine instructions hold 24 bits with a sign.
-const OFFSETS: Range<i64> = -(1 << 23)..1 << 23;
+pub(super) const OFFSETS: Range<i64> = -(1 << 23)..1 << 23;
 
 /// Operations whose addresses take an offset.
 pub(in crate::values::general_optimize) const ACCESSES: &[Operation] = &[

@@ -33,6 +33,7 @@ mod overflow_checks;
 mod products;
 mod quotients;
 mod selections;
+mod spaces;
 mod sums;
 
 #[cfg(test)]
@@ -101,6 +102,7 @@ pub struct Family {
 pub const FAMILIES: &[Family] = &[
     Family { name: "Folding", rules: folding::RULES },
     Family { name: "Addresses", rules: addresses::RULES },
+    Family { name: "State spaces", rules: spaces::RULES },
     Family { name: "Sums", rules: sums::RULES },
     Family { name: "Differences", rules: differences::RULES },
     Family { name: "Identities", rules: identities::RULES },

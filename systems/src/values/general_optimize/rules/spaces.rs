@@ -1,0 +1,125 @@
+//! State spaces: generic addresses that were made of an address in a space.
+//!
+//! ```text
+//! cvta.local.u64 %rd2, %rd1;  st.u32 [%rd2+8], %r1;     // st.local.u32 [%rd1+8], %r1
+//! ```
+//! Only where the address itself was converted, and what is added to it stands in the access: so far compilers leave it for each
+//! variable of a function that they do not optimize.
+//!
+//! # What the machine makes of it
+//! The assembler keeps local memory in registers where it knows that an access is one of it, and takes the shorter way to it where it
+//! stays in memory.
+
+use super::addresses::OFFSETS;
+use super::{Apply, Guard, Rule};
+use crate::values::general_optimize::Walk;
+use crate::values::general_optimize::clues::Clues;
+use crate::values::general_optimize::pattern::plain;
+use crate::values::general_optimize::rewrite::Rewrite;
+use ptxopt_components::form::Role;
+use ptxopt_components::ids::InstId;
+use ptxopt_components::operand::{Operand, OperandKind};
+use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::{Modifiers, Qualifiers, Space};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "access-in-its-space",
+        operations: &[Operation::Ld, Operation::St],
+        pattern: "x = cvta.SPACE y; ld [x + o] -> ld.SPACE [y + o]; also of .local, .shared and .global variables",
+        reason: "the address is one in a space",
+        guards: &[
+            Guard {
+                needs: "an access without an order of its own",
+                without: "ld.volatile.u32 %r1, [%rd2] has no form in .local that the assembler takes",
+            },
+            Guard {
+                needs: "y still holds what was converted",
+                without: "cvta.local.u64 %rd2, %rd1; mov.u64 %rd1, %rd9; ld.u32 %r1, [%rd2] is at the old %rd1",
+            },
+        ],
+        when: Clues::CONVERTED,
+        apply: Apply::Any(access_in_its_space),
+    },
+    Rule {
+        name: "there-and-back-to-a-space",
+        operations: &[Operation::Cvta, Operation::CvtaTo],
+        pattern: "x = cvta.SPACE y; cvta.to.SPACE x -> y; the other way round",
+        reason: "the address was there before it was converted",
+        guards: &[
+            Guard {
+                needs: "one space",
+                without: "cvta.local.u64 %rd2, %rd1; cvta.to.global.u64 %rd3, %rd2 is no address in .local",
+            },
+            Guard {
+                needs: "y still holds what was converted",
+                without: "cvta.local.u64 %rd2, %rd1; mov.u64 %rd1, %rd9; cvta.to.local.u64 %rd3, %rd2 is the old %rd1",
+            },
+        ],
+        when: Clues::CONVERTED,
+        apply: Apply::Any(there_and_back),
+    },
+];
+
+fn access_in_its_space(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let description = walk.f.description_of(inst);
+    let vector = description.qualifiers.vector;
+    let is_plain = description.qualifiers == Qualifiers { vector, ..Qualifiers::default() };
+    if !is_plain || description.types[0].is_none_or(|ty| ty.bits() > 64) {
+        return None;
+    }
+    let position = walk.f.slots_of(inst).iter().position(|slot| slot.role == Role::Address)?;
+    let operand = walk.f.operands_of(inst)[position];
+    let offset = operand.offset();
+    if operand.has_payload() && offset.is_none() {
+        return None;
+    }
+    let (space, source) = converted(walk, Operand::register(operand.vreg()?), inst, Operation::Cvta)?;
+    if !matches!(space, Space::Local | Space::Shared | Space::Global) {
+        return None;
+    }
+    let base = match source.kind() {
+        OperandKind::Symbol(name) => Operand::symbol(name),
+        _ => plain(source),
+    };
+    let offset = i64::from(source.offset().unwrap_or(0)) + i64::from(offset.unwrap_or(0));
+    let address = base.with_offset(Some(offset).filter(|offset| OFFSETS.contains(offset))?)?;
+    let form = walk.f.head(inst).form;
+    let form = walk.f.forms().derive(form, |description| description.qualifiers.space = Some(space))?;
+    walk.in_another_form(inst, form, (position, address))
+}
+
+fn there_and_back(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let (operation, space) = (walk.f.form_of(inst).operation, walk.f.description_of(inst).qualifiers.space?);
+    let &[_, operand] = walk.f.operands_of(inst) else { return None };
+    let other = if operation == Operation::Cvta { Operation::CvtaTo } else { Operation::Cvta };
+    let (of, source) = converted(walk, operand, inst, other)?;
+    let vreg = source.vreg().filter(|_| of == space && source == plain(source))?;
+    let result = walk.only_result(inst)?;
+    (walk.width(vreg) == walk.width(result)).then(|| walk.move_of(inst, result, source))?
+}
+
+/// The space to or from which an instruction with `operation` converted what a register holds before `inst`, and what it converted,
+/// which is there still: a register, or the name of a variable.
+fn converted(
+    walk: &mut Walk<'_, '_>,
+    operand: Operand,
+    inst: InstId,
+    operation: Operation,
+) -> Option<(Space, Operand)> {
+    let vreg = operand.vreg().filter(|&vreg| walk.made.by(vreg).contains(Clues::CONVERTED))?;
+    let definition = walk.computed_by(operand, inst)?;
+    let description = walk.f.description_of(definition);
+    let (found, space) = (description.operation, description.qualifiers.space?);
+    let is_plain = description.qualifiers.modifiers == Modifiers::empty();
+    let is_whole = description.types[0].is_some_and(|ty| ty.bits() == walk.width(vreg));
+    let &[_, source] = walk.f.operands_of(definition) else { return None };
+    let is_there = match source.kind() {
+        OperandKind::Symbol(_) => !source.has_payload() || source.offset().is_some(),
+        OperandKind::Register { vreg: of, .. } => {
+            walk.width(of) == walk.width(vreg) && walk.is_still(source, definition, inst)
+        }
+        _ => false,
+    };
+    (found == operation && is_plain && is_whole && is_there).then_some((space, source))
+}
