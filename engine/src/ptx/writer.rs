@@ -80,28 +80,36 @@ pub fn write_function(
     out.push(b'}');
 }
 
-/// Whether a variable is not declared again: phases replaced the accesses to it, and nothing names it any more.
-fn is_dropped(function: &FunctionView<'_>, decl: &Decl, named: &AHashSet<NameId>) -> bool {
-    let may_be = function.state.flags.contains(CodeFlags::DROPS_LOCALS) && !decl.is_named_outside;
-    may_be && decl.space == StateSpace::Local && !named.contains(&decl.name)
+/// Whether a function declares `.local` variables that nothing names, which only takes memory. Where
+/// [`CodeFlags::DROPS_LOCALS`] says so, they are not declared again.
+#[must_use]
+pub fn has_unnamed_locals(function: &FunctionView<'_>) -> bool {
+    let has_locals = function.decls.iter().any(may_go);
+    has_locals && {
+        let named = names_in_operands(function);
+        function.decls.iter().any(|decl| may_go(decl) && !named.contains(&decl.name))
+    }
 }
 
-/// The names in the operands of a function, where a variable may have lost its last one.
+/// Whether a variable need not be declared where the operands of the function do not name it.
+fn may_go(decl: &Decl) -> bool {
+    decl.space == StateSpace::Local && !decl.is_named_outside
+}
+
+/// The names in the operands of a function.
 fn names_in_operands(function: &FunctionView<'_>) -> AHashSet<NameId> {
-    let may_be_dropped = function.state.flags.contains(CodeFlags::DROPS_LOCALS);
-    let rows = function.rows().filter(|_| may_be_dropped);
-    let operands = rows.flat_map(|(.., operands)| operands);
     let name = |operand: &Operand| match operand.kind() {
         OperandKind::Symbol(name) => Some(name),
         _ => None,
     };
-    operands.filter_map(name).collect()
+    function.rows().flat_map(|(.., operands)| operands).filter_map(name).collect()
 }
 
 fn write_variables(function: &FunctionView<'_>, text: &[u8], out: &mut Vec<u8>) {
     let names = &function.pools.names;
-    let named = names_in_operands(function);
-    for decl in function.decls.iter().filter(|decl| !is_dropped(function, decl, &named)) {
+    let drops = function.state.flags.contains(CodeFlags::DROPS_LOCALS);
+    let named = if drops { names_in_operands(function) } else { AHashSet::default() };
+    for decl in function.decls.iter().filter(|decl| !drops || !may_go(decl) || named.contains(&decl.name)) {
         out.push(b'\t');
         out.extend_from_slice(text[decl.directives.range()].trim_ascii_end());
         out.push(b' ');

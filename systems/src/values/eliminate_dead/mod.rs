@@ -2,7 +2,7 @@
 //!
 //! Source phase  10 EarlyOriSimpleLiveDead; 16, 33, 61, 84 OriPerformLiveDead First to Fourth (liveness)
 //! Reads         Blocks, Insts, VRegs, Fact::ControlFlow (full form)
-//! Writes        tombstones, dead blocks, sinks in place of results
+//! Writes        tombstones, dead blocks, sinks in place of results, DROPS_LOCALS
 //! Needs         control flow ends its block; control-flow facts (full form)
 //! Gives         that nothing is dead (full form)
 //! Leaves        full form: every reachable instruction has an effect or a result that a needed one reads, no block
@@ -26,6 +26,9 @@
 //! add r2, r1, 1;
 //! ```
 //! A guarded write neither ends the life of the value before it nor keeps that value alive.
+//!
+//! # Variables
+//! A `.local` variable of the body that nothing names is not declared again: the assembler gives it memory all the same.
 //!
 //! # Why not live sets
 //! ```text
@@ -59,6 +62,7 @@ use ptxopt_components::ids::{BlockId, Id, InstId};
 use ptxopt_components::operand::Operand;
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
+use ptxopt_engine::ptx::writer::has_unnamed_locals;
 use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::store::view::FunctionView;
@@ -142,6 +146,13 @@ pub fn eliminate(f: &mut FunctionEditor<'_>, values: &mut ReachingValues, scratc
             return;
         };
         change.set_operand(inst, position, Operand::sink());
+    }
+    if !f.state().flags.contains(CodeFlags::DROPS_LOCALS) && has_unnamed_locals(&f.view()) {
+        let offset = f.view().text.body.first;
+        if f.change_in_place_at(offset, "a local variable that nothing names").is_none() {
+            return;
+        }
+        f.set_flags(CodeFlags::DROPS_LOCALS, true);
     }
     f.remember(Memo::NothingDead);
     if has_no_copies && blocks.is_empty() {
