@@ -61,7 +61,7 @@ pub const MISTAKES: [Mistake; 28] = [
         [2, 76],
         |lines| each(lines, |inst| inst.is(&["lop3"]) && swap(inst, 1, 3)),
     ),
-    Mistake::new("funnel-sources", "a funnel shift takes its upper word first", [2, 40], |lines| {
+    Mistake::new("funnel-sources", "a funnel shift takes its upper word first", [2, 12], |lines| {
         each(lines, |inst| inst.is(&["shf"]) && swap(inst, 1, 2))
     }),
     Mistake::new(
@@ -70,7 +70,7 @@ pub const MISTAKES: [Mistake; 28] = [
         [2, 60],
         |lines| each(lines, |inst| inst.is(&["bfi"]) && swap(inst, 1, 2)),
     ),
-    Mistake::new("permuted-sources", "`prmt` numbers the bytes of its second word first", [2, 60], |lines| {
+    Mistake::new("permuted-sources", "`prmt` numbers the bytes of its second word first", [2, 14], |lines| {
         each(lines, |inst| inst.is(&["prmt"]) && swap(inst, 1, 2))
     }),
     Mistake::new("carry-ignored", "an addition with carry is an addition", [2, 14], |lines| {
