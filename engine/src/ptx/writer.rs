@@ -84,11 +84,10 @@ pub fn write_function(
 /// [`CodeFlags::DROPS_LOCALS`] says so, they are not declared again.
 #[must_use]
 pub fn has_unnamed_locals(function: &FunctionView<'_>) -> bool {
-    let has_locals = function.decls.iter().any(may_go);
-    has_locals && {
-        let named = names_in_operands(function);
+    let is_unnamed = |named: AHashSet<NameId>| {
         function.decls.iter().any(|decl| may_go(decl) && !named.contains(&decl.name))
-    }
+    };
+    function.decls.iter().any(may_go) && names_in_operands(function).is_some_and(is_unnamed)
 }
 
 /// Whether a variable need not be declared where the operands of the function do not name it.
@@ -96,20 +95,28 @@ fn may_go(decl: &Decl) -> bool {
     decl.space == StateSpace::Local && !decl.is_named_outside
 }
 
-/// The names in the operands of a function.
-fn names_in_operands(function: &FunctionView<'_>) -> AHashSet<NameId> {
-    let name = |operand: &Operand| match operand.kind() {
-        OperandKind::Symbol(name) => Some(name),
-        _ => None,
-    };
-    function.rows().flat_map(|(.., operands)| operands).filter_map(name).collect()
+/// The names in the operands of a function; nothing where an operand is text, which may have any name in it.
+fn names_in_operands(function: &FunctionView<'_>) -> Option<AHashSet<NameId>> {
+    let mut names = AHashSet::new();
+    for operand in function.rows().flat_map(|(.., operands)| operands) {
+        match operand.kind() {
+            OperandKind::Symbol(name) => {
+                names.insert(name);
+            }
+            OperandKind::Text(_) => return None,
+            _ => {}
+        }
+    }
+    Some(names)
 }
 
 fn write_variables(function: &FunctionView<'_>, text: &[u8], out: &mut Vec<u8>) {
     let names = &function.pools.names;
     let drops = function.state.flags.contains(CodeFlags::DROPS_LOCALS);
-    let named = if drops { names_in_operands(function) } else { AHashSet::default() };
-    for decl in function.decls.iter().filter(|decl| !drops || !may_go(decl) || named.contains(&decl.name)) {
+    let named = drops.then(|| names_in_operands(function)).flatten();
+    let is_declared =
+        |decl: &&Decl| !may_go(decl) || named.as_ref().is_none_or(|named| named.contains(&decl.name));
+    for decl in function.decls.iter().filter(is_declared) {
         out.push(b'\t');
         out.extend_from_slice(text[decl.directives.range()].trim_ascii_end());
         out.push(b' ');
