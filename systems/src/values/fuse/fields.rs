@@ -25,6 +25,9 @@ use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Qualifiers;
 use ptxopt_components::types::PtxType;
 
+/// The first target that has these instructions.
+const FIELDS_FROM: u32 = 20;
+
 /// Instructions that one question about bits follows.
 const DEPTH_MAX: u32 = 4;
 
@@ -181,6 +184,7 @@ impl Walk<'_, '_> {
         self.fused(inst, Operation::Bfe, PtxType::U32, &operands, makers, "bytes are taken out at once")
     }
 
+    /// The instruction in the place of `inst`, where the target has it.
     fn fused(
         &mut self,
         inst: InstId,
@@ -190,6 +194,9 @@ impl Walk<'_, '_> {
         goes: [Option<InstId>; GOES_MAX],
         reason: &'static str,
     ) -> Option<Fused> {
+        if self.f.view().text.sm < FIELDS_FROM {
+            return None;
+        }
         let shape = shape::plain(operands.len());
         let rewrite = instruction(self.f, inst, operation, Qualifiers::default(), &[ty], shape, operands)?;
         Some(Fused { stays: inst, rewrite, goes, reason })

@@ -1,6 +1,5 @@
 //! The addresses of loads and stores, followed back through sums with constants.
 
-use super::memory::Chain;
 use super::numbers::{NO_NUMBER, Source};
 use super::places::{Address, Base, Bytes};
 use super::walk::Walk;
@@ -18,7 +17,7 @@ impl Walk<'_, '_> {
     pub(super) fn bytes(&mut self, inst: InstId, space: StateSpace, address: Operand) -> Option<Bytes> {
         let form = self.form(inst);
         let size = form.types[0]?.bits() / 8 * u32::from(form.lanes);
-        let is_of_frame = self.numbers.frame.chain(Chain::Any, address, space) == Chain::Frame;
+        let is_of_frame = self.numbers.frame.is_reached_alone(self.block, inst, address, space);
         let space = if is_of_frame { StateSpace::Local } else { space };
         Some(Bytes { space, address: self.address(inst, address)?, size })
     }

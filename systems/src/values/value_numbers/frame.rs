@@ -445,6 +445,22 @@ impl Frame {
         if is_of_frame && chain != Chain::ReadOnly { Chain::Frame } else { chain }
     }
 
+    /// Whether an access leads into the frame for sure, and nobody else knows that.
+    ///
+    /// ```text
+    /// ld.u64 %rd3, [%rd2];            // %rd2 was given to a function that stored %rd9 - %rd2 there
+    /// add.s64 %rd4, %rd2, %rd3;       // looks like the frame with an index, and is %rd9
+    /// ```
+    pub(super) fn is_reached_alone(
+        &self,
+        block: BlockId,
+        inst: InstId,
+        address: Operand,
+        space: StateSpace,
+    ) -> bool {
+        self.is_there && self.leads_there(address, space) && !self.is_known(block, inst)
+    }
+
     /// Whether a value is an address in the frame for sure.
     #[inline]
     pub(super) fn is_address(&self, vreg: VRegId) -> bool {

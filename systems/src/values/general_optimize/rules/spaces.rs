@@ -22,6 +22,9 @@ use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{Modifiers, Qualifiers, Space};
 
+/// Bits that an access in any space may take. Of more, 256, there are accesses to `.global` alone, and generic ones.
+const BITS_MAX: u32 = 128;
+
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "access-in-its-space",
@@ -32,6 +35,10 @@ pub(super) const RULES: &[Rule] = &[
             Guard {
                 needs: "an access without an order of its own",
                 without: "ld.volatile.u32 %r1, [%rd2] has no form in .local that the assembler takes",
+            },
+            Guard {
+                needs: "128 bits at most",
+                without: "ld.v4.u64 {%rd3, %rd4, %rd5, %rd6}, [%rd2] has no form in .local",
             },
             Guard {
                 needs: "y still holds what was converted",
@@ -65,7 +72,8 @@ fn access_in_its_space(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite>
     let description = walk.f.description_of(inst);
     let vector = description.qualifiers.vector;
     let is_plain = description.qualifiers == Qualifiers { vector, ..Qualifiers::default() };
-    if !is_plain || description.types[0].is_none_or(|ty| ty.bits() > 64) {
+    let bits = description.types[0]?.bits() * u32::from(description.lanes());
+    if !is_plain || bits > BITS_MAX {
         return None;
     }
     let position = walk.f.slots_of(inst).iter().position(|slot| slot.role == Role::Address)?;
