@@ -19,7 +19,7 @@
 use super::super::general_optimize::rewrite::{New, instruction};
 use super::{Fused, GOES_MAX, Walk};
 use ptxopt_components::form::{FormFlags, shape};
-use ptxopt_components::ids::InstId;
+use ptxopt_components::ids::{InstId, VRegId};
 use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Qualifiers;
@@ -270,7 +270,7 @@ impl Walk<'_, '_> {
     }
 
     /// The bits that a load of a byte or two without a sign may leave in a register.
-    fn possible_of_load(&self, inst: InstId, vreg: ptxopt_components::ids::VRegId) -> Option<u32> {
+    fn possible_of_load(&self, inst: InstId, vreg: VRegId) -> Option<u32> {
         let form = self.f.form_of(inst);
         let is_only = form.lanes == 1 && self.f.operands_of(inst).first()?.vreg() == Some(vreg);
         let is_guarded = self.f.head(inst).opcode.is_guarded();

@@ -3,8 +3,9 @@
 //! ```text
 //! cvta.local.u64 %rd2, %rd1;  st.u32 [%rd2+8], %r1;     // st.local.u32 [%rd1+8], %r1
 //! ```
-//! Only where the address itself was converted, and what is added to it stands in the access: so far compilers leave it for each
-//! variable of a function that they do not optimize.
+//! Compilers that do not optimize write so for each variable of a function. The rule sees addresses that were converted themselves, with
+//! what is added to them in the access. Past a sum with a register the sum would have to be made in the space, too: an instruction more
+//! wherever the generic one stays. Atomic accesses are left alone.
 //!
 //! # What the machine makes of it
 //! The assembler keeps local memory in registers where it knows that an access is one of it, and takes the shorter way to it where it
