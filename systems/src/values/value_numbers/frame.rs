@@ -13,8 +13,9 @@
 //! *gives an address away*: one that stores it elsewhere, hands it to a call, or does anything with it that is not listed here.
 //! What no way leads to from there still knows the frame alone.
 //!
-//! Who compares an address with something else, or what was computed of its bits with anything, may learn it, and gives it away. What
-//! is learnt in other ways, as from the entry of a table that some bits of it choose, is taken for no address: no compiler makes one so.
+//! Who compares an address with something else may learn it, and gives it away. What is computed of its bits is no address any more.
+//! Who compares that with anything, or reads or writes where it says, as in a table with an entry for each byte, gives the address
+//! away.
 //!
 //! An address may be stored in the frame itself, as front ends do without an optimizer. Then what is loaded from the frame may be
 //! one.
@@ -58,6 +59,8 @@ enum Origin {
     Either,
     /// It may be anything.
     Unknown,
+    /// It may tell some bits of an address in the frame.
+    Bits,
 }
 
 impl Origin {
@@ -65,6 +68,7 @@ impl Origin {
         match (self, other) {
             (Self::Unset, one) | (one, Self::Unset) => one,
             _ if self == other => self,
+            (Self::Bits, _) | (_, Self::Bits) => Self::Bits,
             (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
             _ => Self::Either,
         }
@@ -72,15 +76,14 @@ impl Origin {
 
     /// Whether it may be an address in the frame.
     const fn may_be_frame(self) -> bool {
-        matches!(self, Self::Local | Self::Generic | Self::Either | Self::Unknown)
+        matches!(self, Self::Local | Self::Generic | Self::Either | Self::Unknown | Self::Bits)
     }
 
-    /// That of a sum with something that leads elsewhere.
+    /// That of a sum, which is an address where one of the two is.
     fn with(self, other: Self) -> Self {
         match (self, other) {
-            (Self::Local | Self::Generic | Self::Either, Self::Elsewhere) => self,
-            (Self::Elsewhere, Self::Elsewhere) => Self::Elsewhere,
-            _ => Self::Unknown,
+            (one, Self::Elsewhere) | (Self::Elsewhere, one) => one,
+            _ => Self::Bits,
         }
     }
 }
@@ -124,6 +127,8 @@ pub(super) struct Frame {
     readers: Vec<InstId>,
     /// Whether an address in the frame is stored in it.
     holds_addresses: bool,
+    /// Whether bits of one are.
+    holds_bits: bool,
     /// Whether some load may read the frame or something else.
     has_unknown_loads: bool,
     /// By block: whether the frame may be known elsewhere at its start.
@@ -152,7 +157,7 @@ impl Frame {
         self.variables.sort_unstable();
         self.origins.clear();
         self.origins.resize(function.vregs.len(), Origin::Elsewhere);
-        self.holds_addresses = false;
+        (self.holds_addresses, self.holds_bits) = (false, false);
         let all_followed = (0..ROUNDS_MAX).any(|_| self.follows_all(function, forms, meanings));
         self.is_there = all_followed
             && !self.readers.is_empty()
@@ -234,11 +239,18 @@ impl Frame {
         for at in 0..self.readers.len() {
             let inst = self.readers[at];
             let (head, operands) = (&function.heads[inst.index()], function.operands_of(inst));
+            let meaning = meanings.of(head.form);
+            if let Memory::Store(_) = meaning.memory {
+                let is_of_bits = |operand: &Operand| operand.is_use() && self.of(*operand) == Origin::Bits;
+                let holds_bits = self.reads_address(&operands[0]) && operands[1..].iter().any(is_of_bits);
+                has_changed |= holds_bits && !self.holds_bits;
+                self.holds_bits |= holds_bits;
+            }
             let result = if head.is_phi() {
                 let values = incoming(operands).map(|(_, value)| self.of(value));
                 values.fold(Origin::Unset, Origin::join)
             } else {
-                self.result(forms, meanings.of(head.form), head, operands)
+                self.result(function, forms, meaning, inst)
             };
             for vreg in writes(operands) {
                 let origin = &mut self.origins[vreg.index()];
@@ -251,13 +263,25 @@ impl Frame {
     }
 
     /// What the results of an instruction are that is no phi.
-    fn result(&self, forms: &FormTable, meaning: &Meaning, head: &InstHead, operands: &[Operand]) -> Origin {
+    fn result(
+        &self,
+        function: &FunctionView<'_>,
+        forms: &FormTable,
+        meaning: &Meaning,
+        inst: InstId,
+    ) -> Origin {
+        let (head, operands) = (&function.heads[inst.index()], function.operands_of(inst));
+        let form = forms.get(head.form);
         let sources = || operands.iter().filter(|operand| operand.is_use()).map(|&operand| self.of(operand));
         if let Source::Load(_) = meaning.source {
-            let reads_address = self.holds_addresses && sources().any(Origin::may_be_frame);
-            return if reads_address { Origin::Unknown } else { Origin::Elsewhere };
+            if !self.holds_addresses || !sources().any(Origin::may_be_frame) {
+                return Origin::Elsewhere;
+            }
+            let is_part = writes(operands).any(|vreg| {
+                form.types[0].is_none_or(|ty| ty.bits() < function.vregs[vreg.index()].ty.element().bits())
+            });
+            return if is_part || self.holds_bits { Origin::Bits } else { Origin::Unknown };
         }
-        let form = forms.get(head.form);
         if !form.is_pure() || is_comparison(form) {
             return Origin::Elsewhere;
         }
@@ -293,12 +317,16 @@ impl Frame {
             }
             // A difference of registers may tell how two addresses lie, with no comparison of both.
             (Operation::Sub, &[_, one, other, ..]) if is_plain && other.vreg().is_none() => self.of(one),
-            (Operation::Mad, &[_, one, other, addend, ..]) if is_plain => {
-                self.of(addend).with(self.of(one)).with(self.of(other))
+            (Operation::Mad, &[_, one, other, addend, ..])
+                if is_plain && [one, other].iter().all(|&factor| self.of(factor) == Origin::Elsewhere) =>
+            {
+                self.of(addend)
             }
             // Bits that are clear in an address: an addition.
             (Operation::Or, &[_, one, other, ..]) if is_plain && other.vreg().is_none() => self.of(one),
-            _ => Origin::Unknown,
+            // An address that is aligned.
+            (Operation::And, &[_, one, other, ..]) if is_plain && is_negative(other) => self.of(one),
+            _ => Origin::Bits,
         }
     }
 
@@ -357,11 +385,16 @@ impl Frame {
     ) -> bool {
         let may_be_frame = |operand: &Operand| operand.is_use() && self.of(*operand).may_be_frame();
         let form = forms.get(head.form);
+        let is_of_bits = |operand: &Operand| operand.is_use() && self.of(*operand) == Origin::Bits;
+        let writes_predicate =
+            || writes(operands).any(|vreg| function.vregs[vreg.index()].ty.element() == PtxType::Pred);
         let is_handed_on = match meaning.memory {
-            // Where it reads is seen by nobody.
-            _ if head.is_phi() || matches!(meaning.source, Source::Load(_)) => false,
+            _ if head.is_phi() => false,
+            // Where it reads is seen by nobody, but what it reads may say which of several places that was.
+            _ if matches!(meaning.source, Source::Load(_)) => operands.iter().any(is_of_bits),
             Memory::Store(space) => {
-                !self.leads_there(operands[0], space) && operands[1..].iter().any(may_be_frame)
+                is_of_bits(&operands[0])
+                    || !self.leads_there(operands[0], space) && operands[1..].iter().any(may_be_frame)
             }
             _ if is_comparison(form) => {
                 let is_register = |operand: &&Operand| {
@@ -370,10 +403,11 @@ impl Frame {
                 let origins = || operands.iter().filter(is_register).map(|&operand| self.of(operand));
                 let is_sure = |origin| matches!(origin, Origin::Local | Origin::Generic);
                 // With a literal, whether there is an address at all; with another one in the frame, which comes first.
-                origins().any(|origin| origin == Origin::Unknown)
+                origins().any(|origin| matches!(origin, Origin::Unknown | Origin::Bits))
                     || origins().count() > 1 && origins().any(Origin::may_be_frame) && !origins().all(is_sure)
             }
-            _ => !form.is_pure() && operands.iter().any(may_be_frame),
+            _ if form.operation == Operation::Isspacep => false,
+            _ => (!form.is_pure() || writes_predicate()) && operands.iter().any(may_be_frame),
         };
         is_handed_on
             || writes(operands).any(|vreg| {
@@ -472,6 +506,11 @@ impl Frame {
 pub(super) fn address_of_load(operands: &[Operand]) -> Option<Operand> {
     let is_result = |operand: &Operand| operand.is_definition() || operand.kind() == OperandKind::Sink;
     operands.iter().copied().find(|operand| !is_result(operand))
+}
+
+/// Whether a number has all high bits set, so that it takes low ones away.
+fn is_negative(operand: Operand) -> bool {
+    matches!(operand.kind(), OperandKind::Int(value) if value < 0)
 }
 
 /// Whether an instruction says no more of addresses than how they compare.
