@@ -58,6 +58,19 @@ impl Module {
     /// # Errors
     /// Text that is no PTX module, or a declaration that means nothing.
     pub fn load(text: &[u8]) -> Result<Self, LoadError> {
+        Self::load_beside(text, None)
+    }
+
+    /// Loads a module that is to leave the same as another one: what lies in the frames of both lies at the same places, since
+    /// kernels may store addresses.
+    ///
+    /// # Errors
+    /// As [`Module::load`].
+    pub fn load_like(text: &[u8], model: &Self) -> Result<Self, LoadError> {
+        Self::load_beside(text, Some(&model.program))
+    }
+
+    fn load_beside(text: &[u8], model: Option<&Program>) -> Result<Self, LoadError> {
         let scanned = scan::Module::scan(text).map_err(|error| LoadError::Text(error.into()))?;
         let mut forms = FormTable::default();
         let mut tables = CodeTables::default();
@@ -66,7 +79,7 @@ impl Module {
         let mut outline = Outline::default();
         outline.read(text, &scanned)?;
         let layout = Layout::new(text, address_size(text), &outline)?;
-        let program = decode::program(&scanned, &tables, &forms, &outline, layout)?;
+        let program = decode::program(&scanned, &tables, &forms, &outline, layout, model)?;
         let (program, layout) = program;
         let entries = program.functions.iter().filter(|function| function.is_entry).map(entry).collect();
         Ok(Self { layout, program, entries })

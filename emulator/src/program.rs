@@ -5,6 +5,7 @@ use crate::atomics::Update;
 use crate::lanes::Lanes;
 use crate::source::headers::Header;
 use crate::tensor::{MatrixMove, WarpEvaluator, WmmaFragment};
+use ahash::AHashMap;
 use ptxopt_components::types::StateSpace;
 
 /// Sources of an evaluator.
@@ -59,6 +60,17 @@ pub struct Function {
     pub parameters: Vec<FormalPlace>,
     /// Where results are found.
     pub results: Vec<FormalPlace>,
+    /// Where variables and parameters lie in the frame's local memory.
+    pub places: AHashMap<String, Place>,
+}
+
+/// A part of a frame's local memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Bytes from the start of the frame.
+    pub offset: u64,
+    /// Bytes.
+    pub size: u64,
 }
 
 /// Where a parameter or result is.

@@ -118,6 +118,8 @@ features! {
     Crossings,
     /// Switches whose selector is a constant, or masked.
     ConstantSwitches,
+    /// A pointer that leads now to a local variable and now elsewhere.
+    Wanderers,
 }
 
 /// Sizes and weights of a kernel.

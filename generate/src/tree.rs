@@ -237,6 +237,32 @@ pub enum Space {
     Spill,
     /// The thread's part of static or dynamic shared memory.
     Shared,
+    /// Wherever the wandering pointer leads.
+    Wanderer,
+}
+
+/// How the wandering pointer comes to lead elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// By a move.
+    Move,
+    /// Through memory.
+    Stored,
+    /// By the distance from another memory.
+    Distance(Space),
+    /// By a choice between the memory and another one.
+    Choice(Space, Guard),
+}
+
+/// A change of the wandering pointer, which leads to a memory of the thread always.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wander {
+    /// Where to: a memory that the thread may write.
+    pub to: Space,
+    /// How.
+    pub way: Way,
+    /// The guard.
+    pub guard: Option<Guard>,
 }
 
 /// One load or store of an access.
@@ -442,6 +468,8 @@ pub enum Statement {
     Bits(Reg, Reg),
     /// Loads and stores.
     Access(Access),
+    /// The wandering pointer leads elsewhere.
+    Wander(Wander),
     /// An atomic operation.
     Atomic(Atomic),
     /// A carry chain: kind, whether it is 64 bits wide, links.

@@ -93,6 +93,6 @@ impl Decoder<'_> {
 
     /// Bytes of the frame's variable called `name`.
     fn size_of(&self, name: &str) -> u64 {
-        self.frame.sizes.get(name).copied().unwrap_or(0)
+        self.frame.places.get(name).map_or(0, |place| place.size)
     }
 }

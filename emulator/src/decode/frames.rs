@@ -2,7 +2,7 @@
 
 use crate::layout::{DYNAMIC, Layout, SPACE_FIRST, Symbol};
 use crate::load_error::LoadError;
-use crate::program::{FormalPlace, Target};
+use crate::program::{FormalPlace, Function, Place, Target};
 use crate::source::declarations::variables;
 use crate::source::headers::{Formal, Header};
 use crate::source::tokens::Tokens;
@@ -39,8 +39,8 @@ pub struct Frame {
     pub slots: u32,
     /// Variables and parameters of the function.
     pub symbols: AHashMap<String, Symbol>,
-    /// Bytes of the variables among them that lie in the frame.
-    pub sizes: AHashMap<String, u64>,
+    /// The places in the frame of those among them that lie there.
+    pub places: AHashMap<String, Place>,
     /// Bytes of local memory.
     pub local_size: u64,
     /// Its alignment.
@@ -63,30 +63,36 @@ impl Frame {
         }
     }
 
-    /// Room for a variable, padded to its alignment: compilers read a parameter of 12 bytes as a vector of 16.
-    fn reserve(&mut self, size: u64, align: u64) -> u64 {
-        let offset = self.local_size.next_multiple_of(align);
-        self.local_size = offset + size.next_multiple_of(align);
+    /// Room for a variable, padded to its alignment: compilers read a parameter of 12 bytes as a vector of 16. One that lies in
+    /// the `model` as it should lie here keeps its place.
+    fn reserve(&mut self, name: &str, size: u64, align: u64, model: Option<&Function>) -> u64 {
+        let suits = |place: &&Place| place.size == size && place.offset.is_multiple_of(align);
+        let given = model.and_then(|model| model.places.get(name)).filter(suits);
+        let offset = given.map_or_else(|| self.local_size.next_multiple_of(align), |place| place.offset);
+        self.local_size = self.local_size.max(offset + size.next_multiple_of(align));
         self.local_align = self.local_align.max(align);
+        self.places.insert(name.to_owned(), Place { offset, size });
         offset
     }
 }
 
-/// Lays out the frame of a function, and places the shared, global and constant variables that it declares.
+/// Lays out the frame of a function, like that of the `model` where there is one, and places the shared, global and constant
+/// variables that it declares.
 pub fn frame(
     view: &FunctionView<'_>,
     header: &Header,
     scanned: &scan::Module<'_>,
     layout: &mut Layout,
+    model: Option<&Function>,
 ) -> Result<Frame, LoadError> {
     let mut frame = Frame {
         vregs: Vec::new(),
         carry: 0,
         slots: 0,
         symbols: AHashMap::new(),
-        sizes: AHashMap::new(),
-        local_size: 0,
-        local_align: 16,
+        places: AHashMap::new(),
+        local_size: model.map_or(0, |model| model.local_size),
+        local_align: model.map_or(16, |model| model.local_align),
         is_entry: view.state.flags.contains(CodeFlags::ENTRY),
         parameters: Vec::new(),
         results: Vec::new(),
@@ -100,8 +106,8 @@ pub fn frame(
     }
     frame.carry = frame.slots;
     frame.slots += 1;
-    formals(view, header, scanned, &mut frame)?;
-    declarations(view, scanned, layout, &mut frame)?;
+    formals(view, header, scanned, &mut frame, model)?;
+    declarations(view, scanned, layout, &mut frame, model)?;
     Ok(frame)
 }
 
@@ -110,6 +116,7 @@ fn formals(
     header: &Header,
     scanned: &scan::Module<'_>,
     frame: &mut Frame,
+    model: Option<&Function>,
 ) -> Result<(), LoadError> {
     let mut next_kernel = SPACE_FIRST;
     let mut place = |formal: &Formal, frame: &mut Frame| {
@@ -137,10 +144,9 @@ fn formals(
             Ok(FormalPlace::Kernel(address, formal.size))
         } else {
             let size = if formal.is_unsized { UNSIZED_BYTES } else { formal.size };
-            let offset = frame.reserve(size, formal.align);
+            let offset = frame.reserve(&formal.name, size, formal.align, model);
             let symbol = Symbol::Frame { space: StateSpace::Param, offset, element };
             frame.symbols.insert(formal.name.clone(), symbol);
-            frame.sizes.insert(formal.name.clone(), size);
             Ok(FormalPlace::Frame(offset, size))
         }
     };
@@ -163,6 +169,7 @@ fn declarations(
     scanned: &scan::Module<'_>,
     layout: &mut Layout,
     frame: &mut Frame,
+    model: Option<&Function>,
 ) -> Result<(), LoadError> {
     for decl in view.decls {
         let mut text = scanned.text[decl.directives.range()].to_vec();
@@ -179,8 +186,7 @@ fn declarations(
             let (name, element, space) = (variable.name.clone(), variable.element_size(), variable.space);
             let symbol = if matches!(space, StateSpace::Local | StateSpace::Param) {
                 let size = variable.size.unwrap_or(0);
-                let offset = frame.reserve(size, variable.align);
-                frame.sizes.insert(name.clone(), size);
+                let offset = frame.reserve(&name, size, variable.align, model);
                 Symbol::Frame { space, offset, element }
             } else if variable.is_extern && layout.symbols.contains_key(&name) {
                 continue;

@@ -30,7 +30,8 @@ use ptxopt_engine::ptx::scan;
 use ptxopt_engine::store::tables::CodeTables;
 use ptxopt_engine::store::view::FunctionView;
 
-/// Decodes every function. The layout gains the variables that functions declare.
+/// Decodes every function. The layout gains the variables that functions declare. Frames are laid out as those of the `model`'s
+/// functions of the same names.
 ///
 /// # Errors
 /// A declaration in a body that means nothing.
@@ -40,11 +41,15 @@ pub(crate) fn program(
     forms: &FormTable,
     outline: &Outline,
     mut layout: Layout,
+    model: Option<&Program>,
 ) -> Result<(Program, Layout), LoadError> {
     let views: Vec<FunctionView<'_>> = tables.view().functions().collect();
+    let models = model.into_iter().flat_map(|model| &model.functions);
+    let models: AHashMap<&str, &Function> = models.map(|model| (&model.header.name[..], model)).collect();
     let mut frames = Vec::new();
     for (view, header) in views.iter().zip(&outline.headers) {
-        frames.push(frames::frame(view, header, scanned, &mut layout)?);
+        let model = models.get(&header.name[..]).copied();
+        frames.push(frames::frame(view, header, scanned, &mut layout, model)?);
     }
     layout.finish();
     let breaks = scanned.text.iter().enumerate().filter(|&(_, &byte)| byte == b'\n');
@@ -77,6 +82,7 @@ pub(crate) fn program(
             local_align: frame.local_align,
             parameters: frame.parameters,
             results: frame.results,
+            places: frame.places,
         });
     }
     Ok((program, layout))

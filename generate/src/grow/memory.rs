@@ -167,14 +167,14 @@ impl Grower<'_> {
         into.push(access(space, false, again));
     }
 
-    fn load_op(&mut self, offset: u32) -> MemoryOp {
+    pub fn load_op(&mut self, offset: u32) -> MemoryOp {
         let (kind, classes) = *self.random.pick(KINDS);
         let class = *self.random.pick(classes);
         let defs = vec![Def::Reg(self.new_def(class))];
         MemoryOp { is_store: false, kind, qualifier: "", offset, defs, uses: Vec::new(), class, guard: None }
     }
 
-    fn store_at(&mut self, offset: u32) -> MemoryOp {
+    pub fn store_at(&mut self, offset: u32) -> MemoryOp {
         MemoryOp { offset, ..self.store_op() }
     }
 

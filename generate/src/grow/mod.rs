@@ -12,6 +12,7 @@ mod regions;
 mod straight;
 mod together;
 mod unoptimized;
+mod wanderers;
 
 pub use program::grow;
 
@@ -180,6 +181,7 @@ impl<'a> Grower<'a> {
             Feature::GuardChains => self.guard_chain(into),
             Feature::Crossings => self.crossing(into),
             Feature::ConstantSwitches => self.constant_switch(context, into),
+            Feature::Wanderers => self.wanderer(context, into),
             _ => self.instruction(feature, into),
         }
     }

@@ -246,6 +246,11 @@ impl Writer<'_> {
             "pocket_cleared" => self.clear_local("pocket", 16),
             "slot" => self.slot_pointer(),
             "totals" => self.clear_totals(),
+            "wanderer" => {
+                self.declare("spill");
+                let start = self.base("spill_generic");
+                self.line(format!("mov.u64 %wanderer, {start};"));
+            }
             "depth" => {
                 let function = &self.program.functions[self.function.expect("kernels have no depth")];
                 let at = function.parameters.len() + usize::from(function.has_memory);
@@ -412,7 +417,7 @@ enum Part {
 impl Part {
     fn names(self) -> &'static [&'static str] {
         match self {
-            Self::Shared => &["totals", "frame_cleared", "spill_cleared", "pocket_cleared"],
+            Self::Shared => &["wanderer", "totals", "frame_cleared", "spill_cleared", "pocket_cleared"],
             Self::Generic => &[
                 "input_generic",
                 "own_generic",

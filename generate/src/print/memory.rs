@@ -1,7 +1,9 @@
 //! Loads, stores and atomics, each in memory that is the thread's own, read-only, or commutative.
 
 use super::{COUNTERS, OWN_BYTES, Writer};
-use crate::tree::{Access, Atomic, AtomicPlace, Class, IndexForm, MemoryOp, Operand, Space};
+use crate::tree::{
+    Access, Atomic, AtomicPlace, Class, IndexForm, MemoryOp, Operand, Reg, Space, Wander, Way,
+};
 
 /// What the printer knows of a memory.
 struct Place {
@@ -40,6 +42,7 @@ fn place(space: Space) -> Place {
         Space::Local => ("frame", "frame_generic", "local", 64, true, true),
         Space::Spill => ("spill", "spill_generic", "local", 32, true, true),
         Space::Shared => ("slot", "slot_generic", "shared", 16, true, false),
+        Space::Wanderer => ("wanderer", "wanderer", "", 16, true, false),
     };
     Place { name, generic, space: state_space, size, is_writable, is_symbol }
 }
@@ -79,22 +82,62 @@ impl Writer<'_> {
         }
     }
 
+    /// A change of the wandering pointer.
+    pub fn wander(&mut self, wander: &Wander) {
+        let Some(to) = self.generic_start(wander.to) else { return };
+        let guard = self.guard_prefix(wander.guard);
+        let wanderer = self.base("wanderer");
+        match wander.way {
+            Way::Move => self.line(format!("{guard}mov.u64 {wanderer}, {to};")),
+            Way::Stored => {
+                self.declare("pocket");
+                self.line(format!("st.local.u64 [pocket+8], {to};"));
+                self.line(format!("{guard}ld.local.u64 {wanderer}, [pocket+8];"));
+            }
+            Way::Distance(from) => {
+                let Some(from) = self.generic_start(from) else { return };
+                let distance = self.temp(Class::L);
+                self.line(format!("sub.s64 {distance}, {to}, {from};"));
+                self.line(format!("{guard}add.s64 {wanderer}, {from}, {distance};"));
+            }
+            Way::Choice(other, choice) => {
+                let Some(other) = self.generic_start(other) else { return };
+                let (first, second) = if choice.is_negated { (other, to) } else { (to, other) };
+                let choice = self.reg(Reg { class: Class::P, index: choice.index });
+                self.line(format!("{guard}selp.b64 {wanderer}, {first}, {second}, {choice};"));
+            }
+        }
+    }
+
+    /// The register with the generic address of a memory that the wandering pointer may lead to.
+    fn generic_start(&mut self, space: Space) -> Option<String> {
+        if !self.reaches(space) {
+            return None;
+        }
+        let place = place(space);
+        if place.is_symbol {
+            self.declare(place.name);
+        }
+        Some(self.base(place.generic))
+    }
+
     /// Loads and stores around one address.
     pub fn access(&mut self, access: &Access) {
         if !self.reaches(access.space) {
             return;
         }
         let place = place(access.space);
+        let is_generic = access.is_generic || access.space == Space::Wanderer;
         let has_window = access.index.is_some() && place.size >= 32;
         let limit = if has_window { place.size / 2 } else { place.size };
         let step = if has_window { step(access.index_form) } else { 16 };
-        let mut address = self.address(access, &place, has_window.then_some(limit / step - 1));
-        if access.is_stored && !self.has_short_addresses(place.space, access.is_generic) {
+        let mut address = self.address(access, &place, is_generic, has_window.then_some(limit / step - 1));
+        if access.is_stored && !self.has_short_addresses(place.space, is_generic) {
             address = self.through_memory(&address, &place);
         }
         for op in &access.ops {
             if place.is_writable || !op.is_store {
-                self.memory_op(op, &place, access.is_generic, &address, Window { limit, align: step });
+                self.memory_op(op, &place, is_generic, &address, Window { limit, align: step });
             }
         }
     }
@@ -110,19 +153,19 @@ impl Writer<'_> {
     }
 
     /// The register or symbol that addresses are relative to, moved by the index.
-    fn address(&mut self, access: &Access, place: &Place, window: Option<u32>) -> String {
+    fn address(&mut self, access: &Access, place: &Place, is_generic: bool, window: Option<u32>) -> String {
         if place.is_symbol {
             self.declare(place.name);
         }
-        if place.is_symbol && !access.is_generic && access.index.is_none() {
+        if place.is_symbol && !is_generic && access.index.is_none() {
             return place.name.to_owned();
         }
-        let base = self.base(if access.is_generic { place.generic } else { place.name });
+        let base = self.base(if is_generic { place.generic } else { place.name });
         let (Some(index), Some(window)) = (access.index, window) else { return base };
         let index = self.operand(index, Class::R, '<');
         // All ones, so that the mask selects no more than the window.
         let mask = (1_u32 << (window + 1).ilog2()) - 1;
-        if self.has_short_addresses(place.space, access.is_generic) {
+        if self.has_short_addresses(place.space, is_generic) {
             let (masked, address) = (self.temp(Class::R), self.temp(Class::R));
             self.line(format!("and.b32 {masked}, {index}, {mask};"));
             self.line(format!("mad.lo.u32 {address}, {masked}, {}, {base};", step(access.index_form)));

@@ -211,6 +211,7 @@ impl<'a> Writer<'a> {
             Statement::Inst(inst) => self.inst(inst),
             Statement::Bits(def, source) => self.float_bits(*def, *source),
             Statement::Access(access) => self.access(access),
+            Statement::Wander(wander) => self.wander(wander),
             Statement::Atomic(atomic) => self.atomic(atomic),
             Statement::Carry(kind, is_wide, links) => self.carry(*kind, *is_wide, links),
             Statement::If(cond, then, otherwise) => self.branch(cond, then, otherwise),

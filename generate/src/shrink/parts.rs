@@ -155,6 +155,7 @@ fn visit_statement(statement: &mut Statement, see: &mut dyn FnMut(Part)) {
             inst.defs.iter_mut().for_each(|def| see(Part::Def(def)));
         }
         Statement::Access(access) => visit_access(access, see),
+        Statement::Wander(wander) => see(Part::Guard(&mut wander.guard)),
         Statement::Atomic(atomic) => {
             see(Part::Guard(&mut atomic.guard));
             see(Part::Def(&mut atomic.def));

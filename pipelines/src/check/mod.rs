@@ -73,6 +73,7 @@ struct Kernel {
 
 /// What the kernels of a module do.
 pub struct Reference {
+    module: Module,
     kernels: Vec<Kernel>,
     steps_max: u64,
 }
@@ -100,7 +101,7 @@ impl Reference {
                 kernel
             })
             .collect();
-        Ok(Self { kernels, steps_max: options.steps_max })
+        Ok(Self { module, kernels, steps_max: options.steps_max })
     }
 
     /// Runs one kernel of `text` as `launch` says.
@@ -111,7 +112,7 @@ impl Reference {
         let module = Module::load(text)?;
         let mut kernel = Kernel { entry: launch.entry.clone(), cases: Vec::new(), set_aside: String::new() };
         kernel.judge(&module, launch, options.races, options.steps_max);
-        Ok(Self { kernels: vec![kernel], steps_max: options.steps_max })
+        Ok(Self { module, kernels: vec![kernel], steps_max: options.steps_max })
     }
 
     /// Runs the kernels of `text` on the same inputs.
@@ -119,7 +120,7 @@ impl Reference {
     /// # Errors
     /// Text that is no module.
     pub fn compare(&self, text: &[u8]) -> Result<Vec<KernelVerdict>, LoadError> {
-        let module = Module::load(text)?;
+        let module = Module::load_like(text, &self.module)?;
         let is_there = |kernel: &Kernel| module.entries().iter().any(|entry| entry.name == kernel.entry);
         let difference =
             |kernel: &Kernel| kernel.cases.iter().find_map(|case| case.difference(&module, self.steps_max));
