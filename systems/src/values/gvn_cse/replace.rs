@@ -70,6 +70,7 @@ impl Redundancies {
                 is_settled = false;
                 continue;
             }
+            is_settled &= results.iter().all(|result| is_computed_alike(f, reaching, redundant.inst, result));
             let mut change = f.change_in_place(redundant.inst, reason(f, redundant.inst))?;
             let own = reads.partition_point(|read| (read.0 as usize) < redundant.results.range().end);
             for &(result, inst, position) in &reads[..own] {
@@ -208,6 +209,15 @@ fn is_renamed(f: &FunctionEditor<'_>, result: &Copied) -> bool {
     let Source::Register(source) = result.source else { return false };
     let (one, other) = (f.vreg(result.vreg), f.vreg(source));
     one.ty == other.ty && !one.flags.union(other.flags).intersects(NO_VALUE)
+}
+
+/// Whether what computes the source of a result tells the rules of general optimization nothing that the instruction itself did
+/// not: where a load goes, its readers may be looking at a sum for the first time.
+fn is_computed_alike(f: &FunctionEditor<'_>, reaching: &Reaching, inst: InstId, result: &Copied) -> bool {
+    let Source::Register(source) = result.source else { return true };
+    let Defined::Once(other, _) = reaching.definitions().defined(source) else { return true };
+    let operation = |inst| (!f.head(inst).is_phi()).then(|| f.form_of(inst).operation);
+    operation(inst) == operation(other)
 }
 
 /// Lets an instruction read `source`. Says whether that changes nothing but the name for the rules of general optimization,
