@@ -18,7 +18,7 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 30] = [
+pub const SHAPES: [Shape; 31] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
     Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
@@ -39,6 +39,7 @@ pub const SHAPES: [Shape; 30] = [
     Shape { name: "invariants", of: "invariants of a loop", large: 30_000, text: invariants },
     Shape { name: "conditions", of: "levels", large: 10_000, text: conditions },
     Shape { name: "cases", of: "cases", large: 10_000, text: cases },
+    Shape { name: "copies", of: "copies that one join takes", large: 10_000, text: copies },
     Shape { name: "sinks", of: "values before a row of loops and branches", large: 8_000, text: sinks },
     Shape { name: "around", of: "values around a row of loops", large: 8_000, text: around },
     Shape { name: "exits", of: "exits of a loop", large: 5_000, text: exits },
@@ -371,6 +372,16 @@ fn cases(count: usize) -> String {
     });
     let start = format!("ways: .branchtargets {labels};\nrem.u32 %r2, %r0, {count};\nbrx.idx %r2, ways;\n");
     kernel("", &(start + &bodies + "END:\n"))
+}
+
+/// Cases each of which copies a value of its own into one variable.
+fn copies(count: usize) -> String {
+    let declarations = format!(".reg .b32 %v<{count}>;\n");
+    let cases = each(count, |text, n| {
+        writeln!(text, "setp.ne.u32 %p0, %r0, {n};\n@%p0 bra L{n};\nmul.lo.u32 %v{n}, %r0, {};", 2 * n + 3)?;
+        writeln!(text, "xor.b32 %r2, %v{n}, %r0;\nmov.u32 %r1, %v{n};\nbra END;\nL{n}:")
+    });
+    kernel(&declarations, &(cases + "END:\n"))
 }
 
 /// A loop that is left for many places.

@@ -129,6 +129,16 @@ impl Journal {
         }
     }
 
+    /// Saves one operand of an instruction: of a phi with thousands of values each may change by itself.
+    pub(super) fn save_operand(&mut self, rows: &FunctionRows<'_>, inst: InstId, position: usize) {
+        let (row, count) = (rows.operands[inst.index()], rows.heads[inst.index()].operand_count);
+        let Some(span) = row.pool_span(count) else {
+            return self.save_operands(rows, inst);
+        };
+        let at = span.range().start + position;
+        self.entries.push(Saved::PoolOperand(at as u32, rows.pools.operands[at]));
+    }
+
     #[inline]
     pub(super) fn save_links(&mut self, rows: &FunctionRows<'_>, inst: InstId) {
         self.entries.push(Saved::Links(inst, rows.links[inst.index()]));

@@ -143,7 +143,8 @@ impl Change<'_, '_> {
         }
         let is_written = operand.vreg().is_some() && old.is_definition();
         let new = if is_written { operand.as_definition(old.is_use()) } else { operand };
-        f.save_for_operands(inst);
+        f.tools.journal.save_operand(&f.rows, inst, position);
+        f.note_changed(inst);
         f.put_operand(OperandRef { inst, position }, new);
     }
 
@@ -155,7 +156,8 @@ impl Change<'_, '_> {
         let mut last = None;
         for (inst, position, vreg) in renamed {
             if last.replace(inst) != Some(inst) {
-                f.save_for_operands(inst);
+                f.tools.journal.save_operands(&f.rows, inst);
+                f.note_changed(inst);
             }
             let old = f.rows.operands_of(inst)[position];
             debug_assert!(
@@ -271,9 +273,8 @@ impl Change<'_, '_> {
 }
 
 impl FunctionEditor<'_> {
-    /// Saves the operands of an instruction, which are about to be others than those that the reader made.
-    fn save_for_operands(&mut self, inst: InstId) {
-        self.tools.journal.save_operands(&self.rows, inst);
+    /// Takes the marks from an instruction that say what its operands are: they are about to be others.
+    fn note_changed(&mut self, inst: InstId) {
         if self.rows.heads[inst.index()].marks.intersects(Marks::OF_WHAT_STANDS) {
             self.tools.journal.save_head(&self.rows, inst);
             self.rows.heads[inst.index()].marks -= Marks::OF_WHAT_STANDS;

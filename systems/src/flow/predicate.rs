@@ -27,7 +27,8 @@
 //!
 //! # What may stand in an arm
 //! Computations that may run where they did not run before, and that are cheap: no division, root or transcendental function,
-//! nothing on doubles. Plain stores, which get the guard of their arm: they are done by the threads that did them.
+//! nothing on doubles. A product and the sum right after it count as the one instruction that phase 75 makes of them,
+//! and constants not at all: a selection takes them as they are. Plain stores, which get the guard of their arm: they are done by the threads that did them.
 //!
 //! Nothing that other threads take part in, no load, no call, no volatile access, nothing under a guard of its own; and no
 //! result that is a variable. A branch that promises by `.uni` that all threads go one way stays.
@@ -46,12 +47,12 @@ use ptxopt_components::anchor::AnchorKind;
 use ptxopt_components::block::BlockFlags;
 use ptxopt_components::code_object::{CodeFlags, Room};
 use ptxopt_components::description::Description;
-use ptxopt_components::form::{Form, FormFlags, shape};
+use ptxopt_components::form::{Form, FormFlags, Kinds, shape};
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, OperandKind, reads, writes};
 use ptxopt_components::operation::Operation;
-use ptxopt_components::qualifiers::Qualifiers;
+use ptxopt_components::qualifiers::{Part, Qualifiers};
 use ptxopt_components::special_registers::{Reading, SPECIAL_REGISTERS};
 use ptxopt_components::types::{PtxType, StateSpace, TypeKind};
 use ptxopt_components::vreg::VRegFlags;
@@ -77,7 +78,7 @@ pub const PHASE: Phase = Phase {
 /// How much is predicated.
 #[derive(Resource, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Most instructions of an arm, its branch not counted.
+    /// Most instructions of an arm, without its branch, constants, and products that a sum takes in.
     pub arm_insts_max: usize,
     /// Most values that a join takes from the arms.
     pub selections_max: usize,
@@ -364,7 +365,7 @@ fn arm_of(f: &FunctionEditor<'_>, head: BlockId, block: BlockId, insts_max: usiz
     if pred != head || block == head || join == block {
         return None;
     }
-    let (mut inst_count, mut jumps) = (0, false);
+    let (mut inst_count, mut cost, mut jumps, mut last) = (0, 0, false, None);
     let mut insts = function.insts_of(block).peekable();
     while let Some(inst) = insts.next() {
         let form = f.form_of(inst);
@@ -377,15 +378,39 @@ fn arm_of(f: &FunctionEditor<'_>, head: BlockId, block: BlockId, insts_max: usiz
             jumps = true;
             break;
         }
+        let before = last.replace(inst);
+        let is_free = is_constant(f, inst) || before.is_some_and(|before| is_one_with(f, before, inst));
         inst_count += 1;
-        if inst_count > insts_max
-            || function.heads[inst.index()].is_phi()
-            || !may_run_always(&function, form, inst)
+        cost += usize::from(!is_free);
+        if cost > insts_max || function.heads[inst.index()].is_phi() || !may_run_always(&function, form, inst)
         {
             return None;
         }
     }
     Some(Arm { block, join, inst_count, jumps })
+}
+
+/// Whether an instruction moves a number into a register.
+fn is_constant(f: &FunctionEditor<'_>, inst: InstId) -> bool {
+    let operands = f.operands_of(inst);
+    f.form_of(inst).operation == Operation::Mov
+        && matches!(operands, &[_, source] if source.kinds() == Kinds::NUMBER)
+}
+
+/// Whether a sum is made one instruction with the product or the extension before it.
+fn is_one_with(f: &FunctionEditor<'_>, product: InstId, sum: InstId) -> bool {
+    let [form, maker] = [sum, product].map(|inst| f.form_of(inst));
+    let is_maker = match (maker.operation, f.description_of(product).types) {
+        (Operation::Shl, [Some(ty), ..]) => ty.bits() == 32,
+        (Operation::Mul, _) => f.description_of(product).qualifiers.part == Some(Part::Low),
+        (Operation::Cvt, [Some(PtxType::S64), Some(PtxType::S32), ..])
+        | (Operation::Cvt, [Some(PtxType::U64), Some(PtxType::U32), ..]) => true,
+        _ => false,
+    };
+    let is_plain = [form, maker].iter().all(|form| form.flags.contains(FormFlags::PLAIN));
+    let made = f.operands_of(product).first().and_then(|result| result.vreg());
+    let reads_it = reads(f.operands_of(sum)).any(|vreg| Some(vreg) == made);
+    form.operation == Operation::Add && is_plain && is_maker && reads_it
 }
 
 /// Whether an instruction may be computed always, or may get a guard.

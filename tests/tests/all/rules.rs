@@ -379,6 +379,40 @@ const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     ("select-equal", &["setp.lt.s32 %p1, %w1, %w2; selp.b32 %w4, %w3, %w3, %p1; add.s32 %w0, %w4, 1;"]),
+    (
+        "extreme-twice",
+        &[
+            "mov.b32 %f1, %w1; max.f32 %f2, %f1, 0f3F800000; max.f32 %f3, %f2, 0f3F800000; mov.b32 %w0, %f3;",
+            "mov.b32 %f1, %w1; min.ftz.f32 %f2, %f1, 0f00000000; min.ftz.f32 %f3, %f2, 0f00000000; mov.b32 %w0, %f3;",
+            "mov.b32 %f1, %w1; max.NaN.f32 %f2, %f1, 0f00000000; max.NaN.f32 %f3, %f2, 0f00000000; mov.b32 %w0, %f3;",
+        ],
+    ),
+    (
+        "selection-of-a-selection",
+        &[
+            "setp.lt.s32 %p1, %w1, %w2; selp.b32 %w4, %w1, %w2, %p1; selp.b32 %w0, %w4, %w3, %p1;",
+            "setp.lt.u64 %p1, %d1, %d2; selp.b64 %d4, %d1, %d2, %p1; selp.u64 %d0, %d3, %d4, %p1;",
+        ],
+    ),
+    (
+        "condition-of-a-set",
+        &[
+            "set.lt.u32.s16 %w4, %h1, %h2; setp.ne.s32 %p0, %w4, 0;",
+            "set.hs.s32.u32 %w4, %w1, %w2; setp.eq.b32 %p0, %w4, 0;",
+            "mov.b32 %f1, %w1; mov.b32 %f2, %w2; set.gt.f32.f32 %w4, %f1, %f2; setp.eq.s32 %p0, %w4, 0;",
+            "mov.b32 %f1, %w1; mov.b32 %f2, %w2; set.neu.ftz.u32.f32 %w4, %f1, %f2; setp.eq.s32 %p0, %w4, 0;",
+            "mov.b32 %f1, %w1; mov.b32 %f2, %w2; set.num.u32.f32 %w4, %f1, %f2; setp.eq.u32 %p0, %w4, 0;",
+            "mov.b32 %f1, %w1; set.leu.u32.f32 %w4, %f1, 0f3F800000; setp.ne.u32 %p0, %w4, 0;",
+        ],
+    ),
+    (
+        "shift-of-zero",
+        &[
+            "shl.b16 %h4, 0, %w1; or.b16 %h0, %h4, %h1;",
+            "shr.s32 %w4, 0, %w1; add.s32 %w0, %w4, %w2;",
+            "shr.u64 %d4, 0, %w1; xor.b64 %d0, %d4, %d1;",
+        ],
+    ),
     ("select-by-a-negation", &["setp.lt.s32 %p1, %w1, %w2; selp.b32 %w0, %w2, %w3, !%p1;"]),
     (
         "predicate-logic",
@@ -472,7 +506,7 @@ fn kernel(body: &str) -> String {
     format!(
         "{}.version 8.0\n.target sm_80\n.address_size 64\n\
          .visible .entry k(.param .u64 out, .param .u64 in1, .param .u64 in2, .param .u64 in3)\n{{\n\
-         .reg .b16 %h<10>;\n.reg .b32 %w<10>;\n.reg .b64 %d<10>;\n.reg .pred %p<10>;\n.reg .b64 %o, %i, %a, %q;\n\
+         .reg .b16 %h<10>;\n.reg .f32 %f<5>;\n.reg .b32 %w<10>;\n.reg .b64 %d<10>;\n.reg .pred %p<10>;\n.reg .b64 %o, %i, %a, %q;\n\
          .reg .b32 %x, %y, %z;\n\
          mov.u32 %x, %ctaid.x;\nmov.u32 %y, %ntid.x;\nmov.u32 %z, %tid.x;\nmad.lo.s32 %x, %x, %y, %z;\n\
          mul.wide.u32 %i, %x, 16;\nld.param.u64 %q, [out];\nadd.s64 %o, %q, %i;\nmul.wide.u32 %i, %x, 8;\n{loads}\

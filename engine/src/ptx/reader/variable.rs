@@ -229,7 +229,8 @@ impl Reader<'_, '_> {
         }
         let space = space_of(&source[directives.range()]);
         let (size, align) = layout(&source[directives.range()], &source[rest.range()]);
-        let is_named_outside = self.module.mentions(spelled);
+        // Nothing outside means one that has another name here.
+        let is_named_outside = written == name && self.module.mentions(spelled);
         let decl =
             Decl { directives, name: written, rest, space, is_family: false, is_named_outside, size, align };
         if is_param && written == name {

@@ -17,6 +17,7 @@
 //! which take in the mask.
 
 use super::super::general_optimize::rewrite::{New, instruction};
+use super::super::known_bits::{Known, in_register, result_of, slot_width};
 use super::{Fused, GOES_MAX, Walk};
 use ptxopt_components::form::{FormFlags, shape};
 use ptxopt_components::ids::{InstId, VRegId};
@@ -30,6 +31,9 @@ const FIELDS_FROM: u32 = 20;
 
 /// Instructions that one question about bits follows.
 const DEPTH_MAX: u32 = 4;
+
+/// Sources of an instruction of which something may be known.
+const SOURCES_MAX: usize = 3;
 
 /// What an operand has of a register: its bits, moved to the left, or to the right where that is negative, and of these the ones of
 /// the mask.
@@ -142,7 +146,9 @@ impl Walk<'_, '_> {
         let (into, rest_makers) = if is_bare && rest.maker_count() == 1 {
             (rest.source, rest.makers)
         } else {
-            let has_none = rest.mask & part.mask == 0 || self.possible(other, DEPTH_MAX) & part.mask == 0;
+            let has_none = rest.mask & part.mask == 0
+                || self.known(other, u32::BITS, DEPTH_MAX).zeros() & u64::from(part.mask)
+                    == u64::from(part.mask);
             has_none.then_some((other, [None; 2]))?
         };
         let makers = [part.makers[0], part.makers[1], rest_makers[0], rest_makers[1]];
@@ -234,51 +240,43 @@ impl Walk<'_, '_> {
         })
     }
 
-    /// The bits of a word that may not be zero.
-    fn possible(&self, operand: Operand, depth: u32) -> u32 {
-        if let Some(literal) = self.literal(operand) {
-            return literal as u32;
+    /// What is known of the first `width` bits of a source, through instructions of the block.
+    fn known(&self, operand: Operand, width: u32, depth: u32) -> Known {
+        if let Some(bits) = self.literal(operand) {
+            return Known::constant(bits, width);
         }
-        self.possible_of(operand, depth).unwrap_or(u32::MAX)
+        let vreg = operand.vreg().filter(|&vreg| operand == Operand::register(vreg) && self.is_free(vreg));
+        match vreg.and_then(|vreg| self.known_result(vreg, depth.checked_sub(1)?)) {
+            Some(known) if known.width() >= width => known.truncate(width),
+            _ => Known::unknown(width),
+        }
     }
 
-    /// The same of a register that one instruction of the block has written.
-    fn possible_of(&self, operand: Operand, depth: u32) -> Option<u32> {
-        let depth = depth.checked_sub(1)?;
-        let vreg = operand.vreg().filter(|&vreg| operand == Operand::register(vreg) && self.is_free(vreg))?;
+    /// What is known of a register that is the only result of an instruction of the block.
+    fn known_result(&self, vreg: VRegId, depth: u32) -> Option<Known> {
         let maker = self.recent.maker(vreg)?;
-        let (form, operands) = (self.f.form_of(maker), self.f.operands_of(maker));
-        let &[result, one, other] = operands else { return self.possible_of_load(maker, vreg) };
-        let is_whole = result.vreg() == Some(vreg) && !result.is_partial();
-        let is_plain = form.flags.contains(FormFlags::PLAIN) && !self.f.head(maker).opcode.is_guarded();
-        let is_word = matches!(form.types[0]?, PtxType::B32 | PtxType::U32);
-        // A source that has changed since may have been anything.
-        let of = |source: Operand| match source.vreg() {
-            Some(read) if read == vreg || !self.recent.is_unchanged_since(read, vreg) => u32::MAX,
-            _ => self.possible(source, depth),
-        };
-        if !is_whole || !is_plain || !is_word {
+        let (description, operands) = (self.f.description_of(maker), self.f.operands_of(maker));
+        let &[result, ref sources @ ..] = operands else { return None };
+        let is_only = result.vreg() == Some(vreg) && !result.is_partial() && description.lanes() == 1;
+        if !is_only || self.f.head(maker).opcode.is_guarded() {
             return None;
         }
-        Some(match form.operation {
-            Operation::And => of(one) & of(other),
-            Operation::Or | Operation::Xor => of(one) | of(other),
-            Operation::Shl => of(one).checked_shl(self.literal(other)? as u32)?,
-            Operation::Shr => of(one).checked_shr(self.literal(other)? as u32)?,
-            _ => return None,
-        })
-    }
-
-    /// The bits that a load of a byte or two without a sign may leave in a register.
-    fn possible_of_load(&self, inst: InstId, vreg: VRegId) -> Option<u32> {
-        let form = self.f.form_of(inst);
-        let is_only = form.lanes == 1 && self.f.operands_of(inst).first()?.vreg() == Some(vreg);
-        let is_guarded = self.f.head(inst).opcode.is_guarded();
-        match form.types[0].filter(|_| form.operation == Operation::Ld && is_only && !is_guarded)? {
-            PtxType::U8 => Some(0xFF),
-            PtxType::U16 => Some(0xFFFF),
-            _ => None,
-        }
+        let width = self.f.vreg(vreg).ty.element().bits();
+        let known = if description.operation == Operation::Ld {
+            Known::unknown(description.types[0]?.bits())
+        } else {
+            let mut all = [Known::unknown(1); SOURCES_MAX];
+            for (at, (known, &source)) in all.iter_mut().zip(sources).enumerate() {
+                let slot = slot_width(description, at).filter(|bits| (1..=64).contains(bits))?;
+                // A source that has changed since may have been anything.
+                let is_there = source
+                    .vreg()
+                    .is_none_or(|read| read != vreg && self.recent.is_unchanged_since(read, vreg));
+                *known = if is_there { self.known(source, slot, depth) } else { Known::unknown(slot) };
+            }
+            result_of(description, all.get(..sources.len())?)?
+        };
+        in_register(description, known, width)
     }
 }
 

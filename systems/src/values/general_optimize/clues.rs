@@ -23,7 +23,7 @@ bitflags::bitflags! {
         const WITH_LITERAL = 1 << 3;
         /// It was converted, from a type or to another space.
         const CONVERTED = 1 << 4;
-        /// It was selected.
+        /// It was selected, or is a number that says how a comparison came out.
         const SELECTED = 1 << 5;
         /// It was packed of several elements.
         const PACKED = 1 << 6;
@@ -71,7 +71,9 @@ impl Clues {
 /// What operations say of their results: without a literal as last operand, and with one; by operation. A table, since a branch
 /// on the operation is often mispredicted.
 const OF_RESULT: [[Clues; Operation::ALL.len()]; 2] = {
-    use Operation::{Add, And, Cvt, Cvta, CvtaTo, Div, Max, Min, Mul, Neg, Or, Selp, Shl, Shr, Sub, Xor};
+    use Operation::{
+        Add, And, Cvt, Cvta, CvtaTo, Div, Max, Min, Mul, Neg, Or, Selp, Set, Shl, Shr, Sub, Xor,
+    };
     const SETS_BITS: Clues = Clues::WITH_LITERAL.union(Clues::BITS_SET);
     const SHIFTED_BY_LITERAL: Clues = Clues::WITH_LITERAL.union(Clues::SHIFTED);
     let mut clues = [[Clues::empty(); Operation::ALL.len()]; 2];
@@ -84,7 +86,7 @@ const OF_RESULT: [[Clues; Operation::ALL.len()]; 2] = {
             And | Xor | Mul | Div | Min | Max => (Clues::empty(), Clues::WITH_LITERAL),
             Shl | Shr => (Clues::SHIFTED, SHIFTED_BY_LITERAL),
             Cvt | Cvta | CvtaTo => (Clues::CONVERTED, Clues::CONVERTED),
-            Selp => (Clues::SELECTED, Clues::SELECTED),
+            Selp | Set => (Clues::SELECTED, Clues::SELECTED),
             _ => (Clues::empty(), Clues::empty()),
         };
         clues[0][at] = without;

@@ -68,6 +68,15 @@ pub(super) const RULES: &[Rule] = &[
         apply: Apply::WithLiteral(absorbing_operand),
     },
     Rule {
+        name: "shift-of-zero",
+        operations: &[Operation::Shl, Operation::Shr],
+        pattern: "0 << y, 0 >> y -> 0",
+        reason: "no bit is set, wherever they go",
+        guards: &[],
+        when: Clues::LITERAL_FIRST,
+        apply: Apply::Binary(shift_of_zero),
+    },
+    Rule {
         name: "equal-operands",
         operations: &[
             Operation::Sub,
@@ -122,6 +131,11 @@ fn absorbing_operand(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, lite
         _ => return None,
     };
     walk.move_of_constant(inst, binary.result, left)
+}
+
+fn shift_of_zero(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary) -> Option<Rewrite> {
+    let is_zero = walk.literal(binary.one).is_some_and(|bits| truncate(bits, binary.width()) == 0);
+    is_zero.then(|| walk.move_of_constant(inst, binary.result, 0))?
 }
 
 fn equal_operands(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary) -> Option<Rewrite> {

@@ -32,6 +32,7 @@ mod mads;
 mod overflow_checks;
 mod products;
 mod quotients;
+mod repetitions;
 mod selections;
 mod spaces;
 mod sums;
@@ -115,6 +116,7 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "Known values", rules: known_values::RULES },
     Family { name: "Quotients", rules: quotients::RULES },
     Family { name: "Selections", rules: selections::RULES },
+    Family { name: "Repetitions", rules: repetitions::RULES },
     Family { name: "Conversions", rules: conversions::RULES },
     Family { name: "Comparisons", rules: comparisons::RULES },
     Family { name: "Overflow checks", rules: overflow_checks::RULES },
