@@ -52,6 +52,7 @@
 //! the same threads come to both, together, would do. Uniform blocks are no such proof: they say that all threads of a warp
 //! that are there go the same way, not which ones are.
 
+mod crowds;
 pub mod late;
 mod replace;
 mod scope;

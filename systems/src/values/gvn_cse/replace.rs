@@ -1,6 +1,7 @@
 //! Takes away what is computed again: its readers read what was computed before, or it becomes a move.
 
 use super::Mode;
+use super::crowds::{self, Crowds};
 use super::scope::Scopes;
 use crate::ssa::moves::{move_form, moved_as, read_of};
 use crate::values::general_optimize::constants::operand as constant_operand;
@@ -44,6 +45,7 @@ pub(super) struct Redundancies {
     renamed: Vec<u32>,
     /// Reads of those: the position in `results`, the instruction and the position there.
     reads: Vec<(u32, InstId, usize)>,
+    crowds: Crowds,
 }
 
 const NOWHERE: u32 = u32::MAX;
@@ -59,7 +61,11 @@ impl Redundancies {
         mode: Mode,
     ) -> Option<bool> {
         self.scopes.find(f, reaching.tree(), mode);
+        self.crowds.start();
         self.find(f, numbers, reaching);
+        if self.crowds.close() {
+            self.find(f, numbers, reaching);
+        }
         self.find_reads(f);
         let mut is_settled = true;
         let mut reads = &*self.reads;
@@ -115,9 +121,10 @@ impl Redundancies {
         reaching: &Reaching,
         again: Again,
     ) -> bool {
-        let Self { scopes, leaders, results, .. } = self;
+        let Self { scopes, leaders, results, crowds, .. } = self;
         let first = results.len();
         let block = f.head(again.inst).block;
+        let width = crowds::width(f, again.inst);
         let is_near = |other: InstId| scopes.is_one(f.head(other).block, block);
         let mut are_known = true;
         let written = f.operands_of(again.inst).iter().take_while(|operand| operand.is_definition());
@@ -145,7 +152,8 @@ impl Redundancies {
                                 true => inst < again.inst,
                                 false => reaching.tree().dominates(of, block),
                             };
-                            (is_before && is_near(inst)).then_some(Source::Register(leader))
+                            let is_kept = is_before && is_near(inst) && crowds.admits(of, block, width);
+                            is_kept.then_some(Source::Register(leader))
                         },
                     ),
                 },
