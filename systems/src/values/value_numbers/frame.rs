@@ -15,7 +15,7 @@
 //!
 //! Who compares an address with something else may learn it, and gives it away. What is computed of its bits is no address any more.
 //! Who compares that with anything, or reads or writes where it says, as in a table with an entry for each byte, gives the address
-//! away.
+//! away. So does who reads or writes at an address in the frame by another space: a table may lie there.
 //!
 //! An address may be stored in the frame itself, as front ends do without an optimizer. Then what is loaded from the frame may be
 //! one.
@@ -346,6 +346,18 @@ impl Frame {
         )
     }
 
+    /// Whether an access in a space tells of an address in the frame by the place that it reads or writes.
+    fn chooses_place(&self, address: Operand, space: StateSpace) -> bool {
+        let is_where_frames_are = matches!(space, StateSpace::Local | StateSpace::Generic);
+        match self.of(address) {
+            Origin::Bits => true,
+            Origin::Local => space != StateSpace::Local,
+            Origin::Generic => space != StateSpace::Generic,
+            Origin::Either | Origin::Unknown => !is_where_frames_are,
+            Origin::Unset | Origin::Elsewhere => false,
+        }
+    }
+
     /// Finds where the frame may be known elsewhere, now that all addresses are known.
     fn find_what_is_known(&mut self, function: &FunctionView<'_>, forms: &FormTable, meanings: &Meanings) {
         self.has_unknown_loads = false;
@@ -385,15 +397,18 @@ impl Frame {
     ) -> bool {
         let may_be_frame = |operand: &Operand| operand.is_use() && self.of(*operand).may_be_frame();
         let form = forms.get(head.form);
-        let is_of_bits = |operand: &Operand| operand.is_use() && self.of(*operand) == Origin::Bits;
+        let chooses_place =
+            |operand: &Operand, space| operand.is_use() && self.chooses_place(*operand, space);
         let writes_predicate =
             || writes(operands).any(|vreg| function.vregs[vreg.index()].ty.element() == PtxType::Pred);
         let is_handed_on = match meaning.memory {
             _ if head.is_phi() => false,
             // Where it reads is seen by nobody, but what it reads may say which of several places that was.
-            _ if matches!(meaning.source, Source::Load(_)) => operands.iter().any(is_of_bits),
+            _ if matches!(meaning.source, Source::Load(_)) => {
+                operands.iter().any(|operand| chooses_place(operand, form.space))
+            }
             Memory::Store(space) => {
-                is_of_bits(&operands[0])
+                chooses_place(&operands[0], space)
                     || !self.leads_there(operands[0], space) && operands[1..].iter().any(may_be_frame)
             }
             _ if is_comparison(form) => {

@@ -47,6 +47,10 @@ pub(super) const RULES: &[Rule] = &[
                 without: "set.lt.f16.f16 %h3, %h1, %h2; setp.ne.s32 %p1, %r3, 0 where %r3 is {%h3, %h4} may be of %h4",
             },
             Guard {
+                needs: "one comparison",
+                without: "set.lt.u32.f16x2 %r3, %r1, %r2 makes a number of each half, and %r3 is not 0 where one is not",
+            },
+            Guard {
                 needs: "y and z are still there",
                 without: "set.lt.u32.s32 %r3, %r1, %r2; mov.u32 %r1, %r9; setp.ne.s32 %p1, %r3, 0 is of the old %r1",
             },
@@ -100,6 +104,7 @@ fn condition_of_a_set(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> 
     };
     let is_number = description.operation == Operation::Set
         && matches!(to, PtxType::U32 | PtxType::S32 | PtxType::F32)
+        && (is_integer(ty) || matches!(ty, PtxType::F16 | PtxType::Bf16 | PtxType::F32 | PtxType::F64))
         && walk.width(number.vreg()?) == to.bits();
     let mut is_there =
         |operand: Operand| operand.kinds() == Kinds::NUMBER || walk.is_still(operand, definition, inst);
