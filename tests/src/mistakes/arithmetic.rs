@@ -8,7 +8,7 @@ pub const MISTAKES: [Mistake; 28] = [
     Mistake::new("signed-shift", "a shift to the right does not depend on the sign", [2, 34], |lines| {
         each(lines, |inst| inst.is(&["shr"]) && inst.make_unsigned())
     }),
-    Mistake::new("signed-division", "a quotient does not depend on the sign", [2, 14], |lines| {
+    Mistake::new("signed-division", "a quotient does not depend on the sign", [2, 28], |lines| {
         each(lines, |inst| inst.is(&["div", "rem"]) && inst.make_unsigned())
     }),
     Mistake::new("division-by-shift", "a signed quotient by a power of two is a shift", [2, 44], |lines| {
@@ -88,7 +88,7 @@ pub const MISTAKES: [Mistake; 28] = [
     Mistake::new(
         "conversion-rounding",
         "a conversion to an integer rounds to the nearest",
-        [2, 10],
+        [2, 18],
         |lines| {
             each(lines, |inst| {
                 inst.is(&["cvt"])

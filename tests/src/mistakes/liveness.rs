@@ -19,7 +19,7 @@ pub const MISTAKES: [Mistake; 8] = [
             remove_at(function, |at, inst| is_computed(inst) && !is_read_by(&function[at + 1..], inst))
         })
     }),
-    Mistake::new("dead-cycle", "what only itself and what has no result reads is dead", [2, 18], |lines| {
+    Mistake::new("dead-cycle", "what only itself and what has no result reads is dead", [2, 46], |lines| {
         each_function(lines, |function| {
             remove(function, |inst| {
                 let Some(value) = inst.result().filter(|_| is_computed(inst)) else { return false };
