@@ -1,6 +1,7 @@
 //! The tests of the facade and of the command, as one program.
 
 mod command;
+mod frames;
 mod knobs;
 mod library;
 mod pages;
