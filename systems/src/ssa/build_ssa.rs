@@ -376,7 +376,8 @@ impl Scratch {
             let only = [(vreg, BlockId(defined_in - 1))];
             let definitions = if count == 0 { &only[..] } else { &several[next..next + count] };
             let (mut pairs, mut most_preds) = (0, 0);
-            if found.contains(Seen::GLOBAL) {
+            // Where no look is left it stays a variable, wherever its definitions meet.
+            if found.contains(Seen::GLOBAL) && looks_left > 0 {
                 let blocks = definitions.iter().map(|&(_, block)| block);
                 frontier.find(function, tree, blocks, |block| {
                     let preds = count_preds(function, tree, block, pred_counts, seen);

@@ -432,11 +432,8 @@ fn single_phases_cost_what_the_shapes_are_long() {
         let mut options = Options { level: OptLevel::O3, threads: 1, ..Options::default() };
         options.set_knob(&format!("NamedPhases={phase}")).expect("the knob exists");
         for shape in SHAPES.iter().filter(|shape| shapes.contains(&shape.name)) {
-            // Each register of a nest is looked for at the head of every loop around it: of 2,000 loops phase 23 alone takes 24
-            // times what it takes of 250 (docs/PERFORMANCE.md), which would hide what is measured here.
-            let large = if shape.name == "nest" { shape.large / 2 } else { shape.large };
-            say(&format!("growth: {large} {} ({}), {phase}", shape.of, shape.name));
-            work_grows_like_its_text(|text| optimize_as(text, &options), large / FACTOR, shape.text);
+            say(&format!("growth: {} {} ({}), {phase}", shape.large, shape.of, shape.name));
+            work_grows_like_its_text(|text| optimize_as(text, &options), shape.large / FACTOR, shape.text);
         }
     }
 }
