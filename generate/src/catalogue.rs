@@ -345,6 +345,8 @@ const HALF: &str = "
     (neg|abs).(|ftz.)f16x2 >x, =x
     setp.(eq|lt|geu|nan).(|ftz.)f16 >p, =e, =e
     setp.(lt|neu).f16x2 >?p|>?p, =x, =x
+    set.(lt|geu).(u32|s32).f16 >r, =e, =e
+    set.(lt|neu).(u32|s32).f16x2 >r, =x, =x
     selp.b16 >e, =e, =e, =p
     mov.b16 >e, =e
     mov.b32 >x, =x

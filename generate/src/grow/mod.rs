@@ -215,6 +215,11 @@ impl<'a> Grower<'a> {
         if is_possible { self.options.weight(feature) } else { 0 }
     }
 
+    /// Whether instructions on `f16` come up, so that registers for it are there.
+    fn has_half(&self) -> bool {
+        self.arch >= 60 && self.options.weight(Feature::Half) > 0
+    }
+
     /// Whether whole warps of 32 threads are here.
     fn is_whole_warp(&self, context: &Context) -> bool {
         self.full_mask == u32::MAX && matches!(context.level, Level::Block | Level::Warp(u32::MAX))

@@ -225,8 +225,7 @@ impl Grower<'_> {
         if context.function.is_some() {
             return into.push(Statement::Return(cond));
         }
-        let has_half = self.arch >= 60 && self.options.weight(Feature::Half) > 0;
-        let classes: &[Class] = if has_half {
+        let classes: &[Class] = if self.has_half() {
             &[Class::R, Class::L, Class::P, Class::F, Class::E]
         } else {
             &[Class::R, Class::L, Class::P, Class::H, Class::D]

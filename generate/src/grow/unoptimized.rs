@@ -91,14 +91,18 @@ impl Grower<'_> {
         } else {
             (Class::H, "selp.u16", "setp.eq.s16", "and.b16", (16, "u8", Class::H))
         };
-        let (a, b) = (self.operand(Class::R), self.operand(Class::R));
-        let compared = self.new_def(Class::P);
-        let name = *self.random.pick(&["setp.lt.s32", "setp.ge.s32", "setp.eq.s32", "setp.lo.u32"]);
-        into.push(self.named(name, &[compared], &[a, b]));
         let bit = self.new_def(class);
-        let is_true = self.random.below(2) as u64;
-        let choice = [Operand::Imm(is_true), Operand::Imm(1 - is_true), Operand::Reg(compared)];
-        into.push(self.named(select, &[bit], &choice));
+        if class == Class::R && self.random.chance(40) {
+            into.push(self.set(bit));
+        } else {
+            let (a, b) = (self.operand(Class::R), self.operand(Class::R));
+            let compared = self.new_def(Class::P);
+            let name = *self.random.pick(&["setp.lt.s32", "setp.ge.s32", "setp.eq.s32", "setp.lo.u32"]);
+            into.push(self.named(name, &[compared], &[a, b]));
+            let is_true = self.random.below(2) as u64;
+            let choice = [Operand::Imm(is_true), Operand::Imm(1 - is_true), Operand::Reg(compared)];
+            into.push(self.named(select, &[bit], &choice));
+        }
         into.push(access(Space::Local, false, store(slot, Operand::Reg(bit))));
         if self.random.chance(30) {
             self.instruction(Feature::Integer, into);
@@ -109,10 +113,29 @@ impl Grower<'_> {
             into.push(self.named(mask, &[loaded], &[Operand::Reg(loaded), Operand::Imm(1)]));
         }
         let decides = self.new_def(Class::P);
-        let other = if class == Class::R { 0 } else { self.random.below(2) as u64 };
+        let other = if class == Class::R {
+            *self.random.pick(&[0, 0, 0, 1, u64::MAX])
+        } else {
+            self.random.below(2) as u64
+        };
         into.push(self.named(test, &[decides], &[Operand::Reg(loaded), Operand::Imm(other)]));
         let guard = Guard { index: decides.index, is_negated: self.random.chance(50) };
         self.branch_on(Cond::Pred(guard), context, into);
+    }
+
+    /// A comparison of one of the types that has a number for its result, of all ones where it holds.
+    fn set(&mut self, to: Reg) -> Statement {
+        let ways = [
+            ("set.lt.u32.s32", Class::R),
+            ("set.eq.s32.u32", Class::R),
+            ("set.geu.u32.f32", Class::F),
+            ("set.lt.s32.f16", Class::E),
+            ("set.neu.u32.f16x2", Class::X),
+        ];
+        let ways = if self.has_half() { &ways[..] } else { &ways[..3] };
+        let (name, class) = *self.random.pick(ways);
+        let [a, b] = [(); 2].map(|()| Operand::Reg(self.reg(class)));
+        self.named(name, &[to], &[a, b])
     }
 
     /// A narrow load, extended, computed with, cut and extended again, and used as an index.
