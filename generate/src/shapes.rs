@@ -18,12 +18,13 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 31] = [
+pub const SHAPES: [Shape; 32] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
     Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
     Shape { name: "joins", of: "values that meet", large: 50_000, text: joins },
     Shape { name: "gotos", of: "states", large: 2_000, text: gotos },
+    Shape { name: "scattered", of: "blocks that jump to the next one", large: 12_000, text: scattered },
     Shape { name: "slots", of: "slots", large: 20_000, text: slots },
     Shape { name: "sums", of: "additions", large: 50_000, text: sums },
     Shape { name: "reloads", of: "loads", large: 20_000, text: reloads },
@@ -126,6 +127,16 @@ fn gotos(states: usize) -> String {
         writeln!(text, "setp.lt.u32 %p1, %r1, %r3;\n@%p1 bra S{one};\nbra S{other};")
     });
     kernel("", &(body + "END: add.u32 %r1, %r1, %r3;\n"))
+}
+
+/// Blocks in the order in which they run, which stand in another one.
+fn scattered(blocks: usize) -> String {
+    let body = each(blocks, |text, place| {
+        let n = place * 7919 % blocks;
+        writeln!(text, "L{n}: mad.lo.u32 %r1, %r1, %r0, {n};\nsetp.eq.u32 %p0, %r1, 99;\n@%p0 bra END;")?;
+        writeln!(text, "xor.b32 %r1, %r1, {n};\nbra L{};", n + 1)
+    });
+    kernel("", &format!("bra L0;\n{body}L{blocks}: add.u32 %r1, %r1, 1;\nEND:\n"))
 }
 
 /// Variables in one frame, each stored, and loaded behind a branch.

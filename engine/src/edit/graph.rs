@@ -212,6 +212,32 @@ impl Change<'_, '_> {
         new
     }
 
+    /// Puts a run of blocks of the text, from `first` to `last`, after `after`, which is none of them. What fell into the run or
+    /// out of it must not any more.
+    pub fn move_blocks(&mut self, first: BlockId, last: BlockId, after: BlockId) {
+        self.f.touch_graph();
+        let f = &mut *self.f;
+        f.order_blocks();
+        f.rows.state.flags |= CodeFlags::OUT_OF_ORDER;
+        let order = &mut f.scratch.order;
+        let before = order[first.index()].prev.get().expect("the entry stays where it is");
+        if before == after {
+            return;
+        }
+        let mut join = |one: BlockId, other: Option<BlockId>| {
+            let next = other.map_or(Maybe::NONE, Maybe::some);
+            let next_before = std::mem::replace(&mut order[one.index()].next, next).get();
+            if let Some(other) = other {
+                order[other.index()].prev = Maybe::some(one);
+            }
+            next_before
+        };
+        let beyond = join(last, None);
+        join(before, beyond);
+        let next = join(after, Some(first));
+        join(last, next);
+    }
+
     /// Deletes blocks that nothing else leads to, with everything in them.
     pub fn delete_blocks(&mut self, blocks: &[BlockId]) {
         self.f.touch_graph();

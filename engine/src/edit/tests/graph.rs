@@ -112,6 +112,49 @@ fn a_block_put_before_another_takes_what_fell_through() {
 }
 
 #[test]
+fn a_run_of_blocks_goes_to_another_place_and_back() {
+    let text = "@%p1 bra A; .loc 1 1 0\nbra C; A: mov.u32 %r2, 1; B: .loc 1 2 0\nret; C: .loc 1 3 0\nadd.u32 %r2, %r2, 1; \
+                @%p1 bra A; sub.u32 %r2, %r2, 1; bra B; D: exit;";
+    let mut bench = Bench::of(text);
+    let before = (bench.written(), bench.listing());
+    let mut f = bench.edit();
+    let jump = nth(&f.view(), 1);
+    let mut change = f.change_in_place(jump, "test").unwrap();
+    change.delete_branch(jump);
+    change.move_blocks(BlockId(4), BlockId(5), BlockId(1));
+    assert_eq!(change.next_in_text(BlockId(1)), Some(BlockId(4)));
+    assert_eq!(change.next_in_text(BlockId(5)), Some(BlockId(2)));
+    assert_eq!(change.next_in_text(BlockId(3)), Some(BlockId(6)));
+    change.move_blocks(BlockId(4), BlockId(5), BlockId(1));
+    drop(f);
+    bench.assert_is_whole();
+    let after = [
+        "@bra -> 4 1",
+        "-> 2",
+        "C: add.u32 @bra -> 4 3",
+        "sub.u32 bra -> 5",
+        "A: mov.u32 -> 5",
+        "B: ret ->",
+        "exit ->",
+    ];
+    assert_eq!(bench.listing(), after);
+    let lines: Vec<String> = bench.code().into_iter().filter(|line| line.starts_with(".loc")).collect();
+    assert_eq!(lines, [".loc 1 1 0", ".loc 1 3 0", ".loc 1 2 0"]);
+    bench.compact();
+    bench.assert_is_whole();
+    assert_eq!(bench.listing(), after);
+
+    let mut bench = Bench::of(text);
+    let mut f = bench.edit();
+    f.change_at(0, "test").unwrap().move_blocks(BlockId(4), BlockId(6), BlockId(1));
+    drop(f);
+    assert_eq!(bench.listing().last().unwrap(), "B: ret ->");
+    assert!(bench.undo());
+    bench.assert_is_whole();
+    assert_eq!((bench.written(), bench.listing()), before);
+}
+
+#[test]
 fn tables_follow_their_blocks() {
     let mut bench = Bench::of("T: .branchtargets A, B; brx.idx %r1, T; A: mov.u32 %r2, 1; B: ret;");
     let mut f = bench.edit();

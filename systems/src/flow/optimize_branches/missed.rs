@@ -81,7 +81,7 @@ impl Model {
                 is_pinned.then_some("a directive belongs to the block that only this one leads to")
             }
             End::Jumps { target, .. } if is_only_way(target) && next != Some(target) => {
-                Some("the block that only this jump leads to stands elsewhere in the text")
+                Some("the block that only this jump leads to stands elsewhere in the text and stays there")
             }
             _ => None,
         }

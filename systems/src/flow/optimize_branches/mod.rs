@@ -26,6 +26,7 @@
 //!                                                                          // one past empty blocks that fall through
 //!               @p bra A; bra A;                    bra A;
 //! invert        @p bra A; bra B; A: ...             @!p bra B; A: ...
+//! place         bra A; ... bra B; A: ...; bra B;    A: ...; bra B; ...     // nothing else leads to A (`place.rs`)
 //! merge         add ...; A: mul ...                 add ...; mul ...       // nothing else leads to A
 //! ```
 //! An index past the end of its table is undefined (ISA, `brx.idx`), so a table that lists one block leads there always.
@@ -35,8 +36,8 @@
 //! what is left then would be found by a second run of the optimizer.
 //!
 //! # What is left alone
-//! - The order of blocks. Where divergent threads meet again depends on it, so a block is merged only with the one that
-//!   stands before it in the text.
+//! - The order of blocks, but for runs that one jump leads to. Where a `.loc` says which line of a source instructions are of,
+//!   each block that would follow another one must begin with its own.
 //! - Headers. A branch past an empty header would enter its loop in the middle:
 //!   ```text
 //!   bra H; ... H: bra B; ... B: ...; @p bra H; // `bra B` makes the cycle of H and B one with two entries
@@ -59,6 +60,7 @@
 
 mod missed;
 mod model;
+mod place;
 mod prospects;
 
 use super::conditions::{Conditions, Learns, Memory};
@@ -189,7 +191,8 @@ impl<'a> Rewriter<'_, 'a> {
             let has_collapsed = self.thread_tables()?;
             let has_inverted = self.invert()?;
             let has_let_fall = self.fall_through()?;
-            if !(has_threaded || has_collapsed || has_inverted || has_let_fall) {
+            let is_straight = !(has_threaded || has_collapsed || has_inverted || has_let_fall);
+            if is_straight && !self.place()? {
                 return self.merge();
             }
         }

@@ -1,6 +1,7 @@
 //! The flow graph while branches are rewritten: what the edges are with the changes made so far.
 
-use ptxopt_components::anchor::AnchorKind;
+use super::place::Runs;
+use ptxopt_components::anchor::{Anchor, AnchorKind};
 use ptxopt_components::block::{BlockFlags, BlockOrder};
 use ptxopt_components::form::FormFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, Maybe, TableId};
@@ -32,8 +33,9 @@ pub struct Model {
     pub(super) ends: Vec<End>,
     /// By block: edges that lead to it.
     pub(super) pred_count: Vec<u32>,
-    /// By block: the next one that is not dead.
-    next: Vec<Maybe<BlockId>>,
+    /// By block: the next one in the text that is not dead.
+    pub(super) next: Vec<Maybe<BlockId>>,
+    pub(super) runs: Runs,
     pub(super) traits: Vec<Traits>,
     /// As they were: a change that the phase makes leaves ranks of smaller and larger what they are.
     pub(super) orders: Vec<BlockOrder>,
@@ -50,6 +52,8 @@ pub(super) struct Traits {
     pub(super) is_empty: bool,
     /// A pragma or another directive belongs to it.
     pub(super) is_pinned: bool,
+    /// Its instructions are of the same lines of a source wherever it stands: a `.loc` is its first, or there is none at all.
+    pub(super) has_line: bool,
     /// No target of a back edge: a branch may be threaded past it.
     pub(super) is_passed_by: bool,
     pub(super) is_dead: bool,
@@ -67,7 +71,7 @@ impl Model {
     /// Lists the graph of a function, whose edges are those of its instructions. Ranks and flags may be those of a graph
     /// with more edges.
     pub(super) fn load(&mut self, function: &FunctionView<'_>, forms: &FormTable) {
-        let Self { ends, pred_count, next, traits, orders, other_succs, doomed } = self;
+        let Self { ends, pred_count, next, traits, orders, other_succs, doomed, runs: _ } = self;
         ends.clear();
         pred_count.clear();
         traits.clear();
@@ -88,9 +92,14 @@ impl Model {
             ends.push(end);
             pred_count.push(function.preds(block).len() as u32);
         }
+        let is_line = |anchor: &Anchor| anchor.kind == AnchorKind::Loc;
+        let has_lines = function.anchors.iter().any(is_line);
+        traits.iter_mut().for_each(|traits| traits.has_line = !has_lines);
         for anchor in function.anchors {
-            let is_pin = matches!(anchor.kind, AnchorKind::BlockPragma | AnchorKind::Directive);
-            traits[anchor.block.index()].is_pinned |= is_pin;
+            let traits = &mut traits[anchor.block.index()];
+            traits.is_pinned |= matches!(anchor.kind, AnchorKind::BlockPragma | AnchorKind::Directive);
+            traits.has_line |=
+                is_line(anchor) && function.insts_of(anchor.block).next() == Some(anchor.before);
         }
         for (block, order) in orders.iter().enumerate() {
             if function.blocks[block].flags.contains(BlockFlags::LOOP_HEADER)
@@ -100,18 +109,24 @@ impl Model {
             }
         }
         next.clear();
-        next.resize(ends.len(), Maybe::NONE);
-        self.link();
+        next.extend((1..=ends.len()).map(|block| Maybe::some(BlockId::new(block))));
+        if let Some(last) = next.last_mut() {
+            *last = Maybe::NONE;
+        }
+        self.unlink_dead();
     }
 
-    /// Finds the next living block of each.
-    fn link(&mut self) {
-        let mut following = Maybe::NONE;
-        for block in (0..self.ends.len()).rev() {
-            self.next[block] = following;
-            if !self.traits[block].is_dead {
-                following = Maybe::some(BlockId::new(block));
+    /// Lets each block be followed by a living one.
+    fn unlink_dead(&mut self) {
+        let mut at = BlockId(0);
+        loop {
+            let mut next = self.next(at);
+            while let Some(dead) = next.filter(|&next| self.of(next).is_dead) {
+                next = self.next(dead);
             }
+            self.next[at.index()] = next.map_or(Maybe::NONE, Maybe::some);
+            let Some(next) = next else { return };
+            at = next;
         }
     }
 
@@ -236,12 +251,12 @@ impl Model {
             self.drop_edges_of(block);
         }
         if !dead.is_empty() {
-            self.link();
+            self.unlink_dead();
         }
         dead
     }
 
-    /// Takes the edges that leave `block` away. It falls to the next block of the last [`Self::link`].
+    /// Takes the edges that leave `block` away. It falls to the next block of the last [`Self::unlink_dead`].
     fn drop_edges_of(&mut self, block: BlockId) {
         let end = self.ends[block.index()];
         if let End::Jumps { target, .. } | End::Branches { target, .. } = end {
@@ -292,6 +307,7 @@ fn traits_of(
     Traits {
         is_empty,
         is_pinned: false,
+        has_line: false,
         is_passed_by: !head.flags.intersects(BlockFlags::LOOP_HEADER | BlockFlags::IRREDUCIBLE),
         is_dead: head.flags.contains(BlockFlags::DEAD),
         holds_loop: false,
