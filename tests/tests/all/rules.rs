@@ -109,6 +109,17 @@ const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "there-and-back-past-a-sum",
+        &[
+            "cvta.global.u64 %d4, %d9; add.s64 %d5, %d4, 4; cvta.to.global.u64 %d6, %d5; ld.global.u32 %w0, [%d6];",
+            "cvta.to.global.u64 %d4, %d9; sub.u64 %d5, %d4, -4; cvta.global.u64 %d6, %d5; ld.u32 %w0, [%d6];",
+            "{ .local .align 16 .b8 own[256]; mov.u64 %d5, own; cvta.local.u64 %d6, %d5; and.b64 %d4, %d1, 120; add.s64 %d7, %d4, %d6; \
+             cvta.to.local.u64 %d8, %d7; st.local.u32 [%d8+4], %w2; ld.local.u32 %w0, [%d8+4]; }",
+            "{ .local .align 16 .b8 own[256]; mov.u64 %d5, own; add.u64 %d5, %d5, 128; cvta.local.u64 %d6, %d5; and.b64 %d4, %d1, 120; \
+             sub.s64 %d7, %d6, %d4; cvta.to.local.u64 %d8, %d7; st.local.u32 [%d8], %w2; ld.local.u32 %w0, [%d8]; }",
+        ],
+    ),
+    (
         "funnel-shift",
         &[
             "shl.b32 %w4, %w1, 5; shr.u32 %w5, %w2, 27; or.b32 %w0, %w4, %w5;",

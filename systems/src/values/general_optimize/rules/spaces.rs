@@ -16,7 +16,7 @@ use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
 use crate::values::general_optimize::pattern::plain;
-use crate::values::general_optimize::rewrite::Rewrite;
+use crate::values::general_optimize::rewrite::{New, Rewrite};
 use ptxopt_components::form::Role;
 use ptxopt_components::ids::InstId;
 use ptxopt_components::operand::{Operand, OperandKind};
@@ -67,6 +67,29 @@ pub(super) const RULES: &[Rule] = &[
         when: Clues::CONVERTED,
         apply: Apply::Any(there_and_back),
     },
+    Rule {
+        name: "there-and-back-past-a-sum",
+        operations: &[Operation::Cvta, Operation::CvtaTo],
+        pattern: "x = cvta.SPACE y; s = x + z; cvta.to.SPACE s -> y + z; a difference x - z likewise; the other way round",
+        reason: "the address was there before it was converted and moved",
+        guards: &[
+            Guard {
+                needs: "one space",
+                without: "cvta.local.u64 %rd2, %rd1; add.s64 %rd3, %rd2, 8; cvta.to.global.u64 %rd4, %rd3 is no address in .local",
+            },
+            Guard {
+                needs: "a difference from the address, and not of it",
+                without: "cvta.local.u64 %rd2, %rd1; sub.s64 %rd3, %rd5, %rd2; cvta.to.local.u64 %rd4, %rd3 is no address",
+            },
+            Guard {
+                needs: "y and z still hold what they held",
+                without: "cvta.local.u64 %rd2, %rd1; add.s64 %rd3, %rd2, %rd5; mov.u64 %rd5, 0; cvta.to.local.u64 %rd4, %rd3 is \
+                          past the old %rd5",
+            },
+        ],
+        when: Clues::SUM.union(Clues::ADDED),
+        apply: Apply::Any(there_and_back_past_a_sum),
+    },
 ];
 
 fn access_in_its_space(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
@@ -99,13 +122,39 @@ fn access_in_its_space(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite>
 }
 
 fn there_and_back(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let (operation, space) = (walk.f.form_of(inst).operation, walk.f.description_of(inst).qualifiers.space?);
     let &[_, operand] = walk.f.operands_of(inst) else { return None };
+    let result = walk.only_result(inst)?;
+    let source = back(walk, inst, operand, inst)?;
+    walk.move_of(inst, result, source)
+}
+
+fn there_and_back_past_a_sum(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let &[_, operand] = walk.f.operands_of(inst) else { return None };
+    let sum = walk.computed_by(operand, inst)?;
+    let binary = walk.binary(sum)?;
+    let (is_whole, is_sum) =
+        (binary.width() == walk.width(binary.result), binary.operation == Operation::Add);
+    if !is_whole || !is_sum && binary.operation != Operation::Sub {
+        return None;
+    }
+    let of_one = back(walk, inst, binary.one, sum).map(|source| (source, binary.other));
+    let (source, term) =
+        of_one.or_else(|| Some((back(walk, inst, binary.other, sum).filter(|_| is_sum)?, binary.one)))?;
+    let are_there = walk.is_still(source, sum, inst) && walk.is_still(term, sum, inst);
+    let result = walk.only_result(inst)?;
+    let operands = [Operand::register(result), source, term].map(New::Operand);
+    are_there.then(|| walk.instead(inst, binary.operation, Qualifiers::default(), &[binary.ty], &operands))?
+}
+
+/// What the conversion `inst` would make of `operand`, as it stands before `at`, where that was converted the other way: the
+/// register from which it was.
+fn back(walk: &mut Walk<'_, '_>, inst: InstId, operand: Operand, at: InstId) -> Option<Operand> {
+    let (operation, space) = (walk.f.form_of(inst).operation, walk.f.description_of(inst).qualifiers.space?);
     let other = if operation == Operation::Cvta { Operation::CvtaTo } else { Operation::Cvta };
-    let (of, source) = converted(walk, operand, inst, other)?;
+    let (of, source) = converted(walk, operand, at, other)?;
     let vreg = source.vreg().filter(|_| of == space && source == plain(source))?;
     let result = walk.only_result(inst)?;
-    (walk.width(vreg) == walk.width(result)).then(|| walk.move_of(inst, result, source))?
+    (walk.width(vreg) == walk.width(result)).then_some(source)
 }
 
 /// The space to or from which an instruction with `operation` converted what a register holds before `inst`, and what it converted,
