@@ -33,7 +33,7 @@ use ptxopt_engine::values::reaching::ReachingValues;
 use ptxopt_systems::analyze::control_flow;
 use ptxopt_systems::flow::split_at_control_flow;
 use ptxopt_systems::upkeep::sweep;
-use ptxopt_systems::values::eliminate_dead::{self, FullScratch};
+use ptxopt_systems::values::eliminate_dead::{self, FullScratch, Unread};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -44,7 +44,7 @@ const MODULE_INSTS: usize = 200_000;
 static STEPS: [(u16, &str, &Phase); 4] = [
     (3, "control flow", &control_flow::PHASE),
     (6, "split", &split_at_control_flow::PHASE),
-    (16, "dead code", &eliminate_dead::FULL),
+    (16, "dead code", &eliminate_dead::EARLY),
     (76, "sweep", &sweep::PHASE),
 ];
 
@@ -133,7 +133,9 @@ impl Arrays {
                 2 => {
                     self.analyze();
                     let mut values = std::mem::take(&mut self.values);
-                    self.each(|f, scratch, _| eliminate_dead::eliminate(f, &mut values, scratch));
+                    self.each(|f, scratch, _| {
+                        eliminate_dead::eliminate(f, &mut values, scratch, Unread::Stays)
+                    });
                     self.values = values;
                 }
                 _ => self.sweep(),

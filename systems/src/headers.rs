@@ -33,7 +33,10 @@ const BREAKING: [(&str, &[&Phase]); 26] = [
     ("structurize/irreducible.rs", &[&irreducible::PHASE]),
     ("structurize/mod.rs", &[&structurize::PHASE, &structurize::TAGGING]),
     ("upkeep/sweep.rs", &[&sweep::PHASE]),
-    ("values/eliminate_dead/mod.rs", &[&eliminate_dead::SIMPLE, &eliminate_dead::FULL]),
+    (
+        "values/eliminate_dead/mod.rs",
+        &[&eliminate_dead::SIMPLE, &eliminate_dead::EARLY, &eliminate_dead::FULL],
+    ),
     ("values/fuse/mod.rs", &[&fuse::PHASE]),
     ("values/general_optimize/mod.rs", &[&general_optimize::PHASE]),
     ("values/gvn_cse/mod.rs", &[&gvn_cse::PHASE, &gvn_cse::late::PHASE]),
