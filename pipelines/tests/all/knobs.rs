@@ -10,13 +10,15 @@ const CHAIN: &str = "\
 
 .visible .entry chain(.param .u64 data, .param .u32 which)
 {
-\t.reg .pred %p<2>;
+\t.reg .pred %p<3>;
 \t.reg .b32 %r<3>;
 \t.reg .b64 %rd<2>;
 \tld.param.u64 %rd1, [data];
 \tld.param.u32 %r1, [which];
 \tsetp.eq.s32 %p1, %r1, 0;
+\tsetp.eq.s32 %p2, %r1, 1;
 \t@%p1 bra FIRST;
+\t@%p2 bra SECOND;
 \tst.global.u32 [%rd1], %r1;
 \tret;
 SECOND:
