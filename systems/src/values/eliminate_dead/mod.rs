@@ -1,6 +1,6 @@
 //! Eliminate dead code: instructions whose results nothing reads, and blocks that nothing reaches.
 //!
-//! Source phase  10 EarlyOriSimpleLiveDead; 16, 33, 61, 84 OriPerformLiveDead First to Fourth (liveness)
+//! Source phase  10 EarlyOriSimpleLiveDead; 16, 33, 61, 84 OriPerformLiveDead First to Fourth (liveness); 92, a gate
 //! Reads         Blocks, Insts, VRegs, Fact::ControlFlow (full form)
 //! Writes        tombstones, dead blocks, sinks in place of results, DROPS_LOCALS
 //! Needs         control flow ends its block; control-flow facts (full form)
@@ -9,7 +9,7 @@
 //!               is unreachable; in its last runs, 84 and 92, results that nothing reads are sinks where the form takes them
 //! Breaks        liveness, uniformity, definitions; where blocks died, control flow, loops and post-dominators
 //! Cost          simple: one backward pass. Full: a pass that lists definitions, where they are not known, a search from
-//!               uses to definitions; a comparison where nothing changed
+//!               uses to definitions; a comparison where nothing changed, unless a result that nothing reads waits for phase 84
 //! Paper         Cytron et al. 1991, section 7.1
 //! Checked by    check/dead_code.rs, check/rows.rs, check/forms.rs
 //!
