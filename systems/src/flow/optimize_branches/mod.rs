@@ -36,8 +36,8 @@
 //! what is left then would be found by a second run of the optimizer.
 //!
 //! # What is left alone
-//! - The order of blocks, but for runs that one jump leads to. Where a `.loc` says which line of a source instructions are of,
-//!   each block that would follow another one must begin with its own.
+//! - The order of blocks, but for runs that one jump leads to; all of it where the text has lines of a source or labels that debug
+//!   sections name, which keep their order.
 //! - Headers. A branch past an empty header would enter its loop in the middle:
 //!   ```text
 //!   bra H; ... H: bra B; ... B: ...; @p bra H; // `bra B` makes the cycle of H and B one with two entries

@@ -1,7 +1,7 @@
 //! The flow graph while branches are rewritten: what the edges are with the changes made so far.
 
 use super::place::Runs;
-use ptxopt_components::anchor::{Anchor, AnchorKind};
+use ptxopt_components::anchor::AnchorKind;
 use ptxopt_components::block::{BlockFlags, BlockOrder};
 use ptxopt_components::form::FormFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, Maybe, TableId};
@@ -52,8 +52,6 @@ pub(super) struct Traits {
     pub(super) is_empty: bool,
     /// A pragma or another directive belongs to it.
     pub(super) is_pinned: bool,
-    /// Its instructions are of the same lines of a source wherever it stands: a `.loc` is its first, or there is none at all.
-    pub(super) has_line: bool,
     /// No target of a back edge: a branch may be threaded past it.
     pub(super) is_passed_by: bool,
     pub(super) is_dead: bool,
@@ -92,14 +90,9 @@ impl Model {
             ends.push(end);
             pred_count.push(function.preds(block).len() as u32);
         }
-        let is_line = |anchor: &Anchor| anchor.kind == AnchorKind::Loc;
-        let has_lines = function.anchors.iter().any(is_line);
-        traits.iter_mut().for_each(|traits| traits.has_line = !has_lines);
         for anchor in function.anchors {
-            let traits = &mut traits[anchor.block.index()];
-            traits.is_pinned |= matches!(anchor.kind, AnchorKind::BlockPragma | AnchorKind::Directive);
-            traits.has_line |=
-                is_line(anchor) && function.insts_of(anchor.block).next() == Some(anchor.before);
+            let is_pin = matches!(anchor.kind, AnchorKind::BlockPragma | AnchorKind::Directive);
+            traits[anchor.block.index()].is_pinned |= is_pin;
         }
         for (block, order) in orders.iter().enumerate() {
             if function.blocks[block].flags.contains(BlockFlags::LOOP_HEADER)
@@ -307,7 +300,6 @@ fn traits_of(
     Traits {
         is_empty,
         is_pinned: false,
-        has_line: false,
         is_passed_by: !head.flags.intersects(BlockFlags::LOOP_HEADER | BlockFlags::IRREDUCIBLE),
         is_dead: head.flags.contains(BlockFlags::DEAD),
         holds_loop: false,

@@ -10,6 +10,7 @@
 
 use super::model::{End, Model};
 use super::{Rewriter, Stopped};
+use ptxopt_components::anchor::AnchorKind;
 use ptxopt_components::ids::{BlockId, Id, Maybe};
 
 /// Where runs of blocks end while they are moved.
@@ -24,6 +25,8 @@ pub(super) struct Runs {
 impl Rewriter<'_, '_> {
     /// Puts blocks after the only jump to them.
     pub(super) fn place(&mut self) -> Result<bool, Stopped> {
+        // Lines of a source and labels that debug sections name keep their order.
+        let is_of_a_source = |kind| matches!(kind, AnchorKind::Loc | AnchorKind::DebugLabel);
         let mut has_changed = false;
         for block in self.block_ids() {
             let End::Jumps { inst, target } = self.model.ends[block.index()] else { continue };
@@ -31,6 +34,9 @@ impl Rewriter<'_, '_> {
                 continue;
             }
             if !has_changed {
+                if self.f.view().anchors.iter().any(|anchor| is_of_a_source(anchor.kind)) {
+                    return Ok(false);
+                }
                 self.model.start_runs();
             }
             let Some(last) = self.model.run_that_goes_to(block, target) else { continue };
@@ -82,10 +88,7 @@ impl Model {
                 return None;
             }
         }
-        // What stands after another block than before must say its line.
-        let has_line = |block: Option<BlockId>| block.is_none_or(|block| self.of(block).has_line);
-        let keeps_lines = has_line(Some(target)) && has_line(self.next(last)) && has_line(self.next(block));
-        (last != block && keeps_lines).then_some(last)
+        (last != block).then_some(last)
     }
 
     /// Whether control may go from a block to the one after it in the text without being led there.
