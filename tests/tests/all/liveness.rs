@@ -326,7 +326,7 @@ fn plan(text: &[u8]) -> Plan {
     let steps = vec![
         step(6),
         own(200, "oracle", &ORACLE),
-        step(16),
+        step(84),
         step(76),
         own(201, "oracle", &ORACLE),
         own(202, "fixpoint", &FIXPOINT),
