@@ -104,12 +104,14 @@ pub const PHASE: Phase = Phase {
     name: "promote_locals",
     needs: &[Fact::ControlFlow],
     breaks: Fact::OF_INSTRUCTIONS_AND_ORDER,
-    // A slot takes one register, and a function that stores and loads it has more than two already. A vector access of
-    // four becomes four rows.
-    room_percent: 50,
+    room_percent: ROOM_PERCENT,
     install: |slot| slot.add(run),
     ..Phase::NOTHING
 };
+
+/// A slot takes one register, and a function that stores and loads it has more than two already. A vector access of four
+/// becomes four rows, of which few stay.
+const ROOM_PERCENT: u32 = 100;
 
 /// The most slots of a function that become registers: arrays of which every index is constant. More registers than that
 /// only come back as the assembler's spills.
@@ -164,11 +166,12 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     }
     let mut stays = components.iter().any(|component| component.verdict.is_err())
         || tracer.variables.iter().any(|variable| variable.escape.is_some());
-    let (mut slot_count, mut growth, mut copies) = (0, 0, 0);
+    let (mut slot_count, mut copies) = (0, 0);
     // A register of a slot is no value in SSA form, so its copies stay there.
     let copies_go = usize::from(!f.state().flags.contains(CodeFlags::SSA));
     // What needs room that later changes may make.
     let mut deferred: Vec<&[Access]> = Vec::new();
+    let mut of_deferred = Growth::default();
     for component in &*components {
         let accesses = &tracer.accesses[component.accesses.clone()];
         let verdict = component.verdict.and_then(|()| {
@@ -181,12 +184,13 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
             is_planned.then_some(()).ok_or((accesses[0].inst, "no instruction takes the place of an access"))
         });
         match verdict {
-            Ok(()) if fits(f, plan.growth(), copies) => {
+            Ok(()) if fits(f, Growth { rows: plan.growth(), copies: 0 }, copies) => {
                 rewriter.apply(f, plan);
                 copies += copies_go * plan.copies;
             }
             Ok(()) => {
-                growth += plan.growth() - (copies_go * plan.copies) as isize;
+                of_deferred.rows += plan.growth();
+                of_deferred.copies += copies_go * plan.copies;
                 deferred.push(accesses);
             }
             Err((inst, reason)) => {
@@ -199,7 +203,7 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
         }
     }
     let addresses_to_go = if stays { 0 } else { tracer.address_count() };
-    let is_small = fits(f, growth, copies + addresses_to_go);
+    let is_small = fits(f, of_deferred, copies + addresses_to_go);
     for accesses in deferred {
         if is_small && plan.make(f, accesses) {
             rewriter.apply(f, plan);
@@ -216,11 +220,22 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     rewriter.variables.iter().for_each(|&vreg| f.set_variable(vreg, true));
 }
 
-/// Whether the function has no more instructions than it came with when it has `growth` more, those left out that
-/// nothing will read any more: copies of slots, and addresses.
-fn fits(f: &FunctionEditor<'_>, growth: isize, unread: usize) -> bool {
-    let room = (f.view().text.insts_in as usize + unread) as isize - f.state().live_insts as isize;
-    growth <= room.max(0)
+/// What components add to a function.
+#[derive(Clone, Copy, Default)]
+struct Growth {
+    /// Rows, or fewer than before.
+    rows: isize,
+    /// How many of them are copies that go again.
+    copies: usize,
+}
+
+/// Whether the phase may make the function so much larger, and it has no more instructions than it came with once nothing
+/// reads the copies, nor `unread` others: copies of slots, and addresses.
+fn fits(f: &FunctionEditor<'_>, growth: Growth, unread: usize) -> bool {
+    let (insts_in, insts) = (f.view().text.insts_in as usize, f.state().live_insts as isize);
+    let room = (insts_in + unread) as isize - insts;
+    let room_of_phase = (insts_in * (100 + ROOM_PERCENT as usize) / 100) as isize - insts;
+    growth.rows - growth.copies as isize <= room.max(0) && growth.rows <= room_of_phase.max(0)
 }
 
 fn missed(f: &mut FunctionEditor<'_>, inst: InstId, reason: &'static str) {

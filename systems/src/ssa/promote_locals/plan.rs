@@ -61,11 +61,27 @@ pub struct Plan {
     pub replacements: Vec<Replacement>,
     /// The instructions.
     pub planned: Vec<Planned>,
-    /// How many of them copy a register of a slot to one of the same type, for which copy propagation has no use.
+    /// How many of them are copies of a register of a slot, or into one that nothing else writes, and of the same type:
+    /// copy propagation leaves them without a use.
     pub copies: usize,
     /// Their operands.
     pub operands: Vec<Value>,
+    writes: Vec<Writes>,
     forms: KnownForms,
+}
+
+/// What writes a register of a slot.
+#[derive(Clone, Copy, Default)]
+struct Writes {
+    all: u32,
+    copies: u32,
+}
+
+impl Writes {
+    /// Whether a copy writes it, and nothing else.
+    fn is_a_copy(self) -> bool {
+        self.all == 1 && self.copies == 1
+    }
 }
 
 /// The forms that were asked for in a function: a handful, which are found by comparing faster than by hashing.
@@ -107,15 +123,19 @@ impl Plan {
     }
 
     fn plan_all(&mut self, forms: &mut FormTable, dialect: Dialect) -> Option<()> {
-        let Self { slots, registers, entry, replacements, planned, copies, operands, forms: known } = self;
+        let Self { slots, registers, entry, replacements, planned, copies, operands, writes, forms: known } =
+            self;
+        writes.clear();
+        writes.resize(slots.registers.len(), Writes::default());
         let mut writer = Writer { forms, known, dialect, registers, planned, operands };
         for (number, register) in
             slots.registers.iter().enumerate().filter(|(_, register)| register.is_zeroed)
         {
+            writes[number].all = 1;
             writer.mov(register.ty, Value::New(number), Value::Literal(0, register.ty))?;
         }
         *entry = 0..writer.planned.len();
-        for &Moved { low, ty, held, access, is_load, .. } in &slots.values {
+        for &Moved { low, ty, held, access, is_load, is_guarded, .. } in &slots.values {
             let slot = slots.slot_at(low);
             if slot.registers.is_empty() {
                 continue;
@@ -126,16 +146,26 @@ impl Plan {
             match held {
                 Held::Register(vreg, have) if is_load => {
                     writer.load(&place, register(vreg, have))?;
-                    *copies += usize::from(writer.is_copy(first, have));
+                    *copies += usize::from(writer.copy_of(first, have).is_some());
                 }
-                Held::Register(vreg, have) => writer.store(&place, register(vreg, have))?,
-                Held::Literal(bits) => writer.store_literal(&place, bits)?,
+                Held::Register(vreg, have) => {
+                    writer.store(&place, register(vreg, have))?;
+                    writes[place.registers()].iter_mut().for_each(|written| written.all += 1);
+                    if let Some(number) = writer.copy_into(first, have).filter(|_| !is_guarded) {
+                        writes[number].copies += 1;
+                    }
+                }
+                Held::Literal(bits) => {
+                    writer.store_literal(&place, bits)?;
+                    writes[place.registers()].iter_mut().for_each(|written| written.all += 1);
+                }
                 Held::Nothing => {}
             }
             let planned = &mut replacements[access as usize].planned;
             let first = if planned.end == 0 { first } else { planned.start };
             *planned = first..writer.planned.len();
         }
+        *copies += writes.iter().filter(|written| written.is_a_copy()).count();
         Some(())
     }
 }
@@ -157,6 +187,17 @@ impl Place<'_> {
     /// The new register of the slot that holds it, or the first of those that do.
     fn register(&self, part: u32) -> usize {
         self.slot.registers.start + (self.offset / part) as usize
+    }
+
+    /// The new registers of the slot that hold it.
+    fn registers(&self) -> Range<usize> {
+        match self.slot.shape {
+            Shape::Whole | Shape::Fields => self.slot.registers.clone(),
+            Shape::Parts(part) => {
+                let first = self.register(part);
+                first..first + (self.width() / part) as usize
+            }
+        }
     }
 }
 
@@ -203,14 +244,27 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether the instructions from `first` on are one move of all of a new register of type `ty`.
-    fn is_copy(&self, first: usize, ty: PtxType) -> bool {
-        let [planned] = &self.planned[first..] else { return false };
-        let is_move = self.forms.get(planned.form).operation == Operation::Mov;
-        match self.operands[planned.operands.clone()] {
-            [_, Value::New(number)] => is_move && self.registers[number] == ty,
-            _ => false,
+    /// The new register of type `ty` of which the instructions from `first` on are a copy.
+    fn copy_of(&self, first: usize, ty: PtxType) -> Option<usize> {
+        match *self.only_move(first)? {
+            [_, Value::New(number)] if self.registers[number] == ty => Some(number),
+            _ => None,
         }
+    }
+
+    /// The new register of type `ty` that the instructions from `first` on copy a register into.
+    fn copy_into(&self, first: usize, ty: PtxType) -> Option<usize> {
+        match *self.only_move(first)? {
+            [Value::New(number), Value::Operand(_)] if self.registers[number] == ty => Some(number),
+            _ => None,
+        }
+    }
+
+    /// The operands of the move that the instructions from `first` on are.
+    fn only_move(&self, first: usize) -> Option<&[Value]> {
+        let [planned] = &self.planned[first..] else { return None };
+        let is_move = self.forms.get(planned.form).operation == Operation::Mov;
+        is_move.then(|| &self.operands[planned.operands.clone()])
     }
 
     /// Writes what stores `from`, which may be wider, at `place`.
@@ -397,8 +451,8 @@ impl Writer<'_> {
 
     /// The registers that hold the value at `place`, so many bytes each.
     fn parts(&self, place: &Place<'_>, part: u32) -> Vec<Typed> {
-        let first = place.register(part);
-        (first..first + (place.width() / part) as usize).map(|number| self.new_typed(number)).collect()
+        debug_assert_eq!(place.slot.shape, Shape::Parts(part));
+        place.registers().map(|number| self.new_typed(number)).collect()
     }
 
     fn new_typed(&self, number: usize) -> Typed {

@@ -108,7 +108,8 @@ pub struct Moved {
     pub access: u32,
     /// Whether it is loaded.
     pub is_load: bool,
-    is_guarded: bool,
+    /// Whether it has a guard.
+    pub is_guarded: bool,
     block: BlockId,
     position: u32,
 }
