@@ -140,8 +140,6 @@ fn what_leaves_control_flow_as_it_is() {
             "eliminate_dead_simple",
             "fuse",
             "general_optimize",
-            "gvn_cse",
-            "late_commoning",
             "hoist_common",
             "propagate_back_copies",
             "reassociate",

@@ -11,6 +11,9 @@
 //! sum wraps around: the counter is at most what it starts with or what the branch lets pass, and a step more than that must
 //! still have a place below the sign.
 //!
+//! The walk has passed the header when somebody asks, and not what comes around the loop: there, copies of the counter, of the
+//! next value and of the bound still stand, and are looked through.
+//!
 //! # Guards
 //! - The branch is passed in each round: its block dominates the end of the loop, and one of its ways only leads there.
 //! - Where the loop ends at equality, the counter meets the bound exactly:
@@ -32,6 +35,9 @@ use ptxopt_components::qualifiers::Comparison;
 
 /// Branches that are looked at for one counter: the one that ends the loop is near its end or at its start.
 const BRANCHES_MAX: usize = 6;
+
+/// Copies that one value is looked through.
+const COPIES_MAX: usize = 4;
 
 /// What a branch has let pass: a register of the loop that compares like this with a constant.
 struct Bounded {
@@ -56,7 +62,7 @@ impl Walk<'_, '_> {
             Some(step) => (other_value, value, from, step),
             None => (value, other_value, other_from, self.step(counter, other_value, width)?),
         };
-        let (header, next) = (self.f.head(phi).block, next.vreg()?);
+        let (header, next) = (self.f.head(phi).block, self.original(next.vreg()?));
         let bounded = self.bounded(counter, next, width, [latch.as_block()?, header])?;
         let start = known_start(self, start.vreg()?).filter(|start| start.width() == width)?;
         let (least, highest) = (start.least(), extend(truncate(u64::MAX >> 1, width - 1), width));
@@ -83,11 +89,12 @@ impl Walk<'_, '_> {
 
     /// What a value of the loop is more than its counter, where that is a positive constant.
     fn step(&self, counter: VRegId, value: Operand, width: u32) -> Option<i64> {
-        let next = value.vreg()?;
+        let next = self.original(value.vreg()?);
         let definition = self.definition_of_value(next)?;
         let sum = self.binary(definition)?;
         let literal = extend(truncate(self.literal(sum.other)?, sum.width()), sum.width());
-        let is_step = sum.one.vreg() == Some(counter) && sum.one == plain(sum.one) && sum.width() == width;
+        let one = sum.one.vreg().filter(|_| sum.one == plain(sum.one))?;
+        let is_step = self.original(one) == counter && sum.width() == width;
         let step = match sum.operation {
             Operation::Add => literal,
             Operation::Sub => literal.checked_neg()?,
@@ -118,9 +125,45 @@ impl Walk<'_, '_> {
     /// What the branch at the end of a block says of the counter or its next value to who goes on to another one.
     fn bounded_by(&self, counter: VRegId, next: VRegId, width: u32, edge: [BlockId; 2]) -> Option<Bounded> {
         let Passed { operands: [one, constant], comparison, ty } = self.said_by(edge)?;
-        let compared = one.vreg().filter(|&vreg| vreg == counter || vreg == next)?;
-        let bound = extend(truncate(self.literal(constant).filter(|_| ty.bits() == width)?, width), width);
+        let compared = self.original(one.vreg()?);
+        let bound = self.constant(constant).filter(|_| ty.bits() == width)?;
+        let bound = extend(truncate(bound, width), width);
         let is_signed = is_signed(ty) && !matches!(comparison, Comparison::Lower | Comparison::LowerSame);
-        Some(Bounded { comparison, is_signed, is_next: compared == next, bound })
+        (compared == counter || compared == next).then_some(Bounded {
+            comparison,
+            is_signed,
+            is_next: compared == next,
+            bound,
+        })
+    }
+
+    /// The bits of a literal, or of one that a register is a copy of.
+    fn constant(&self, operand: Operand) -> Option<u64> {
+        let Some(vreg) = operand.vreg() else { return self.literal(operand) };
+        let definition = self.definition_of_value(self.original(vreg))?;
+        self.literal(self.moved(definition)?)
+    }
+
+    /// The value that a register of the loop is a copy of; itself where it is none.
+    fn original(&self, vreg: VRegId) -> VRegId {
+        let mut original = vreg;
+        for _ in 0..COPIES_MAX {
+            let moved = self.definition_of_value(original).and_then(|definition| self.moved(definition));
+            let source = moved.filter(|&moved| moved == plain(moved)).and_then(Operand::vreg);
+            let is_whole = |source: VRegId| self.width(source) == self.width(original);
+            match source.filter(|&source| is_whole(source) && self.definition_of_value(source).is_some()) {
+                Some(source) => original = source,
+                None => break,
+            }
+        }
+        original
+    }
+
+    /// What an instruction moves into one register.
+    fn moved(&self, inst: InstId) -> Option<Operand> {
+        match self.f.operands_of(inst) {
+            &[_, source] if self.f.form_of(inst).operation == Operation::Mov => Some(source),
+            _ => None,
+        }
     }
 }

@@ -141,11 +141,18 @@ fn counters_are_what_is_known_of_them() {
             0 => format!("and.b32 %r2, %r1, 3; add.s32 %r2, %r2, {start};"),
             _ => format!("mov.u32 %r2, {start};"),
         };
-        let compared = |register: &str| format!("setp.{comparison}32 %p1, {register}, {bound};");
-        let add = format!("add.s32 %r2, %r2, {step};");
+        // Front ends that do not optimize copy what they use.
+        let (counter, compared_with) = match random.below(2) {
+            0 => ("%r2", bound.to_string()),
+            _ => ("%r3", "%r8".to_owned()),
+        };
+        let compared = |register: &str| {
+            format!("mov.u32 %r8, {bound}; setp.{comparison}32 %p1, {register}, {compared_with};")
+        };
+        let add = format!("add.s32 %r0, {counter}, {step}; mov.b32 %r2, %r0;");
         let (top, end) = match random.below(4) {
-            0 => (format!("{} @%p1 bra E;", compared("%r2")), format!("{add} bra L;")),
-            1 => (format!("{} @!%p1 bra E;", compared("%r2")), format!("{add} bra L;")),
+            0 => (format!("{} @%p1 bra E;", compared(counter)), format!("{add} bra L;")),
+            1 => (format!("{} @!%p1 bra E;", compared(counter)), format!("{add} bra L;")),
             2 => (String::new(), format!("{add} {} @%p1 bra L;", compared("%r2"))),
             _ => (String::new(), format!("{add} {} @!%p1 bra L;", compared("%r2"))),
         };
@@ -164,7 +171,7 @@ fn counters_are_what_is_known_of_them() {
             ".entry k(.param .u64 p) {{ .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .pred %p<4>;\n\
              mov.u32 %r6, %tid.x; mul.wide.u32 %d1, %r6, {BYTES}; ld.param.u64 %d2, [p]; add.s64 %d1, %d1, %d2;\n\
              ld.global.u32 %r1, [%d1]; ld.global.u32 %r7, [%d1+4]; mov.u32 %r4, 0; {first}\n\
-             L: {top} sub.u32 %r7, %r7, 1; setp.eq.u32 %p3, %r7, 0; @%p3 bra E;\n\
+             L: mov.b32 %r3, %r2; {top} sub.u32 %r7, %r7, 1; setp.eq.u32 %p3, %r7, 0; @%p3 bra E;\n\
              {body} shr.s32 %r5, %r2, 4; xor.b32 %r4, %r4, %r5; {end}\n\
              E: st.global.u32 [%d1+8], %r4; st.global.u32 [%d1+12], %r7; ret; }}\n"
         );

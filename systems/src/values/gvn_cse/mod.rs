@@ -2,11 +2,12 @@
 //!
 //! Source phase  49 GvnCse (copy-prop-and-cse, "Phase 49")
 //! Reads         Blocks, Insts, VRegs, Fact::ControlFlow
-//! Writes        operands, moves
+//! Writes        operands, moves, branches, blocks
 //! Needs         SSA form; control-flow facts; instruction ids in program order
 //! Leaves        no instruction whose results another one has computed that dominates it, but for moves to registers of another
-//!               type and to variables; addresses that nothing reads any more
-//! Breaks        liveness, uniformity, definitions, program order
+//!               type and to variables; no branch that another branch decides which asks the same predicate since then;
+//!               addresses that nothing reads any more
+//! Breaks        control flow, loops, post-dominators, liveness, uniformity, definitions, program order
 //! Cost          a walk over all instructions with a look-up in a hash table each; a bounded look back through memory a load
 //! Papers        Briggs, Cooper and Simpson 1997 (dominator-based value numbering)
 //! Checked by    check/ssa.rs, check/operand_types.rs; values/gvn_cse/tests.rs on the emulator; the judge
@@ -29,6 +30,14 @@
 //!
 //! Stores that are overwritten in their block go with them, those too that only loads looked at which have just gone, and so do
 //! stores to local variables at the end of the function.
+//!
+//! # Branches that ask again
+//! ```text
+//! setp.lt.u32 p1, r1, 32; @!p1 bra PANIC; ...
+//! setp.lt.u32 p2, r1, 32; @!p2 bra PANIC;         // p2 is p1 now, and known: the branch goes
+//! ```
+//! Phase 38 has decided what it could before two predicates, or what they compare, were found to be one. Where a branch asks what
+//! one on the way to it has asked, guards are settled once more. Checked languages without an optimizer make many of these.
 //!
 //! # Modes
 //! The source has seven (knob 402), told apart by how far they look: [`Mode`]. Modes 3 to 6 number values around loops, too.
@@ -60,6 +69,8 @@ mod scope;
 pub(crate) mod tests;
 
 use super::value_numbers::ValueNumbers;
+use crate::flow::conditions::{self, Conditions, Learns};
+use crate::flow::guards;
 use bevy_ecs::prelude::*;
 use ptxopt_components::block::BlockFlags;
 use ptxopt_components::code_object::CodeFlags;
@@ -68,14 +79,14 @@ use ptxopt_components::opcodes::Effects;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
-use ptxopt_engine::values::reaching::ReachingValues;
+use ptxopt_engine::values::reaching::{Reaching, ReachingValues};
 use replace::Redundancies;
 
 /// Phase 49.
 pub const PHASE: Phase = Phase {
     name: "gvn_cse",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
-    breaks: Fact::OF_INSTRUCTIONS_AND_ORDER,
+    breaks: Fact::OF_EDGES_AND_ORDER,
     room_percent: 10,
     install: |slot| {
         slot.init_resource::<Settings>();
@@ -192,6 +203,7 @@ pub fn run(
 pub struct Scratch {
     numbers: ValueNumbers,
     redundancies: Redundancies,
+    conditions: conditions::Memory,
 }
 
 /// Works on one function; gives nothing where the bisect limit is reached.
@@ -201,7 +213,7 @@ fn number_and_replace(
     values: &mut ReachingValues,
     scratch: &mut Scratch,
 ) -> Option<()> {
-    let Scratch { numbers, redundancies } = scratch;
+    let Scratch { numbers, redundancies, conditions } = scratch;
     let has_no_copies = f.remembers(Memo::NothingToPropagate);
     let reaching = values.of(f);
     let (function, forms) = f.view_and_forms();
@@ -215,11 +227,34 @@ fn number_and_replace(
     let limit_hits = numbers.limit_hits();
     f.stats().limits_hit += limit_hits;
     let is_settled = redundancies.replace(f, numbers, reaching, mode)?;
+    let asks_again = redundancies.asks_again(f, reaching.tree());
     let is_load = |inst| f.head(inst).is_live() && f.form_of(inst).effects.contains(Effects::READ);
     let overwritten = numbers.overwritten(is_load);
     let deleted = f.delete_each(overwritten, "a store that nothing looks at");
     if is_settled && has_no_copies {
         f.remember(Memo::NothingToPropagate);
     }
-    (deleted == overwritten.len()).then_some(())
+    if deleted < overwritten.len() {
+        return None;
+    }
+    if !asks_again {
+        return Some(());
+    }
+    let reaching = values.of(f);
+    settle_guards(f, reaching, conditions)
+}
+
+/// Decides branches that ask a predicate again; it had another name where phase 38 looked.
+fn settle_guards(
+    f: &mut FunctionEditor<'_>,
+    reaching: &mut Reaching,
+    memory: &mut conditions::Memory,
+) -> Option<()> {
+    let mut conditions = Conditions::start(memory, reaching, &f.view(), Learns::Everything);
+    for at in 0..conditions.preorder().len() {
+        let block = conditions.preorder()[at];
+        conditions.enter(f, block);
+        guards::settle_block(f, &mut conditions, block)?;
+    }
+    guards::delete_unreachable(f)
 }

@@ -6,11 +6,13 @@ use super::scope::Scopes;
 use crate::ssa::moves::{move_form, moved_as, read_of};
 use crate::values::general_optimize::constants::operand as constant_operand;
 use crate::values::value_numbers::{Again, Known, Source, ValueNumbers, bits_of};
-use ptxopt_components::ids::{Id, InstId, Span, VRegId};
+use ptxopt_components::ids::{BlockId, Id, InstId, Span, VRegId};
+use ptxopt_components::instruction::Marks;
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::types::{PtxType, TypeKind};
 use ptxopt_engine::edit::{Change, FunctionEditor};
+use ptxopt_engine::graph::dominator_tree::DominatorTree;
 use ptxopt_engine::values::definitions::Defined;
 use ptxopt_engine::values::phis::NO_VALUE;
 use ptxopt_engine::values::reaching::Reaching;
@@ -45,6 +47,8 @@ pub(super) struct Redundancies {
     renamed: Vec<u32>,
     /// Reads of those: the position in `results`, the instruction and the position there.
     reads: Vec<(u32, InstId, usize)>,
+    /// What branches read instead of another predicate now.
+    asked: Vec<VRegId>,
     crowds: Crowds,
 }
 
@@ -62,6 +66,7 @@ impl Redundancies {
     ) -> Option<bool> {
         self.scopes.find(f, reaching.tree(), mode);
         self.crowds.start();
+        self.asked.clear();
         self.find(f, numbers, reaching);
         if self.crowds.close() {
             self.find(f, numbers, reaching);
@@ -86,6 +91,29 @@ impl Redundancies {
             change.delete(redundant.inst);
         }
         Some(is_settled)
+    }
+
+    /// Whether a branch asks another predicate since the last call of `replace`, one that has been asked on the way there.
+    pub(super) fn asks_again(&mut self, f: &FunctionEditor<'_>, tree: &DominatorTree) -> bool {
+        let Self { asked, .. } = self;
+        if asked.is_empty() {
+            return false;
+        }
+        asked.sort_unstable();
+        asked.dedup();
+        let function = f.view();
+        let mut last = vec![None; asked.len()];
+        let is_decided = |before, block| {
+            let is_way = |&way: &BlockId| function.preds(way) == [before] && tree.dominates(way, block);
+            function.succs(before).iter().any(is_way)
+        };
+        tree.preorder().iter().any(|&block| {
+            let guard = function.insts_of(block).next_back().and_then(|inst| function.guard_of(inst));
+            let asks = guard.and_then(|guard| asked.binary_search(&guard.vreg()?).ok());
+            asks.is_some_and(|number| {
+                last[number].replace(block).is_some_and(|before| is_decided(before, block))
+            })
+        })
     }
 
     fn find(&mut self, f: &FunctionEditor<'_>, numbers: &ValueNumbers, reaching: &Reaching) {
@@ -183,7 +211,7 @@ impl Redundancies {
 
     /// Lists the reads of results whose readers can read others, by result.
     fn find_reads(&mut self, f: &FunctionEditor<'_>) {
-        let Self { found, results, renamed, reads, .. } = self;
+        let Self { found, results, renamed, reads, asked, .. } = self;
         reads.clear();
         if !found.iter().any(|redundant| redundant.is_renamed) {
             return;
@@ -197,7 +225,7 @@ impl Redundancies {
             }
         }
         let renamed = &renamed[..];
-        f.view().padded_rows().for_each(|(inst, _, operands)| {
+        f.view().padded_rows().for_each(|(inst, head, operands)| {
             // Of most instructions none is read.
             if operands.iter().fold(0, |any, operand| any | renamed[operand.read_or(nothing)]) == 0 {
                 return;
@@ -205,6 +233,11 @@ impl Redundancies {
             for (position, operand) in operands.iter().enumerate().filter(|(_, operand)| operand.is_use()) {
                 if let Some(result) = operand.vreg().and_then(|vreg| renamed[vreg.index()].checked_sub(1)) {
                     reads.push((result, inst, position));
+                    if head.marks.contains(Marks::CONTROL)
+                        && let Source::Register(source) = results[result as usize].source
+                    {
+                        asked.push(source);
+                    }
                 }
             }
         });
