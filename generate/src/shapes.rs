@@ -18,13 +18,14 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 32] = [
+pub const SHAPES: [Shape; 33] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
     Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
     Shape { name: "joins", of: "values that meet", large: 50_000, text: joins },
     Shape { name: "gotos", of: "states", large: 2_000, text: gotos },
     Shape { name: "scattered", of: "blocks that jump to the next one", large: 12_000, text: scattered },
+    Shape { name: "reversed", of: "blocks that jump to the one before", large: 12_000, text: reversed },
     Shape { name: "slots", of: "slots", large: 20_000, text: slots },
     Shape { name: "sums", of: "additions", large: 50_000, text: sums },
     Shape { name: "reloads", of: "loads", large: 20_000, text: reloads },
@@ -137,6 +138,15 @@ fn scattered(blocks: usize) -> String {
         writeln!(text, "xor.b32 %r1, %r1, {n};\nbra L{};", n + 1)
     });
     kernel("", &format!("bra L0;\n{body}L{blocks}: add.u32 %r1, %r1, 1;\nEND:\n"))
+}
+
+/// Blocks that run one after the other, the last one first in the text: all become one.
+fn reversed(blocks: usize) -> String {
+    let body = each(blocks, |text, place| {
+        let n = blocks - 1 - place;
+        writeln!(text, "L{n}: mad.lo.u32 %r1, %r1, %r0, {n};\nxor.b32 %r1, %r1, {n};\nbra L{};", n + 1)
+    });
+    kernel("", &format!("bra L0;\n{body}L{blocks}: add.u32 %r1, %r1, 1;\n"))
 }
 
 /// Variables in one frame, each stored, and loaded behind a branch.

@@ -147,6 +147,17 @@ impl<'a> FunctionView<'a> {
         self.operands[inst.index()].get(count, &self.pools.operands)
     }
 
+    /// Whether an anchor stands at the end of its block, behind the last instruction.
+    #[must_use]
+    pub fn is_at_the_end(&self, anchor: &Anchor) -> bool {
+        let head = &self.blocks[anchor.block.index()];
+        if head.flags.contains(BlockFlags::CHAINED) {
+            anchor.before == Anchor::END
+        } else {
+            !head.insts.range().contains(&anchor.before.index())
+        }
+    }
+
     /// The guard of an instruction.
     #[inline]
     #[must_use]

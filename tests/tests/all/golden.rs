@@ -200,6 +200,25 @@ fn nothing_is_undone_in_the_whole_pipeline() {
     expect_none("phases fail", &verdicts.into_iter().filter_map(Result::err).collect::<Vec<_>>());
 }
 
+/// What a function has left to do is remembered where nobody reads remarks, so what is remembered must be so.
+#[test]
+fn remarks_change_nothing() {
+    let claims: Vec<PathBuf> = GOLDENS.iter().flat_map(claims_of).collect();
+    let verdicts = in_parallel(&claims, |path| {
+        let text = read(path);
+        for level in [OptLevel::O1, OptLevel::O2, OptLevel::O3] {
+            let quiet = Options { level, threads: 1, ..Options::default() };
+            let [without, with] = [quiet.clone(), Options { remarks: true, ..quiet }]
+                .map(|options| optimize(text.as_bytes(), &options).expect("the claim is read").text);
+            if without != with {
+                return Err(format!("{} at -{level:?}", path.display()));
+            }
+        }
+        Ok(())
+    });
+    expect_none("outputs differ", &verdicts.into_iter().filter_map(Result::err).collect::<Vec<_>>());
+}
+
 fn folder_of(golden: &Golden) -> PathBuf {
     tests_folder().join("golden").join(golden.phase)
 }

@@ -340,17 +340,20 @@ impl<'a> Rewriter<'_, 'a> {
         Ok(has_changed)
     }
 
-    /// Merges blocks with the only block that falls into them.
+    /// Merges blocks with the only block that falls into them. In the order of the text, so that each joins what has joined
+    /// before: the other way round, the last ones would move again with each that stands before them.
     fn merge(&mut self) -> Outcome {
-        for block in self.block_ids() {
-            if self.model.ends[block.index()] != End::Falls || self.is_dead(block) {
-                continue;
-            }
-            let Some(next) = self.model.next(block) else { continue };
+        let mut block = BlockId(0);
+        while let Some(next) = self.model.next(block) {
             let traits = self.model.of(next);
-            if self.model.pred_count[next.index()] == 1 && !traits.is_pinned && !traits.has_phis {
+            if self.model.ends[block.index()] == End::Falls
+                && self.model.pred_count[next.index()] == 1
+                && !traits.is_pinned
+                && !traits.has_phis
+            {
                 self.change(next, "block with one predecessor, which stands before it")?.merge(next);
             }
+            block = next;
         }
         Ok(())
     }

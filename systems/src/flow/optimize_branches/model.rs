@@ -50,6 +50,8 @@ pub struct Model {
 pub(super) struct Traits {
     /// Holds nothing, or nothing but a direct branch.
     pub(super) is_empty: bool,
+    /// Holds nothing but its end: it is empty once that is a direct branch.
+    is_bare: bool,
     /// A pragma or another directive belongs to it.
     pub(super) is_pinned: bool,
     /// No target of a back edge: a branch may be threaded past it.
@@ -81,9 +83,10 @@ impl Model {
             let mut insts = function.insts_of(block).rev();
             let last = insts.next();
             let end = last.map_or(End::Falls, |inst| end_of(function, forms, inst));
+            let is_bare = insts.next().is_none();
             let is_direct = matches!(end, End::Jumps { .. } | End::Branches { .. });
-            let is_empty = last.is_none() || (is_direct && insts.next().is_none());
-            traits.push(traits_of(function, forms, block, last, is_empty));
+            let is_empty = last.is_none() || (is_direct && is_bare);
+            traits.push(Traits { is_empty, is_bare, ..traits_of(function, forms, block, last) });
             if matches!(end, End::Indexed { .. } | End::Other) {
                 other_succs.extend(function.succs(block).iter().map(|&succ| (block, succ)));
             }
@@ -202,7 +205,9 @@ impl Model {
     /// Makes the indexed branch of `block`, whose table lists `target` `count` times and nothing else, a direct one.
     pub(super) fn collapse(&mut self, block: BlockId, end: End, target: BlockId, count: usize) {
         self.ends[block.index()] = end;
-        self.traits[block.index()].is_uniform = false;
+        let traits = &mut self.traits[block.index()];
+        traits.is_uniform = false;
+        traits.is_empty = traits.is_bare;
         self.pred_count[target.index()] -= count as u32 - 1;
     }
 
@@ -271,9 +276,9 @@ impl Model {
         let between = self.next(block)?;
         let End::Jumps { inst: jump, target: destination } = self.ends[between.index()] else { return None };
         let (own, other) = (self.of(block), self.of(between));
-        let is_bare = other.is_empty && !other.is_pinned && self.pred_count[between.index()] == 1;
+        let may_go = other.is_empty && !other.is_pinned && self.pred_count[between.index()] == 1;
         let has_phis = self.of(target).has_phis || self.of(destination).has_phis;
-        let leads_around = is_bare && self.next(between) == Some(target) && !own.is_dead && !own.is_uniform;
+        let leads_around = may_go && self.next(between) == Some(target) && !own.is_dead && !own.is_uniform;
         let closes_loop = self.closes_innermost(block, target);
         (leads_around && !has_phis && !closes_loop).then_some((inst, jump, destination))
     }
@@ -294,11 +299,11 @@ fn traits_of(
     forms: &FormTable,
     block: BlockId,
     last: Option<InstId>,
-    is_empty: bool,
 ) -> Traits {
     let head = &function.blocks[block.index()];
     Traits {
-        is_empty,
+        is_empty: false,
+        is_bare: false,
         is_pinned: false,
         is_passed_by: !head.flags.intersects(BlockFlags::LOOP_HEADER | BlockFlags::IRREDUCIBLE),
         is_dead: head.flags.contains(BlockFlags::DEAD),

@@ -12,6 +12,7 @@ use super::model::{End, Model};
 use super::{Rewriter, Stopped};
 use ptxopt_components::anchor::AnchorKind;
 use ptxopt_components::ids::{BlockId, Id, Maybe};
+use ptxopt_engine::store::view::FunctionView;
 
 /// Where runs of blocks end while they are moved.
 #[derive(Default)]
@@ -25,8 +26,6 @@ pub(super) struct Runs {
 impl Rewriter<'_, '_> {
     /// Puts blocks after the only jump to them.
     pub(super) fn place(&mut self) -> Result<bool, Stopped> {
-        // Lines of a source and labels that debug sections name keep their order.
-        let is_of_a_source = |kind| matches!(kind, AnchorKind::Loc | AnchorKind::DebugLabel);
         let mut has_changed = false;
         for block in self.block_ids() {
             let End::Jumps { inst, target } = self.model.ends[block.index()] else { continue };
@@ -34,7 +33,7 @@ impl Rewriter<'_, '_> {
                 continue;
             }
             if !has_changed {
-                if self.f.view().anchors.iter().any(|anchor| is_of_a_source(anchor.kind)) {
+                if keeps_its_order(&self.f.view()) {
                     return Ok(false);
                 }
                 self.model.start_runs();
@@ -48,6 +47,14 @@ impl Rewriter<'_, '_> {
         }
         Ok(has_changed)
     }
+}
+
+/// Whether lines of a source stand in a function, or labels that debug sections name; or something behind the last instruction
+/// of a block, which would be before that of another one.
+fn keeps_its_order(function: &FunctionView<'_>) -> bool {
+    function.anchors.iter().any(|anchor| {
+        matches!(anchor.kind, AnchorKind::Loc | AnchorKind::DebugLabel) || function.is_at_the_end(anchor)
+    })
 }
 
 impl Model {
