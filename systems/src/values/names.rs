@@ -36,6 +36,11 @@ impl Names {
         names.truncate(nothing);
     }
 
+    /// Whether nothing reads it.
+    pub(super) fn is_unread(self) -> bool {
+        self.0 as u32 == 0
+    }
+
     /// Whether one instruction writes it and one reads it, each once.
     pub(super) fn is_one_of_each(self) -> bool {
         self.0 == Self::RESULT + Self::SOURCE

@@ -294,12 +294,7 @@ impl Model {
     }
 }
 
-fn traits_of(
-    function: &FunctionView<'_>,
-    forms: &FormTable,
-    block: BlockId,
-    last: Option<InstId>,
-) -> Traits {
+fn traits_of(function: &FunctionView<'_>, forms: &FormTable, block: BlockId, last: Option<InstId>) -> Traits {
     let head = &function.blocks[block.index()];
     Traits {
         is_empty: false,

@@ -8,7 +8,7 @@
 //! variables, a first walk finds the accesses that are needed to know it ([`indices`](super::indices)), and a second one uses
 //! it. An address with a number of which nothing is known may be anywhere in its variable: outside of it is undefined.
 
-use super::elements::elements;
+use super::elements::{elements, unread};
 use super::indices::{Indices, KnownLeaves};
 use super::numbers::Sources;
 use super::pointers::Pointers;
@@ -56,6 +56,8 @@ pub struct Access {
     pub high: u32,
     /// Why it stays.
     pub refusal: Option<&'static str>,
+    /// The values that are loaded and that nothing reads, as bits.
+    pub unread: u8,
 }
 
 /// An address inside a variable, or near it: from `offset.low` to `offset.high` bytes from its start.
@@ -376,7 +378,17 @@ impl Tracer {
         };
         let block = view.heads[at.inst.index()].block;
         let variable = address.variable;
-        self.accesses.push(Access { inst: at.inst, block, position: 0, variable, low, high, refusal });
+        let unread = unread(looks.sources, at.inst);
+        self.accesses.push(Access {
+            inst: at.inst,
+            block,
+            position: 0,
+            variable,
+            low,
+            high,
+            refusal,
+            unread,
+        });
         Ok(())
     }
 }

@@ -1,12 +1,14 @@
 //! Elements: what a load or store moves, one register, literal or sink for each value.
 
 use super::addresses::Access;
+use super::numbers::Sources;
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::operand::{LiteralKind, Operand, OperandKind};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::types::PtxType;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::store::view::FunctionView;
+use ptxopt_engine::values::phis::NO_VALUE;
 
 /// What stands for a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,13 +96,33 @@ pub fn is_float(ty: PtxType) -> bool {
     matches!(ty, PtxType::F16 | PtxType::F16x2 | PtxType::F32 | PtxType::F64)
 }
 
+/// The values that an instruction loads into registers that nothing reads, as bits.
+pub fn unread(sources: Sources<'_>, inst: InstId) -> u8 {
+    let Sources { view, forms, def_use } = sources;
+    let form = forms.get(view.heads[inst.index()].form);
+    let is_unread = |operand: &Operand| {
+        operand.vreg().is_some_and(|vreg| {
+            let is_seen_elsewhere = view.vregs[vreg.index()].flags.intersects(NO_VALUE);
+            def_use.use_count(vreg) == 0 && !is_seen_elsewhere
+        })
+    };
+    let results = view.operands_of(inst).iter().take(usize::from(form.lanes).min(LANES_MAX));
+    let bits = results.enumerate().map(|(lane, operand)| u8::from(is_unread(operand)) << lane);
+    if form.operation == Operation::Ld { bits.fold(0, |all, bit| all | bit) } else { 0 }
+}
+
 impl Access {
-    /// Its values.
+    /// Its values. What is loaded and not read is as good as not loaded.
     pub(super) fn elements(
         &self,
         view: &FunctionView<'_>,
         forms: &FormTable,
     ) -> impl Iterator<Item = Element> + use<> {
-        elements(view, forms, self.inst).expect("an access that moves anything else is refused")
+        let unread = self.unread;
+        let all = elements(view, forms, self.inst).expect("an access that moves anything else is refused");
+        all.enumerate().map(move |(lane, element)| match unread >> lane & 1 {
+            0 => element,
+            _ => Element { held: Held::Nothing, ..element },
+        })
     }
 }

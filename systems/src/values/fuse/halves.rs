@@ -6,11 +6,11 @@
 //! mov.b64 {r2, _}, rd1;
 //! ```
 //! Nothing in between names the second half, or writes what is unpacked. The second instruction goes: the first half may be read
-//! already.
+//! already. A half that is unpacked to a register that nothing reads is as good as none: those become sinks only in phase 84.
 
 use super::super::general_optimize::rewrite::{New, Rewrite};
 use super::{Fused, Walk};
-use ptxopt_components::ids::{InstId, VRegId};
+use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind, writes};
 use ptxopt_components::operation::Operation;
 
@@ -37,8 +37,8 @@ impl Walk<'_, '_> {
         let is_other = |first: &&Half| {
             let is_alike = self.f.head(first.inst).form == self.f.head(half.inst).form;
             // It may have been completed already.
-            let has_sink = self.f.operands_of(first.inst)[half.position].kind() == OperandKind::Sink;
-            first.of == half.of && first.to != half.to && is_alike && has_sink
+            let has_place = self.is_unread(self.f.operands_of(first.inst)[half.position]);
+            first.of == half.of && first.to != half.to && is_alike && has_place
         };
         // What stands behind the last one stands behind those before it, too.
         let last = halves.iter().rev().take_while(|first| at - first.at <= WINDOW).find(is_other);
@@ -75,8 +75,7 @@ impl Walk<'_, '_> {
             return None;
         }
         let &[low, high, source] = self.f.operands_of(inst) else { return None };
-        let is_sink = |operand: Operand| operand.kind() == OperandKind::Sink;
-        let (position, to) = match (is_sink(low), is_sink(high)) {
+        let (position, to) = match (self.is_unread(low), self.is_unread(high)) {
             (true, false) => (1, high.vreg()?),
             (false, true) => (0, low.vreg()?),
             _ => return None,
@@ -84,5 +83,11 @@ impl Walk<'_, '_> {
         let of = source.vreg().filter(|_| !source.has_payload())?;
         let is_alone = [to, of].into_iter().all(|vreg| self.is_free(vreg));
         is_alone.then_some(Half { inst, at, of, position, to })
+    }
+
+    /// Whether a result is a sink, or a register that nothing reads.
+    fn is_unread(&self, result: Operand) -> bool {
+        let is_register = |vreg: VRegId| self.names[vreg.index()].is_unread() && self.is_free(vreg);
+        result.kind() == OperandKind::Sink || result.vreg().is_some_and(is_register)
     }
 }
