@@ -112,7 +112,7 @@ pub(super) struct Write {
 }
 
 /// Versions that a load looks past. Code that was unrolled stores some dozens of values in a row.
-const STEPS_MAX: u32 = 64;
+const STEPS_MAX: u32 = 256;
 
 /// The chains of a function.
 #[derive(Default)]
