@@ -20,6 +20,10 @@ const OPERANDS_MAX: usize = 4096;
 /// Operands of a call, and registers of a copied statement with the text between them. Rows count operands in 16 bits.
 const PARTS_MAX: usize = u16::MAX as usize - 16;
 
+/// How the names of functions begin that OptiX puts in the place of calls. Its modules do not declare them, and `ptxas` is never
+/// given any.
+const OPTIX: &[u8] = b"_optix_";
+
 impl Reader<'_, '_> {
     /// Reads operands and punctuation up to the semicolon, which is left standing.
     pub(super) fn operands(&mut self, how: Operands) -> Result<(), Diagnostic> {
@@ -267,7 +271,7 @@ impl Reader<'_, '_> {
         self.is_table_named[index] = true;
     }
 
-    /// A name that the body does not declare: something of the module, or a special register.
+    /// A name that the body does not declare: something of the module, a function of OptiX, or a special register.
     #[cold]
     fn bind_of_module(&mut self, name: NameId, first: usize) -> Result<Operand, Diagnostic> {
         let bytes = &self.cursor.text[first..self.cursor.pos];
@@ -278,7 +282,7 @@ impl Reader<'_, '_> {
             self.cursor.pos = first;
             return self.literal_operand();
         }
-        if self.module.mentions(bytes) {
+        if self.module.mentions(bytes) || bytes.starts_with(OPTIX) {
             self.scopes.fresh.mark_written(name);
             self.scopes.bind_for_batch(name, Binding::Symbol(name));
             return Ok(Operand::symbol(name));

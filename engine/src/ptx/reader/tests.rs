@@ -216,6 +216,15 @@ fn calls_may_have_as_many_arguments_as_rows_count() {
     assert!(text.contains(&format!("call f, ({arguments});")));
 }
 
+/// OptiX puts something in the place of these calls before an assembler sees the module.
+#[test]
+fn functions_of_optix_need_no_declaration() {
+    let call = "call (r), _optix_get_launch_index_x, ();";
+    assert!(body(&format!(".reg .b32 r; {call} ret;")).contains(call));
+    let other = problem(".reg .b32 r; call (r), optix_get_launch_index_x, ();");
+    assert_eq!(other, Problem::UndefinedName("optix_get_launch_index_x".into()));
+}
+
 #[test]
 fn prefixes_may_end_in_a_digit() {
     let text = body(".reg .b32 %p1<5>; .reg .b32 %q<2>; mov.u32 %p14, 1; mov.u32 %q1, %p10; ret;");
