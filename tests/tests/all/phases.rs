@@ -162,6 +162,55 @@ fn constants_of_an_index_go_to_all_accesses_or_to_none() {
     }
 }
 
+/// Value numbering decides two branches here, of which the first cuts a loop off. What nobody reads makes room for moves.
+const ASKED_AGAIN: &str = r".visible .entry asked(.param .u64 p, .param .u32 n)
+{
+    .reg .pred %p<6>;
+    .reg .b32 %r<9>;
+    .reg .b64 %d1;
+    ld.param.u64 %d1, [p];
+    ld.param.u32 %r1, [n];
+    mov.u32 %r6, 1;
+    mov.u32 %r7, 2;
+    mov.u32 %r8, 3;
+    mov.u32 %r2, %r1;
+    ld.global.u32 %r3, [%d1+4];
+    setp.lt.u32 %p1, %r3, 4;
+    @%p1 bra LAST;
+    ld.global.u32 %r4, [%d1+4];
+    setp.lt.u32 %p2, %r4, 4;
+    @%p2 bra LOOP;
+    ld.global.u32 %r5, [%d1+4];
+    setp.lt.u32 %p3, %r5, 4;
+    @%p3 bra LAST;
+    add.u32 %r2, %r2, 5;
+    bra LAST;
+LOOP:
+    add.u32 %r2, %r2, %r2;
+    st.global.u32 [%d1+16], %r2;
+    setp.lt.u32 %p4, %r2, %r1;
+    @%p4 bra LOOP;
+LAST:
+    st.global.u32 [%d1], %r2;
+    ret;
+}
+";
+
+#[test]
+fn what_is_cut_off_goes_wherever_the_limit_lies() {
+    let text = format!("{HEAD}{ASKED_AGAIN}");
+    let whole = run(&text, &Options::default());
+    assert_eq!(text_of(&whole).matches("setp").count(), 1, "{}", text_of(&whole));
+    for limit in 0..=changes_in(&whole) {
+        let options = with(|options| {
+            options.bisect = Some(limit);
+            options.verify = VerifyLevel::Full;
+        });
+        let report = run(&text, &options).report;
+        assert!(report.left.is_empty() && report.undone.is_empty(), "{limit} changes: {report:?}");
+    }
+}
+
 /// Functions that fill a batch of 4,096 instructions each, with a dead product in front of every hundredth sum.
 fn two_batches() -> (String, u64) {
     let products = 50;

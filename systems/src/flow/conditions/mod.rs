@@ -30,6 +30,7 @@ mod tests;
 use comparison::{Order, Outcomes, Test, truncate};
 use facts::{Facts, Held};
 use ptxopt_components::form::{FormFlags, Role};
+use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::instruction::{InstHead, Marks};
 use ptxopt_components::literal::LiteralKind;
@@ -110,13 +111,15 @@ pub struct Memory {
 }
 
 impl<'c> Conditions<'c> {
-    /// Makes ready for a function whose definitions `reaching` knows.
+    /// Makes ready for a function whose definitions `reaching` knows, and whose instructions are in program order: their places
+    /// among the rows say what comes before what.
     pub fn start(
         memory: &'c mut Memory,
         reaching: &'c mut Reaching,
         function: &FunctionView<'_>,
         learns: Learns,
     ) -> Self {
+        debug_assert!(!function.state.flags.contains(CodeFlags::OUT_OF_ORDER), "places tell no order");
         memory.facts.clear();
         memory.scopes.clear();
         let decides = |head: &InstHead| {

@@ -237,7 +237,8 @@ fn number_and_replace(
     if deleted < overwritten.len() {
         return None;
     }
-    if !asks_again {
+    // What was inserted ended the program order, by which conditions say what holds where.
+    if !asks_again || f.state().flags.contains(CodeFlags::OUT_OF_ORDER) {
         return Some(());
     }
     let reaching = values.of(f);
@@ -251,10 +252,11 @@ fn settle_guards(
     memory: &mut conditions::Memory,
 ) -> Option<()> {
     let mut conditions = Conditions::start(memory, reaching, &f.view(), Learns::Everything);
-    for at in 0..conditions.preorder().len() {
+    let settled = (0..conditions.preorder().len()).try_for_each(|at| {
         let block = conditions.preorder()[at];
         conditions.enter(f, block);
-        guards::settle_block(f, &mut conditions, block)?;
-    }
-    guards::delete_unreachable(f)
+        guards::settle_block(f, &mut conditions, block)
+    });
+    // A phi has no value where nothing comes from, whether or not all guards could be settled.
+    settled.and(guards::delete_unreachable(f))
 }
