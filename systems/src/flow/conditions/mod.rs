@@ -29,8 +29,8 @@ mod tests;
 
 use comparison::{Order, Outcomes, Test, truncate};
 use facts::{Facts, Held};
-use ptxopt_components::form::{FormFlags, Role};
 use ptxopt_components::code_object::CodeFlags;
+use ptxopt_components::form::{FormFlags, Role};
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::instruction::{InstHead, Marks};
 use ptxopt_components::literal::LiteralKind;
