@@ -71,6 +71,16 @@ pub fn delete_unreachable(f: &mut FunctionEditor<'_>) -> Option<()> {
     None
 }
 
+/// Settles the guards that are known in all blocks; nothing where the bisect limit is reached.
+pub fn settle_all(f: &mut FunctionEditor<'_>, conditions: &mut Conditions<'_>) -> Option<()> {
+    for at in 0..conditions.preorder().len() {
+        let block = conditions.preorder()[at];
+        conditions.enter(f, block);
+        settle_block(f, conditions, block)?;
+    }
+    Some(())
+}
+
 /// Settles the guards of a block that are known there, and makes an indexed branch a direct one where its index is known;
 /// nothing where the bisect limit is reached. `conditions` have entered the block.
 pub fn settle_block(

@@ -169,12 +169,7 @@ fn optimize(
 /// Settles the guards that are constants; nothing where the bisect limit is reached.
 fn decide(f: &mut FunctionEditor<'_>, reaching: &mut Reaching, memory: &mut Memory) -> Option<()> {
     let mut conditions = Conditions::start(memory, reaching, &f.view(), Learns::Nothing);
-    for at in 0..conditions.preorder().len() {
-        let block = conditions.preorder()[at];
-        conditions.enter(f, block);
-        guards::settle_block(f, &mut conditions, block)?;
-    }
-    Some(())
+    guards::settle_all(f, &mut conditions)
 }
 
 /// Rewrites one function.

@@ -8,7 +8,8 @@
 //!               type and to variables; no branch that another branch decides which asks the same predicate since then;
 //!               addresses that nothing reads any more
 //! Breaks        control flow, loops, post-dominators, liveness, uniformity, definitions, program order
-//! Cost          a walk over all instructions with a look-up in a hash table each; a bounded look back through memory a load
+//! Cost          a walk over all instructions with a look-up in a hash table each; a bounded look back through memory a load; a
+//!               walk over guarded instructions, and a list of definitions, where a branch asks a predicate again
 //! Papers        Briggs, Cooper and Simpson 1997 (dominator-based value numbering)
 //! Checked by    check/ssa.rs, check/operand_types.rs; values/gvn_cse/tests.rs on the emulator; the judge
 //!
@@ -252,11 +253,7 @@ fn settle_guards(
     memory: &mut conditions::Memory,
 ) -> Option<()> {
     let mut conditions = Conditions::start(memory, reaching, &f.view(), Learns::Everything);
-    let settled = (0..conditions.preorder().len()).try_for_each(|at| {
-        let block = conditions.preorder()[at];
-        conditions.enter(f, block);
-        guards::settle_block(f, &mut conditions, block)
-    });
+    let settled = guards::settle_all(f, &mut conditions);
     // A phi has no value where nothing comes from, whether or not all guards could be settled.
     settled.and(guards::delete_unreachable(f))
 }
