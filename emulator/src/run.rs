@@ -237,7 +237,7 @@ impl<'m> Machine<'m> {
                 Some(id) => self.start(id),
                 None => match waiting.pop_front() {
                     Some(running) => Ok(running),
-                    None => return None,
+                    None => return self.world.failure.take(),
                 },
             };
             let mut running = match next {
@@ -268,7 +268,8 @@ impl<'m> Machine<'m> {
                 for warp in &mut running.warps {
                     Exec::new(&mut self.world, &mut running.cta, warp, results).report_arrivals();
                 }
-                return Err(Stop::Deadlock { place: self.one_that_waits(running) });
+                let failed = self.world.failure.take();
+                return Err(failed.unwrap_or_else(|| Stop::Deadlock { place: self.one_that_waits(running) }));
             }
         }
         Ok(false)

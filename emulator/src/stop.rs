@@ -35,12 +35,13 @@ pub struct Access {
 /// Why a run ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// A `trap` or `brkpt`.
+    /// A `trap` or `brkpt`. It ends its thread, and the run when all others have ended, too: what these leave
+    /// does not depend on who came first.
     Trap {
         /// Where.
         place: Place,
     },
-    /// A failed device-side assertion.
+    /// A failed device-side assertion, which ends a run as a trap does.
     Assertion {
         /// Where.
         place: Place,

@@ -45,6 +45,8 @@ pub struct World<'m> {
     pub specials: Vec<Special>,
     /// Who looks on.
     pub observer: Option<&'m mut dyn Observer>,
+    /// How the first thread ended that trapped or failed an assertion; the assertion, where both happened.
+    pub failure: Option<Stop>,
     charged: u64,
 }
 
@@ -75,7 +77,16 @@ impl<'m> World<'m> {
             occurrences: AHashMap::new(),
             specials: table(),
             observer,
+            failure: None,
             charged: 0,
+        }
+    }
+
+    /// Notes that a thread trapped or failed an assertion. The others go on.
+    pub fn fail(&mut self, stop: Stop) {
+        let is_worse = matches!((&self.failure, &stop), (Some(Stop::Trap { .. }), Stop::Assertion { .. }));
+        if is_worse || self.failure.is_none() {
+            self.failure = Some(stop);
         }
     }
 

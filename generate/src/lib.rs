@@ -16,7 +16,8 @@
 //! - The printer tracks which threads are together: all of the CTA, known lanes of each warp, or nobody knows which.
 //!   Barriers and collectives are printed where the threads that they name are together.
 //! - An asynchronous copy is waited for before anybody looks at it. Matrices hold integers, or floats whose sums are
-//!   exact. A trap that may happen ends a grid of one CTA, whose threads have all come to it with their results stored.
+//!   exact. A trap that may happen ends all threads of the only CTA, or single threads after the last barrier; their
+//!   results are stored.
 //! - NaNs are made one before their bits are looked at. Float operations carry a rounding, so nothing contracts.
 //! - Divisors are made odd or are constants, bit-field positions are bytes, jump-table indices are in range.
 //!

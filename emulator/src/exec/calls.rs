@@ -17,8 +17,7 @@ impl Exec<'_, '_> {
         match call.callee {
             Callee::Function(function) => self.enter(call, function)?,
             Callee::External(external) => {
-                self.call_external(call, external)?;
-                if self.program.prototypes[external as usize].never_returns {
+                if !self.call_external(call, external)? {
                     return self.exit(self.group.mask);
                 }
                 self.group.pc += 1;

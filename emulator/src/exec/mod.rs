@@ -209,7 +209,10 @@ impl<'r, 'm> Exec<'r, 'm> {
             Kind::Return => return self.leave(mask),
             Kind::Exit => return self.exit(mask),
             Kind::KeptAsText => return Err(self.not_supported("a function that the reader keeps as text")),
-            Kind::Trap => return Err(Stop::Trap { place: self.place(mask.trailing_zeros()) }),
+            Kind::Trap => {
+                self.world.fail(Stop::Trap { place: self.place(mask.trailing_zeros()) });
+                return self.exit(mask);
+            }
             Kind::Warp(op) if op.members.is_some() => return self.arrive_at_members(op, mask),
             Kind::Matrix(op) => return self.matrix(op, mask),
             Kind::Barrier(barrier) => return self.arrive_at_barrier(barrier, mask),

@@ -9,10 +9,11 @@ use crate::uninterpreted::{Effect, PrintArgument};
 use crate::warp::lanes_of;
 
 impl Exec<'_, '_> {
-    /// Calls external function number `external`.
-    pub(super) fn call_external(&mut self, call: &Call, external: u32) -> Result<(), Stop> {
+    /// Calls external function number `external`; whether it returns.
+    pub(super) fn call_external(&mut self, call: &Call, external: u32) -> Result<bool, Stop> {
         let program = self.program;
-        let name = program.prototypes[external as usize].name.as_str();
+        let header = &program.prototypes[external as usize];
+        let name = header.name.as_str();
         let mut arguments = Vec::new();
         for &actual in &call.arguments {
             arguments.push(self.bytes_of(actual));
@@ -48,10 +49,12 @@ impl Exec<'_, '_> {
             "__assertfail" => {
                 let lane = mask.trailing_zeros() as usize;
                 let message = String::from_utf8_lossy(&self.text_at(word(0, lane), lane)).into_owned();
-                return Err(Stop::Assertion { place: self.place(lane as u32), message });
+                self.world.fail(Stop::Assertion { place: self.place(lane as u32), message });
+                return Ok(false);
             }
             _ if self.world.options.uninterpreted => {
-                return self.uninterpreted_call(name, &arguments, &call.results);
+                self.uninterpreted_call(name, &arguments, &call.results)?;
+                return Ok(!header.never_returns);
             }
             _ => return Err(self.not_supported(format!("call of {name}, which has no body"))),
         }
@@ -59,7 +62,7 @@ impl Exec<'_, '_> {
             self.give(actual, &results);
         }
         self.event();
-        Ok(())
+        Ok(!header.never_returns)
     }
 
     /// By lane, the bytes of an argument.

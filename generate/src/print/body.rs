@@ -34,10 +34,14 @@ impl Writer<'_> {
 
     /// Some threads end, their results stored.
     pub fn exit(&mut self, cond: &Cond, outputs: &[Reg]) {
+        self.end_by(cond, outputs, if outputs.len().is_multiple_of(2) { "exit;" } else { "ret;" });
+    }
+
+    /// Some threads end by `end`, where threads may: after the last barrier.
+    pub fn end_by(&mut self, cond: &Cond, outputs: &[Reg], end: &str) {
         if !self.is_tail {
             return;
         }
-        let end = if outputs.len().is_multiple_of(2) { "exit;" } else { "ret;" };
         let predicate = self.predicate(cond);
         match predicate {
             None => {

@@ -1,4 +1,4 @@
-//! Traps, which end the whole grid.
+//! Traps, which end the whole grid: by the emulator once all other threads have ended, too.
 
 use super::calls::is_guard_of_end;
 use super::conditions::negated;
@@ -7,15 +7,18 @@ use crate::tree::{Class, Cond, Reg};
 
 impl Writer<'_> {
     /// A trap. One that no thread comes to may stand anywhere. One that may happen stands where all threads of the only
-    /// CTA are together; their results are stored, and they end alike: how far others got does not matter then.
+    /// CTA are together, who store their results and end alike, or where threads may end one by one.
     pub fn trap(&mut self, cond: &Cond, outputs: &[Reg]) {
         let blocks: u32 = self.program.grid.iter().product();
         if matches!(*cond, Cond::Block("ge", first) if first >= blocks) {
             let predicate = self.predicate(cond).expect("it depends on the block");
             return self.trap_if(&predicate);
         }
-        if self.level != Level::Block || self.function.is_some() || blocks > 1 {
+        if self.function.is_some() {
             return;
+        }
+        if self.level != Level::Block || blocks > 1 {
+            return self.end_by(cond, outputs, "trap;");
         }
         self.fold(outputs, Vec::new());
         let Some(predicate) = self.predicate(cond) else {

@@ -349,12 +349,16 @@ impl fmt::Display for Ending<'_> {
 mod tests {
     use super::*;
 
-    /// Judges one kernel on two inputs, as its launch line says.
-    fn reason(launch: &str, signature: &str, body: &str) -> String {
-        let text = format!(
+    fn module(signature: &str, body: &str) -> String {
+        format!(
             ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k({signature}) {{ .reg .b32 %r<9>; \
              .reg .b64 %d<9>; .reg .pred %p<3>; ld.param.u64 %d1, [a]; mov.u32 %r1, %tid.x; {body} ret; }}\n"
-        );
+        )
+    }
+
+    /// Judges one kernel on two inputs, as its launch line says.
+    fn reason(launch: &str, signature: &str, body: &str) -> String {
+        let text = module(signature, body);
         let line = LaunchLine::parse(launch).expect("a test's line is well-formed");
         let options = CheckOptions { seeds: 2, ..CheckOptions::default() };
         let reference = Reference::new(text.as_bytes(), &[line], options).expect("it loads");
@@ -367,6 +371,19 @@ mod tests {
         let body = "st.global.u32 [%d1], %r1; trap;";
         let found = reason("k grid 1 block 64 args u32[4]=zero", ".param .u64 a", body);
         assert!(found.contains("race"), "{found}");
+    }
+
+    /// Whichever block comes first.
+    #[test]
+    fn threads_that_store_while_one_traps_agree() {
+        let store = "mad.wide.u32 %d2, %r1, 4, %d1; st.global.u32 [%d2], %r1; ret;";
+        let early = format!("setp.ne.u32 %p1, %r1, 0; @%p1 bra $S; trap; $S: {store}");
+        let late = format!("setp.eq.u32 %p1, %r1, 0; @%p1 bra $T; {store} $T: trap;");
+        let [early, late] = [early, late].map(|body| module(".param .u64 a", &body));
+        let line = LaunchLine::parse("k grid 1 block 64 args u32[64]=zero").expect("it is well-formed");
+        let reference = Reference::new(early.as_bytes(), &[line], CheckOptions::default()).expect("it loads");
+        let verdicts = reference.compare(late.as_bytes()).expect("it loads");
+        assert_eq!(verdicts[0].verdict, Verdict::Same);
     }
 
     /// The first input of these two leaves its buffer.

@@ -11,6 +11,19 @@ fn a_trap_says_who_and_where() {
     assert_eq!(Stop::Trap { place }.to_string(), "trap: line 9, thread (37,0,0) of CTA (0,0,0)");
 }
 
+/// What is left does not depend on which thread came first, and a barrier does not wait for one that has trapped.
+#[test]
+fn a_trap_lets_other_threads_end() {
+    for barrier in ["", "bar.sync 0;"] {
+        let body = format!("setp.eq.u32 %p1, %t, 37;\n@%p1 trap; {barrier} st.global.u32 [%own], 1; ret;");
+        let outcome = run_plain(&kernel(&body), 64, 64);
+        assert!(matches!(outcome.stop, Some(Stop::Trap { .. })), "{:?}", outcome.stop);
+        for (thread, word) in outcome.buffers[0].chunks(4).enumerate() {
+            assert_eq!(word[0], u8::from(thread != 37), "thread {thread}");
+        }
+    }
+}
+
 #[test]
 fn accesses_past_the_end() {
     for (body, space) in [
@@ -88,9 +101,11 @@ fn an_assertion_says_what_failed() {
     let body = "{ .param .b64 m; .param .b64 f; .param .b32 l; .param .b64 n; .param .b64 c;
         mov.u64 %rd1, message; cvta.global.u64 %rd1, %rd1; st.param.b64 [m], %rd1; st.param.b64 [f], %rd1;
         st.param.b32 [l], 3; st.param.b64 [n], %rd1; st.param.b64 [c], 1; call.uni __assertfail, (m, f, l, n, c); } ret;";
-    let stop = run_plain(&(functions.to_owned() + &kernel(body)), 1, 1).stop;
-    let Some(Stop::Assertion { message, .. }) = stop else { panic!("{stop:?}") };
-    assert_eq!(message, "x > 0");
+    for trap in ["", "setp.eq.u32 %p1, %t, 0; @%p1 trap;"] {
+        let stop = run_plain(&(functions.to_owned() + &kernel(&format!("{trap} {body}"))), 2, 1).stop;
+        let Some(Stop::Assertion { message, .. }) = stop else { panic!("{stop:?}") };
+        assert_eq!(message, "x > 0");
+    }
 }
 
 /// Its frames hold no register, so that only their number ends it.
