@@ -10,6 +10,7 @@ use ptxopt_systems::check;
 use ptxopt_systems::report::{code, graph};
 use ptxopt_systems::structurize;
 use ptxopt_systems::upkeep::sweep;
+use ptxopt_systems::values::eliminate_dead;
 
 /// What computes each fact.
 static ANALYSES: &[&Phase] = &[
@@ -228,6 +229,9 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
             Does::Runs(_) if options.runs(row.number) && row.is(&structurize::PHASE) => {
                 (structurizer(options), false)
             }
+            Does::Runs(_) if options.runs(row.number) && row.number == PhaseNumber(16) => {
+                (first_dead_code(options), false)
+            }
             Does::Runs(phase) if options.runs(row.number) && is_wanted(phase) => (phase, phase.verified),
             // The code is shown as it is at the place of a phase that does not run.
             _ if dump => (&Phase::NOTHING, false),
@@ -260,6 +264,12 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
         settings: settings::of(options),
         keep_rolled: options.no_unroll,
     }
+}
+
+/// Phase 16: a walk where phases 23 and 33 search in SSA form, which tells what reaches a read, for what is left.
+fn first_dead_code(options: &Options) -> &'static Phase {
+    let searches_in_ssa = options.runs(PhaseNumber(23)) && options.runs(PhaseNumber(33));
+    if searches_in_ssa { &eliminate_dead::QUICK } else { &eliminate_dead::EARLY }
 }
 
 /// The structurizer, with the facts that it marks blocks by where something asks for the marks.
@@ -316,6 +326,19 @@ mod tests {
         plan.check(ORDER).unwrap();
         let dumped: Vec<u16> = plan.steps.iter().filter(|step| step.dump).map(|step| step.number).collect();
         assert_eq!(dumped, [3, 49]);
+    }
+
+    #[test]
+    fn the_first_dead_code_searches_where_nothing_does_so_in_ssa_form() {
+        let first = |knob: &str| {
+            let mut options = Options::default();
+            options.set_knob(knob).unwrap();
+            plan(&options, false).steps.iter().find(|step| step.number == 16).map(|step| step.phase.name)
+        };
+        assert_eq!(first("DisablePhases=GvnCse"), Some("eliminate_dead_quick"));
+        assert_eq!(first("DisablePhases=GenerateMovPhi"), Some("eliminate_dead_early"));
+        assert_eq!(first("DisablePhases=OriPerformLiveDeadSecond"), Some("eliminate_dead_early"));
+        assert_eq!(first("DisablePhases=OriPerformLiveDeadFirst"), None);
     }
 
     #[test]

@@ -91,6 +91,11 @@ fn eliminate_dead_simple() {
 }
 
 #[test]
+fn eliminate_dead_quick() {
+    assert!(check("eliminate_dead_quick", &[SPLIT], &eliminate_dead::QUICK) > 3);
+}
+
+#[test]
 fn optimize_branches() {
     assert!(check("optimize_branches", &[SPLIT, SWEEP], &optimize_branches::PHASE) > 35);
 }

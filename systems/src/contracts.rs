@@ -17,7 +17,7 @@ use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::{Phase, Wanted};
 
 /// Each phase with the name of its file, followed by what tells those of one file apart.
-const NAMES: [(&Phase, &str); 40] = [
+const NAMES: [(&Phase, &str); 41] = [
     (&control_flow::ANALYSIS, "analyze_control_flow"),
     (&control_flow::PHASE, "analyze_control_flow"),
     (&def_use::ANALYSIS, "def_use"),
@@ -45,6 +45,7 @@ const NAMES: [(&Phase, &str); 40] = [
     (&sweep::PHASE, "sweep"),
     (&eliminate_dead::SIMPLE, "eliminate_dead_simple"),
     (&eliminate_dead::EARLY, "eliminate_dead_early"),
+    (&eliminate_dead::QUICK, "eliminate_dead_quick"),
     (&fuse::PHASE, "fuse"),
     (&general_optimize::PHASE, "general_optimize"),
     (&gvn_cse::PHASE, "gvn_cse"),

@@ -35,7 +35,7 @@ const BREAKING: [(&str, &[&Phase]); 26] = [
     ("upkeep/sweep.rs", &[&sweep::PHASE]),
     (
         "values/eliminate_dead/mod.rs",
-        &[&eliminate_dead::SIMPLE, &eliminate_dead::EARLY, &eliminate_dead::FULL],
+        &[&eliminate_dead::SIMPLE, &eliminate_dead::QUICK, &eliminate_dead::EARLY, &eliminate_dead::FULL],
     ),
     ("values/fuse/mod.rs", &[&fuse::PHASE]),
     ("values/general_optimize/mod.rs", &[&general_optimize::PHASE]),

@@ -115,6 +115,8 @@ impl Fact {
 pub enum Memo {
     /// Nothing is dead: no instruction, no cycle, no block.
     NothingDead,
+    /// No definition is overwritten in its block before a read, or read nowhere.
+    NothingUnread,
     /// No use reads a copy or a constant that could be read directly, and no rule applies.
     NothingToPropagate,
     /// No branch can be decided, led past an empty block or deleted, and no block merged.
@@ -124,7 +126,7 @@ pub enum Memo {
 }
 
 impl Memo {
-    const COUNT: usize = 4;
+    const COUNT: usize = 5;
 }
 
 /// Epochs at which a fact was computed.

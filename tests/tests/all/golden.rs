@@ -42,9 +42,10 @@ struct Golden {
 const GOLDENS: &[Golden] = &[
     Golden { phase: "split_at_control_flow", before: &[], step: 6, is_listed: true },
     Golden { phase: "eliminate_dead_simple", before: &[6, 76], step: 10, is_listed: false },
+    Golden { phase: "eliminate_dead_quick", before: &[6, 76], step: 16, is_listed: false },
     Golden { phase: "eliminate_dead", before: &[6, 76], step: 84, is_listed: false },
     Golden { phase: "general_optimize", before: &[6], step: 29, is_listed: false },
-    Golden { phase: "sweep", before: &[6, 10, 16], step: 76, is_listed: true },
+    Golden { phase: "sweep", before: &[6, 10, 33], step: 76, is_listed: true },
     Golden { phase: "optimize_branches", before: &[6, 76], step: 15, is_listed: false },
     Golden { phase: "optimize_switches", before: &[6, 76], step: 30, is_listed: false },
     Golden { phase: "nested_branches", before: &[6, 76], step: 38, is_listed: false },
@@ -113,6 +114,7 @@ macro_rules! test_folders {
 test_folders! {
     split_at_control_flow
     eliminate_dead_simple
+    eliminate_dead_quick
     eliminate_dead
     general_optimize
     sweep
