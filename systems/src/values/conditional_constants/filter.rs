@@ -65,7 +65,19 @@ pub(super) fn may_find(
     };
     let blocks = reaching.tree().reverse_postorder();
     let mut phis = blocks.iter().flat_map(|&block| phis_of(function, block));
-    phis.any(|(phi, operands)| guess.is_constant(phi, operands))
+    phis.any(|(phi, operands)| is_new(function, reaching, phi, operands) && guess.is_constant(phi, operands))
+}
+
+/// Whether a phi, what computes one of its values, a branch before it or what that asks was written since the last time: else
+/// the phi was looked at then.
+fn is_new(function: &FunctionView<'_>, reaching: &Reaching, phi: InstId, operands: &[Operand]) -> bool {
+    let was_written = |inst: InstId| !function.heads[inst.index()].marks.contains(Marks::SETTLED);
+    let is_written = |vreg: VRegId| reaching.only_definition(vreg).is_some_and(was_written);
+    let asks_anew = |from: BlockId| {
+        let Some(branch) = function.insts_of(from).next_back() else { return false };
+        was_written(branch) || reads(function.operands_of(branch)).any(is_written)
+    };
+    was_written(phi) || reads(operands).any(is_written) || incoming(operands).any(|(from, _)| asks_anew(from))
 }
 
 impl Guess<'_> {

@@ -264,6 +264,7 @@ impl Walk<'_, '_> {
             return Some(());
         }
         let near = self.stirred.near(head, operands);
+        let mut asks_anew = false;
         if head.is_phi() {
             self.note_phi(inst);
         } else {
@@ -280,6 +281,7 @@ impl Walk<'_, '_> {
                 if self.is_rewritten {
                     operation = self.f.form_of(inst).operation;
                     clues = self.clues_now(inst, operation);
+                    asks_anew = operation == Operation::Setp;
                 }
                 self.made.note_result(operation, self.f.operands_of(inst));
             } else {
@@ -299,7 +301,10 @@ impl Walk<'_, '_> {
             let was_written = !head.marks.contains(Marks::SETTLED);
             self.stirred.stir(head, operands, if was_written { Stirred::WRITTEN } else { near });
         }
-        self.f.note_settled(inst);
+        // What a branch asks may decide phis that were looked at before the walk.
+        if !asks_anew {
+            self.f.note_settled(inst);
+        }
         Some(())
     }
 
