@@ -5,14 +5,17 @@ use super::solve::Solver;
 use super::{Scratch, filter, replace};
 use crate::check::ssa;
 use crate::check::testing::{Built, Random, labelled};
+use crate::flow::predicate;
 use crate::ssa::build_ssa;
 use crate::ssa::origins::OriginsOf;
+use crate::values::{general_optimize, move_tests};
 use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind, definitions};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Comparison;
 use ptxopt_components::types::PtxType;
 use ptxopt_engine::edit::PlainEditor;
+use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::phis::{NO_VALUE, incoming, phis_of};
 use ptxopt_engine::values::reaching::Reaching;
@@ -443,4 +446,19 @@ fn an_operation_of_four_sources_is_evaluated() {
         ".reg .b32 %r<4>; mov.u32 %r1, 1; mov.u32 %r2, 0x7702; bfi.b32 %r3, %r1, %r2, 0, 8; st.global.u32 [g], %r3; ret;",
     );
     assert_eq!(solved(&built).cell(built.vreg("%r", 3)), Cell::Constant(0x7701));
+}
+
+/// The rules tell that the loop counts to eight only after its phis were looked at, and nothing but the branch's arm is written
+/// before they are looked at again.
+#[test]
+fn what_a_rule_says_of_a_branch_is_heard_the_next_time() {
+    let text = ".entry k(.param .u64 p) { .reg .b32 %v<9>; .reg .b64 %a<2>; .reg .pred %p<3>;
+        ld.param.u64 %a1, [p]; ld.global.u32 %v1, [%a1]; mov.u32 %v2, 0; mov.u32 %v3, %v1;
+        and.b32 %v4, %v1, 7; shr.u32 %v4, %v4, 3; add.u32 %v4, %v4, 8; setp.lt.u32 %p2, %v1, 5;
+        L: st.global.u32 [%a1+4], %v2; add.u32 %v2, %v2, 8; setp.eq.u32 %p1, %v2, %v4; @!%p1 bra L;
+        @%p2 bra M; add.u32 %v3, %v1, 3; M: st.global.u32 [%a1+8], %v3; ret; }\n";
+    let is_known = |phases: &[&'static Phase]| move_tests::after(text, phases).contains("[%a1+4], 0;");
+    assert!(!is_known(&[]));
+    assert!(!is_known(&[&predicate::PHASE]));
+    assert!(is_known(&[&predicate::PHASE, &general_optimize::PHASE]));
 }

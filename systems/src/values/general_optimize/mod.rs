@@ -93,7 +93,9 @@ use propagation::Spent;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
+use ptxopt_components::operand::writes;
 use ptxopt_components::operation::Operation;
+use ptxopt_components::types::RegClass;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
@@ -281,7 +283,7 @@ impl Walk<'_, '_> {
                 if self.is_rewritten {
                     operation = self.f.form_of(inst).operation;
                     clues = self.clues_now(inst, operation);
-                    asks_anew = operation == Operation::Setp;
+                    asks_anew = self.computes_predicate(inst);
                 }
                 self.made.note_result(operation, self.f.operands_of(inst));
             } else {
@@ -306,6 +308,10 @@ impl Walk<'_, '_> {
             self.f.note_settled(inst);
         }
         Some(())
+    }
+
+    fn computes_predicate(&self, inst: InstId) -> bool {
+        writes(self.f.operands_of(inst)).any(|vreg| self.f.vreg(vreg).class() == RegClass::P)
     }
 
     /// Does to an instruction with an operation, to which there are these clues, what can be done.
