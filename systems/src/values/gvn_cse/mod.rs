@@ -40,6 +40,9 @@
 //! Phase 38 has decided what it could before two predicates, or what they compare, were found to be one. Where a branch asks what
 //! one on the way to it has asked, guards are settled once more. Checked languages without an optimizer make many of these.
 //!
+//! # Remainders of 64 bits
+//! One whose quotient is computed, too, is what the product leaves (`remainders.rs`): the assembler divides once then, not twice.
+//!
 //! # Modes
 //! The source has seven (knob 402), told apart by how far they look: [`Mode`]. Modes 3 to 6 number values around loops, too.
 //! What the source calls their extended block scope is in all modes from 2 on: the part of the dominator tree. Its mode 4 is
@@ -64,6 +67,9 @@
 
 mod crowds;
 pub mod late;
+#[cfg(test)]
+mod remainder_tests;
+mod remainders;
 mod replace;
 mod scope;
 #[cfg(test)]
@@ -81,6 +87,7 @@ use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::values::reaching::{Reaching, ReachingValues};
+use remainders::Remainders;
 use replace::Redundancies;
 
 /// Phase 49.
@@ -204,6 +211,7 @@ pub fn run(
 pub struct Scratch {
     numbers: ValueNumbers,
     redundancies: Redundancies,
+    remainders: Remainders,
     conditions: conditions::Memory,
 }
 
@@ -214,7 +222,7 @@ fn number_and_replace(
     values: &mut ReachingValues,
     scratch: &mut Scratch,
 ) -> Option<()> {
-    let Scratch { numbers, redundancies, conditions } = scratch;
+    let Scratch { numbers, redundancies, remainders, conditions } = scratch;
     let has_no_copies = f.remembers(Memo::NothingToPropagate);
     let reaching = values.of(f);
     let (function, forms) = f.view_and_forms();
@@ -238,12 +246,15 @@ fn number_and_replace(
     if deleted < overwritten.len() {
         return None;
     }
+    let (function, forms) = f.view_and_forms();
+    let limit_hits = remainders.find(&function, forms, reaching);
+    f.stats().limits_hit += limit_hits;
     // What was inserted ended the program order, by which conditions say what holds where.
-    if !asks_again || f.state().flags.contains(CodeFlags::OUT_OF_ORDER) {
-        return Some(());
+    if asks_again && !f.state().flags.contains(CodeFlags::OUT_OF_ORDER) {
+        let reaching = values.of(f);
+        settle_guards(f, reaching, conditions)?;
     }
-    let reaching = values.of(f);
-    settle_guards(f, reaching, conditions)
+    remainders.replace(f)
 }
 
 /// Decides branches that ask a predicate again; it had another name where phase 38 looked.

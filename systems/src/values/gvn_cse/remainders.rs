@@ -1,0 +1,215 @@
+//! Remainders of 64 bits whose quotient is computed, too: what the product of quotient and divisor leaves.
+//!
+//! ```text
+//! div.u64 q, a, b;                       div.u64 q, a, b;
+//! rem.u64 r, a, b;                       mul.lo.u64 t, q, b;  sub.u64 r, a, t;
+//!
+//! rem.s64 r, a, 10;                      div.s64 q, a, 10;
+//! div.s64 q, a, 10;                      mad.lo.s64 r, q, -10, a;
+//! ```
+//! The machine has no division. Of 64 bits `ptxas` 13.0 makes two, one for the quotient and one for the remainder. One kernel with
+//! both, in machine instructions of `ptxas -O3`, filled up to 128 bytes (`sm_75`, `sm_90`, `sm_120`):
+//!
+//! | | quotient and remainder | with the product |
+//! |---|---:|---:|
+//! | `u64`, by a register | 152, 160, 144 | 88, 96, 88 |
+//! | `u64`, by 10 | 136, 152, 144 | 80, 88, 88 |
+//! | `s64`, by a register | 184, 192, 176 | 104, 112, 104 |
+//! | `s64`, by 10 | 160, 168, 160 | 88, 96, 96 |
+//!
+//! Of 32 bits it finds the pair itself, and the code is as long either way.
+//!
+//! # Growth
+//! By a register that is one instruction of PTX more, so it is done only where the function has fewer than it came with.
+//!
+//! # Where the remainder comes first
+//! The quotient goes up to it: what divides is there, and a division, which cannot trap, was done there anyway. Where neither comes
+//! before the other always, both stay. What remainder and quotient by 0 are the ISA leaves open, and the quotient of the
+//! smallest number and -1.
+
+use crate::values::general_optimize::constants::{literal_in, operand};
+use ptxopt_components::description::Description;
+use ptxopt_components::form::{Form, shape};
+use ptxopt_components::ids::{FormId, Id, InstId, VRegId};
+use ptxopt_components::operand::Operand;
+use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::{Part, Qualifiers};
+use ptxopt_components::types::{PtxType, TypeKind};
+use ptxopt_engine::edit::FunctionEditor;
+use ptxopt_engine::forms::FormTable;
+use ptxopt_engine::store::view::FunctionView;
+use ptxopt_engine::values::phis::NO_VALUE;
+use ptxopt_engine::values::reaching::Reaching;
+
+/// Quotients of the same operands that a remainder looks at, in the text before it and after it. None dominates another one, or it
+/// would be gone.
+const QUOTIENTS_MAX: usize = 8;
+
+/// The remainders of a function that a quotient tells.
+#[derive(Default)]
+pub(super) struct Remainders {
+    /// By form: its type, where it divides 64 bits.
+    divides: Vec<Option<PtxType>>,
+    /// Whether one of these forms gives remainders.
+    has_remainders: bool,
+    divisions: Vec<Division>,
+    pairs: Vec<Pair>,
+}
+
+/// A quotient or a remainder.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Division {
+    /// Type, dividend and divisor.
+    of: (u8, Held, Held),
+    inst: InstId,
+    is_remainder: bool,
+}
+
+/// What an operand holds: a register that is a value, or an integer.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Held {
+    Value(VRegId),
+    Integer(u64),
+}
+
+/// A remainder and the quotient of the same operands.
+struct Pair {
+    ty: PtxType,
+    remainder: InstId,
+    quotient: InstId,
+    /// Whether the remainder comes first.
+    is_first: bool,
+}
+
+impl Remainders {
+    /// Finds the remainders that a quotient tells; says how many found none among so many as are looked at. Of two instructions that
+    /// divide, the one that comes first has the smaller id.
+    pub(super) fn find(
+        &mut self,
+        function: &FunctionView<'_>,
+        forms: &FormTable,
+        reaching: &Reaching,
+    ) -> u64 {
+        self.pairs.clear();
+        for id in (self.divides.len()..forms.len()).map(FormId::new) {
+            let ty = divided(forms.get(id));
+            self.has_remainders |= ty.is_some() && forms.get(id).operation == Operation::Rem;
+            self.divides.push(ty);
+        }
+        if !self.has_remainders {
+            return 0;
+        }
+        let mut limits_hit = 0;
+        let Self { divides, divisions, pairs, .. } = self;
+        divisions.clear();
+        for (inst, head, operands) in function.rows() {
+            if let Some(ty) = divides[head.form.index()]
+                && !head.opcode.is_guarded()
+                && let &[result, dividend, divisor] = operands
+                && let Some(dividend) = held(function, dividend, ty)
+                && let Some(divisor) = held(function, divisor, ty)
+            {
+                let is_remainder = forms.get(head.form).operation == Operation::Rem;
+                if is_remainder || result.vreg().is_some_and(|vreg| is_value(function, vreg)) {
+                    divisions.push(Division { of: (ty as u8, dividend, divisor), inst, is_remainder });
+                }
+            }
+        }
+        divisions.sort_unstable();
+        for alike in divisions.chunk_by(|one, other| one.of == other.of) {
+            // What divides alike, and whether it goes up to a remainder.
+            let mut quotients: Vec<(InstId, bool)> =
+                alike.iter().filter(|one| !one.is_remainder).map(|one| (one.inst, false)).collect();
+            if quotients.is_empty() {
+                continue;
+            }
+            let is_before = |one: InstId, other: InstId| {
+                let [of_one, of_other] = [one, other].map(|inst| function.heads[inst.index()].block);
+                if of_one == of_other { one < other } else { reaching.tree().dominates(of_one, of_other) }
+            };
+            for remainder in alike.iter().filter(|one| one.is_remainder).map(|one| one.inst) {
+                let next = quotients.partition_point(|&(quotient, _)| quotient < remainder);
+                let mut before = (0..next).rev().take(QUOTIENTS_MAX);
+                let mut after = (next..quotients.len()).take(QUOTIENTS_MAX);
+                let told = before.find(|&number| is_before(quotients[number].0, remainder));
+                let is_free = |&number: &usize| {
+                    let (quotient, goes_up) = quotients[number];
+                    !goes_up && is_before(remainder, quotient)
+                };
+                let Some(number) = told.or_else(|| after.find(is_free)) else {
+                    limits_hit += u64::from(next.max(quotients.len() - next) > QUOTIENTS_MAX);
+                    continue;
+                };
+                let (quotient, goes_up) = &mut quotients[number];
+                *goes_up |= told.is_none();
+                let ty = divides[function.heads[remainder.index()].form.index()].expect("it divides");
+                pairs.push(Pair { ty, remainder, quotient: *quotient, is_first: told.is_none() });
+            }
+        }
+        limits_hit
+    }
+
+    /// Lets quotients tell remainders, as far as there is room; gives nothing where the bisect limit is reached.
+    pub(super) fn replace(&self, f: &mut FunctionEditor<'_>) -> Option<()> {
+        for &Pair { ty, remainder, quotient, is_first } in &self.pairs {
+            if !f.head(remainder).is_live() || !f.head(quotient).is_live() {
+                continue;
+            }
+            let &[result, dividend, divisor] = f.operands_of(remainder) else { continue };
+            let Some(quotient_register) = f.operands_of(quotient)[0].vreg() else { continue };
+            let literal = literal_in(divisor, ty, f.literals());
+            if literal.is_none() && f.state().live_insts >= f.view().text.insts_in {
+                let offset = f.view().places[remainder.index()].offset;
+                f.missed(offset, "the product of quotient and divisor would make the function longer");
+                continue;
+            }
+            let mut change =
+                f.change(remainder, "the product of quotient and divisor leaves the remainder")?;
+            if is_first {
+                change.move_before(quotient, remainder);
+            }
+            let read = Operand::register(quotient_register);
+            let low = Qualifiers { part: Some(Part::Low), ..Qualifiers::default() };
+            let mut form = |operation, qualifiers, count| {
+                let description = Description::new(operation, qualifiers, &[ty]);
+                change
+                    .forms()
+                    .build(&description, shape::plain(count))
+                    .expect("all integers of 64 bits have it")
+            };
+            if let Some(literal) = literal {
+                let form = form(Operation::Mad, low, 4);
+                let factor = operand(&mut change, literal.wrapping_neg(), ty);
+                change.set_form(remainder, form, &[result, read, factor, dividend]);
+            } else {
+                let [mul, sub] =
+                    [form(Operation::Mul, low, 3), form(Operation::Sub, Qualifiers::default(), 3)];
+                let product = Operand::register(change.new_vreg_like(quotient_register));
+                change.insert_before(remainder, mul, &[product, read, divisor], None);
+                change.set_form(remainder, sub, &[result, dividend, product]);
+            }
+        }
+        Some(())
+    }
+}
+
+/// The type of a form that divides integers of 64 bits.
+fn divided(form: &Form) -> Option<PtxType> {
+    let divides = matches!(form.operation, Operation::Div | Operation::Rem);
+    form.types[0].filter(|ty| divides && form.lanes == 1 && ty.kind() == TypeKind::Integer && ty.bits() == 64)
+}
+
+/// What an operand holds, if it holds that wherever it is read.
+fn held(function: &FunctionView<'_>, operand: Operand, ty: PtxType) -> Option<Held> {
+    match operand.vreg() {
+        Some(vreg) => {
+            let is_whole = operand == Operand::register(vreg);
+            (is_whole && is_value(function, vreg)).then_some(Held::Value(vreg))
+        }
+        None => literal_in(operand, ty, &function.pools.literals).map(Held::Integer),
+    }
+}
+
+fn is_value(function: &FunctionView<'_>, vreg: VRegId) -> bool {
+    !function.vregs[vreg.index()].flags.intersects(NO_VALUE)
+}
