@@ -497,6 +497,8 @@ pub struct Uninterpreted {
     pub targets: Box<[Target]>,
     /// Whether it goes into the log: it may do more than write its results.
     pub is_logged: bool,
+    /// Whether the same inputs give a thread the same results again.
+    pub is_repeatable: bool,
 }
 
 /// What an operation does.

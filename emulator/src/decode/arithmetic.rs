@@ -38,6 +38,9 @@ fn has_effect(mnemonic: &str) -> bool {
         && (is_ordered || !WITHOUT_EFFECT.iter().any(|known| mnemonic.starts_with(known)))
 }
 
+/// Roots that read textures: a kernel that writes what it reads so has no defined result, and may read once for twice.
+const REPEATABLE: [&str; 4] = ["tex", "tld4", "txq", "suq"];
+
 impl Decoder<'_> {
     /// What the evaluators know.
     pub(super) fn arithmetic(&mut self, of: &Instruction<'_>) -> Result<Kind, NotModelled> {
@@ -118,6 +121,7 @@ impl Decoder<'_> {
             hash: xxh3_64(of.mnemonic.as_bytes()),
             sources: sources.into(),
             is_logged: targets.is_empty() || is_verbatim || has_effect(of.mnemonic),
+            is_repeatable: REPEATABLE.contains(&root),
             targets: targets.into(),
         }))
     }

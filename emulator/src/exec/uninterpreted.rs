@@ -1,7 +1,8 @@
 //! Instructions and functions without a model.
 //!
 //! What comes out is a hash of the mnemonic, of the values that go in, and of how often this thread has executed that
-//! mnemonic with those values before: nothing in it depends on register numbers, lines or other instructions.
+//! mnemonic with those values before: nothing in it depends on register numbers, lines or other instructions. Reads of textures
+//! are not counted: the same place shows the same.
 
 use super::Exec;
 use crate::lanes::{Lanes, WARP_SIZE};
@@ -21,8 +22,8 @@ impl Exec<'_, '_> {
         let mut hashes = [0; WARP_SIZE];
         for lane in lanes_of(mask) {
             let read: Vec<u64> = inputs.iter().map(|input| input[lane]).collect();
-            let hash = self.counted_hash(lane, op.hash, &read);
-            hashes[lane] = hash;
+            let hash = hash_of(op.hash, &read);
+            hashes[lane] = if op.is_repeatable { hash } else { self.counted(lane, hash) };
             if op.is_logged {
                 self.log(lane, Effect::Instruction { mnemonic: op.mnemonic.clone(), inputs: read })?;
             }
@@ -37,10 +38,8 @@ impl Exec<'_, '_> {
         Ok(())
     }
 
-    /// A hash of `seed`, `inputs`, and of how often the thread asked for it.
-    fn counted_hash(&mut self, lane: usize, seed: u64, inputs: &[u64]) -> u64 {
-        let bytes: Vec<u8> = inputs.iter().flat_map(|input| input.to_le_bytes()).collect();
-        let hash = xxh3_64_with_seed(&bytes, seed);
+    /// A hash of `hash`, and of how often the thread asked for it.
+    fn counted(&mut self, lane: usize, hash: u64) -> u64 {
         let times = self.occurrence(lane, hash);
         xxh3_64_with_seed(&times.to_le_bytes(), hash)
     }
@@ -79,7 +78,8 @@ impl Exec<'_, '_> {
         let mut hashes = [0; WARP_SIZE];
         for lane in lanes_of(mask) {
             let parameters: Vec<u8> = arguments.iter().flat_map(|one| one[lane].iter().copied()).collect();
-            hashes[lane] = self.counted_hash(lane, xxh3_64(name.as_bytes()), &[xxh3_64(&parameters)]);
+            let hash = hash_of(xxh3_64(name.as_bytes()), &[xxh3_64(&parameters)]);
+            hashes[lane] = self.counted(lane, hash);
             self.log(lane, Effect::Call { function: name.to_owned(), parameters })?;
         }
         for (at, &actual) in results.iter().enumerate() {
@@ -101,4 +101,10 @@ impl Exec<'_, '_> {
         self.event();
         Ok(())
     }
+}
+
+/// A hash of `seed` and `inputs`.
+fn hash_of(seed: u64, inputs: &[u64]) -> u64 {
+    let bytes: Vec<u8> = inputs.iter().flat_map(|input| input.to_le_bytes()).collect();
+    xxh3_64_with_seed(&bytes, seed)
 }

@@ -154,10 +154,10 @@ impl Sweep {
 }
 
 /// One line a class of which registers live: the peak and where it is.
-pub fn peaks(function: &FunctionView<'_>, text: &[u8], pressure: &Pressure, out: &mut String) {
+pub fn peaks(function: &FunctionView<'_>, lines: &Lines, pressure: &Pressure, out: &mut String) {
     for (class, peak) in CLASSES.into_iter().zip(pressure.peaks(function)) {
         if let Some(inst) = peak.inst {
-            let (count, line) = (peak.count, line(function, text, inst));
+            let (count, line) = (peak.count, lines.line(function, inst));
             say(
                 out,
                 format_args!(
@@ -175,13 +175,12 @@ pub fn peaks(function: &FunctionView<'_>, text: &[u8], pressure: &Pressure, out:
 pub fn pressure(
     function: &FunctionView<'_>,
     forms: &FormTable,
-    text: &[u8],
+    (text, lines): (&[u8], &Lines),
     pressure: &Pressure,
     out: &mut String,
 ) {
     say(out, format_args!("pressure of {}\n", name(function, text)));
-    peaks(function, text, pressure, out);
-    let lines = Lines::of(text);
+    peaks(function, lines, pressure, out);
     for block in function.block_ids() {
         say(out, format_args!("{block:?} depth {}\n", function.orders[block.index()].depth));
         for inst in function.insts_of(block) {

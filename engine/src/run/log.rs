@@ -1,8 +1,10 @@
 //! What a run says about itself: remarks, times, counts, violations, dumps.
 
+use crate::dataflow::print::Lines;
 use bevy_ecs::resource::Resource;
 use ptxopt_components::ids::CodeId;
 use std::borrow::Cow;
+use std::sync::OnceLock;
 use std::time::Instant;
 
 /// What a remark tells.
@@ -159,4 +161,20 @@ pub struct Dumps {
     pub source: Vec<u8>,
     /// What was dumped.
     pub text: Vec<u8>,
+    lines: OnceLock<Lines>,
+}
+
+impl Dumps {
+    /// Takes the text of a module over, unless it has it already.
+    pub fn set_source(&mut self, text: &[u8]) {
+        if self.source != text {
+            self.source = text.to_vec();
+            self.lines = OnceLock::new();
+        }
+    }
+
+    /// The lines of the module's text, which are looked for where somebody first asks.
+    pub fn lines(&self) -> &Lines {
+        self.lines.get_or_init(|| Lines::of(&self.source))
+    }
 }

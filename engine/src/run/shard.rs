@@ -268,9 +268,7 @@ impl Shard {
         if self.wants_text {
             let mut dumps = world.resource_mut::<Dumps>();
             dumps.text.clear();
-            if dumps.source != text {
-                dumps.source = text.to_vec();
-            }
+            dumps.set_source(text);
         }
         let by_reader = staging.left.drain(..);
         let mut left: Vec<Left> =

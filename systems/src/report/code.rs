@@ -60,7 +60,7 @@ pub fn run(editor: Editor, sets: Res<LiveSets>, texts: Res<Dumps>, mut pressure:
     report(editor, &sets, |function, forms, set| {
         pressure.build(function, forms, set);
         let mut lines = String::new();
-        print::peaks(function, &texts.source, &pressure, &mut lines);
+        print::peaks(function, texts.lines(), &pressure, &mut lines);
         let offset = function.text.name.first;
         let figures = std::iter::once(Figures::of(function).to_string());
         let peaks = lines.lines().map(|line| format!("live registers: {line}"));
@@ -294,7 +294,8 @@ mod tests {
         print::liveness(&built.function(), &built.text, &solved(&built), &mut sets);
         let wanted = "liveness of k: 1 of 1 registers live across blocks\nbix0 in:\nbix0 out: %r1\nbix1 in: %r1\nbix1 out: %r1\n";
         assert_eq!(sets, wanted);
-        print::pressure(&built.function(), &built.forms, &built.text, &pressure, &mut counts);
+        let source = (&built.text[..], &print::Lines::of(&built.text));
+        print::pressure(&built.function(), &built.forms, source, &pressure, &mut counts);
         let lines: Vec<&str> = counts.lines().collect();
         assert_eq!(lines[..3], ["pressure of k", "R at most 1 in 1 slots, line 7", "bix0 depth 0"]);
         assert_eq!(lines[3], "  line 7: R 0 (0) P 0 (0) before, R 1 (1) P 0 (0) after, mov.b32");

@@ -71,7 +71,8 @@ pub fn run(
     {
         let id = function.code;
         if let (Some(nest), Some(tree), Some(verdicts)) = (nests.get(id), trees.get(id), verdicts.get(id)) {
-            write(&function, &forms, &dumps.source, (nest, tree, verdicts), &mut text);
+            let source = (&dumps.source[..], dumps.lines());
+            write(&function, &forms, source, (nest, tree, verdicts), &mut text);
         }
     }
     dumps.text.extend_from_slice(text.as_bytes());
@@ -81,7 +82,7 @@ pub fn run(
 fn write(
     function: &FunctionView<'_>,
     forms: &FormTable,
-    text: &[u8],
+    (text, lines): (&[u8], &Lines),
     (nest, tree, verdicts): (&LoopNest, &PostDominators, &Uniformity),
     out: &mut String,
 ) {
@@ -97,7 +98,6 @@ fn write(
     }
     divergent.sort_by_key(|branch| (Reverse(branch.cost.instructions), branch.block));
     let name = String::from_utf8_lossy(&text[function.text.name.range()]);
-    let lines = Lines::of(text);
     let mut say = |what: std::fmt::Arguments<'_>| out.write_fmt(what).expect("a string takes everything");
     say(format_args!("divergence of {name}: {} of {count} branches\n", divergent.len()));
     for Branch { inst, block, cost } in divergent {

@@ -98,7 +98,7 @@ fn each(
 
 fn dump_code(code: Code, forms: Res<FormTable>, mut dumps: ResMut<Dumps>) {
     let mut writer = WriterScratch::default();
-    let Dumps { source, text } = &mut *dumps;
+    let Dumps { source, text, .. } = &mut *dumps;
     for function in code.view().functions() {
         write_function(&function, &forms, source, &mut writer, text);
         text.push(b'\n');

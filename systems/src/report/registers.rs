@@ -14,7 +14,7 @@ use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::Id;
 use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets};
 use ptxopt_engine::dataflow::pressure::Pressure;
-use ptxopt_engine::dataflow::print;
+use ptxopt_engine::dataflow::print::{self, Lines};
 use ptxopt_engine::dataflow::uniformity::{self, Uniformities};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::run::facts::Fact;
@@ -59,21 +59,22 @@ fn dump_uniformity(code: Code, forms: Res<FormTable>, verdicts: Res<Uniformities
         if let Some(verdicts) =
             verdicts.get(function.code).filter(|_| !function.state.flags.contains(CodeFlags::LEFT))
         {
-            uniformity::print::write(&function, &forms, &dumps.source, verdicts, &mut text);
+            let source = (&dumps.source[..], dumps.lines());
+            uniformity::print::write(&function, &forms, source, verdicts, &mut text);
         }
     }
     dumps.text.extend_from_slice(text.as_bytes());
 }
 
 fn dump_liveness(code: Code, sets: Res<LiveSets>, mut dumps: ResMut<Dumps>) {
-    each(code, &sets, &mut dumps, print::liveness);
+    each(code, &sets, &mut dumps, |function, (text, _), set, out| print::liveness(function, text, set, out));
 }
 
 fn dump_pressure(code: Code, forms: Res<FormTable>, sets: Res<LiveSets>, mut dumps: ResMut<Dumps>) {
     let mut pressure = Pressure::default();
-    each(code, &sets, &mut dumps, |function, text, set, out| {
+    each(code, &sets, &mut dumps, |function, source, set, out| {
         pressure.build(function, &forms, set);
-        print::pressure(function, &forms, text, &pressure, out);
+        print::pressure(function, &forms, source, &pressure, out);
     });
 }
 
@@ -81,13 +82,13 @@ fn each(
     code: Code,
     sets: &LiveSets,
     dumps: &mut Dumps,
-    mut write: impl FnMut(&FunctionView<'_>, &[u8], &LiveSet, &mut String),
+    mut write: impl FnMut(&FunctionView<'_>, (&[u8], &Lines), &LiveSet, &mut String),
 ) {
     let mut text = String::new();
     for function in code.view().functions() {
         let set = sets.functions.get(function.code.index());
         if let Some(set) = set.filter(|_| !function.state.flags.contains(CodeFlags::LEFT)) {
-            write(&function, &dumps.source, set, &mut text);
+            write(&function, (&dumps.source, dumps.lines()), set, &mut text);
         }
     }
     dumps.text.extend_from_slice(text.as_bytes());

@@ -25,6 +25,20 @@ fn results_depend_on_values_and_occurrence() {
 }
 
 #[test]
+fn a_texture_shows_the_same_again() {
+    for root in ["tex", "tld4.r"] {
+        let read = |first: &str| {
+            format!(
+                "{root}.2d.v4.u32.f32 {{{first}, %r2, %r3, %r4}}, [%out, {{%f1, %f1}}]; st.global.u32 [%own], {first};"
+            )
+        };
+        let twice = outcome(&format!("cvt.rn.f32.u32 %f1, %t; {} {} ret;", read("%r1"), read("%r5")));
+        let once = outcome(&format!("cvt.rn.f32.u32 %f1, %t; {} ret;", read("%r1")));
+        assert_eq!(twice.buffers, once.buffers, "{root}");
+    }
+}
+
+#[test]
 fn unrelated_instructions_change_nothing() {
     let plain = outcome(&BODY.replace("UNRELATED", ""));
     let more = BODY.replace(

@@ -71,7 +71,7 @@ pub fn count(function: &FunctionView<'_>, forms: &FormTable, verdicts: &Uniformi
 pub fn write(
     function: &FunctionView<'_>,
     forms: &FormTable,
-    text: &[u8],
+    (text, lines): (&[u8], &Lines),
     verdicts: &Uniformity,
     out: &mut String,
 ) {
@@ -86,7 +86,6 @@ pub fn write(
         }
         out.push('\n');
     }
-    let lines = Lines::of(text);
     for inst in branches(function, forms) {
         let head = function.heads[inst.index()];
         let mnemonic = String::from_utf8_lossy(forms.mnemonic_text(head.form));

@@ -12,6 +12,7 @@ use super::{phi_source, starts_as};
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::operand::{Operand, reads};
+use ptxopt_components::operation::Operation;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::phis::{incoming, phis_of};
@@ -24,6 +25,8 @@ const DEPTH_MAX: u32 = 6;
 const DEFINITIONS_MAX: u32 = 24;
 /// Branches before the end of a block that are asked whether they are decided.
 const BRANCHES_MAX: usize = 2;
+/// Moves that a constant is followed through.
+const MOVES_MAX: u32 = 4;
 /// Values of a phi that are looked at where another one reads it: otherwise phis of many values that read one another would cost
 /// the square of their number.
 const PAIRS_MAX: usize = 8;
@@ -96,16 +99,22 @@ impl Guess<'_> {
         self.meet(phi, DEPTH_MAX) == Cell::Constant(bits)
     }
 
-    /// A value of a phi that is a literal, or was made of literals alone.
+    /// A value of a phi that is a literal, or was made of literals alone, and moved perhaps.
     fn constant(&self, phi: InstId, value: Operand) -> Option<u64> {
-        let of_literals = |vreg: VRegId| {
-            let inst = self.reaching.only_definition(vreg)?;
-            let reads_none = reads(self.function.operands_of(inst)).next().is_none();
-            let transfer = Transfer { function: self.function, forms: self.forms, inst };
-            let is_value = reads_none && transfer.only_result().is_some() && !transfer.is_phi();
-            is_value.then(|| transfer.result(&mut |_| Cell::Bottom))
-        };
-        phi_source(self.function, phi, value, &mut |vreg| of_literals(vreg).unwrap_or(Cell::Bottom)).bits()
+        let mut of_literals = |vreg| self.of_literals(vreg, MOVES_MAX).unwrap_or(Cell::Bottom);
+        phi_source(self.function, phi, value, &mut of_literals).bits()
+    }
+
+    /// What a register is that was made of literals alone, `moves_max` moves before at most.
+    fn of_literals(&self, vreg: VRegId, moves_max: u32) -> Option<Cell> {
+        let inst = self.reaching.only_definition(vreg)?;
+        let form = self.forms.get(self.function.heads[inst.index()].form);
+        let reads_none = reads(self.function.operands_of(inst)).next().is_none();
+        let may_be = reads_none || form.operation == Operation::Mov && moves_max > 0;
+        let transfer = Transfer { function: self.function, forms: self.forms, inst };
+        let is_value = may_be && transfer.only_result().is_some() && !transfer.is_phi();
+        let mut moved = |from| self.of_literals(from, moves_max - 1).unwrap_or(Cell::Bottom);
+        is_value.then(|| transfer.result(&mut moved))
     }
 
     /// What the values of a phi have in common that come by ways which may be taken.
@@ -184,9 +193,12 @@ impl Guess<'_> {
         };
         self.definitions_left = left;
         if self.function.heads[inst.index()].is_phi() {
-            if self.function.operands_of(inst).len() > 2 * PAIRS_MAX + 1 {
+            let operands = self.function.operands_of(inst);
+            if operands.len() > 2 * PAIRS_MAX + 1 {
                 return Cell::Bottom;
             }
+            // The next guess may be about this one.
+            self.rests_on_guess |= incoming(operands).any(|(_, value)| self.constant(inst, value).is_some());
             self.open[depth as usize] = Some(vreg);
             let met = self.meet(inst, depth);
             self.open[depth as usize] = None;
