@@ -425,14 +425,14 @@ fn ran(output: &Output) -> Vec<u8> {
 fn disabled_phases_do_not_run() {
     let text = format!("{HEAD}{BUSY}");
     let whole = run(&text, &Options::default());
-    assert_eq!(changed_by(&whole), ["EarlyOriSimpleLiveDead", "OriBranchOpt", "OriPerformLiveDeadFirst"]);
-    let without_first = run(&text, &with_knobs(&["DisablePhases=OriPerformLiveDeadFirst"]));
+    assert_eq!(changed_by(&whole), ["EarlyOriSimpleLiveDead", "OriBranchOpt", "OriPerformLiveDeadSecond"]);
+    let without_second = run(&text, &with_knobs(&["DisablePhases=OriPerformLiveDeadSecond"]));
     assert_eq!(
-        changed_by(&without_first),
-        ["EarlyOriSimpleLiveDead", "OriBranchOpt", "OriPerformLiveDeadSecond"]
+        changed_by(&without_second),
+        ["EarlyOriSimpleLiveDead", "OriBranchOpt", "OriPerformLiveDeadFirst"]
     );
-    assert!(ran(&whole).contains(&16) && !ran(&without_first).contains(&16));
-    assert_eq!(text_of(&without_first), text_of(&whole), "a later instance does the same work");
+    assert!(ran(&whole).contains(&33) && !ran(&without_second).contains(&33));
+    assert_eq!(text_of(&without_second), text_of(&whole), "another instance does the same work");
     let family = run(&text, &with_knobs(&["DisablePhases=oriperformlivedead+92"]));
     assert_eq!(changed_by(&family), ["EarlyOriSimpleLiveDead", "OriBranchOpt"]);
     let none = run(
@@ -564,15 +564,15 @@ fn reports_do_not_show_in_the_output() {
 #[test]
 fn remarks_and_dumps_say_what_was_done() {
     let text = format!("{HEAD}{BUSY}");
-    let mut options = with_knobs(&["DUMPIR=OriPerformLiveDeadFirst"]);
+    let mut options = with_knobs(&["DUMPIR=OriPerformLiveDeadSecond"]);
     options.remarks = true;
     let output = run(&text, &options);
     let dead = |remark: &&Remark| {
-        remark.to_string().contains("busy: OriPerformLiveDeadFirst: passed: feeds nothing")
+        remark.to_string().contains("busy: OriPerformLiveDeadSecond: passed: feeds nothing")
     };
     assert!(output.remarks.iter().any(|remark| dead(&remark)), "{:?}", output.remarks);
     let dumps = String::from_utf8_lossy(&output.dumps);
-    assert_eq!(dumps.matches("// after phase 16 OriPerformLiveDeadFirst").count(), 2);
+    assert_eq!(dumps.matches("// after phase 33 OriPerformLiveDeadSecond").count(), 2);
     assert!(dumps.contains(".visible .entry busy") && dumps.contains(".visible .entry idle"));
     assert_eq!(
         (run(&text, &Options::default()).remarks.len(), run(&text, &Options::default()).dumps.len()),

@@ -5,7 +5,8 @@
 //! is not understood whole is not evaluated at all.
 //!
 //! # What the ISA leaves open
-//! - Division by zero: quotient and remainder are all ones.
+//! - Division by zero: quotient and remainder are all ones; the remainder of 64 bits is the dividend, what any quotient leaves when
+//!   it is multiplied with the divisor, since optimizers compute it so.
 //! - The smallest number divided by -1 wraps: the quotient is the smallest number, the remainder 0.
 //! - `bfind`, `fns` and others with a "not found" answer give `0xFFFFFFFF`, as the ISA says. `fns` with a base past 31
 //!   finds nothing.

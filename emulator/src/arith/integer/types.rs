@@ -132,7 +132,7 @@ pub(super) trait Int: Copy + Ord + Send + Sync + 'static {
     fn distance(self, other: Self) -> Self;
     /// All ones for a zero divisor, wrapped where the quotient does not fit.
     fn quotient(self, divisor: Self) -> Self;
-    /// All ones for a zero divisor.
+    /// For a zero divisor all ones, of 64 bits the dividend.
     fn remainder(self, divisor: Self) -> Self;
     /// Shifts in zeros; all of them past the width.
     fn shift_left(self, amount: u32) -> Self;
@@ -207,7 +207,11 @@ macro_rules! integer {
             }
             #[inline]
             fn remainder(self, divisor: Self) -> Self {
-                if divisor == 0 { !0 } else { <$rust>::wrapping_rem(self, divisor) }
+                match divisor {
+                    0 if size_of::<Self>() == 8 => self,
+                    0 => !0,
+                    _ => <$rust>::wrapping_rem(self, divisor),
+                }
             }
             #[inline]
             fn shift_left(self, amount: u32) -> Self {

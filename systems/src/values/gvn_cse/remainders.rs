@@ -28,6 +28,7 @@
 //! smallest number and -1.
 
 use crate::values::general_optimize::constants::{literal_in, operand};
+use ptxopt_components::code_object::Room;
 use ptxopt_components::description::Description;
 use ptxopt_components::form::{Form, shape};
 use ptxopt_components::ids::{FormId, Id, InstId, VRegId};
@@ -158,13 +159,25 @@ impl Remainders {
             let &[result, dividend, divisor] = f.operands_of(remainder) else { continue };
             let Some(quotient_register) = f.operands_of(quotient)[0].vreg() else { continue };
             let literal = literal_in(divisor, ty, f.literals());
-            if literal.is_none() && f.state().live_insts >= f.view().text.insts_in {
-                let offset = f.view().places[remainder.index()].offset;
+            let is_longer = literal.is_none();
+            // A product with its register, and the row of a quotient that goes up.
+            let room = Room {
+                insts: u32::from(is_longer) + u32::from(is_first),
+                blocks: 0,
+                vregs: u32::from(is_longer),
+            };
+            let offset = f.view().places[remainder.index()].offset;
+            if is_longer && f.state().live_insts >= f.view().text.insts_in {
                 f.missed(offset, "the product of quotient and divisor would make the function longer");
                 continue;
             }
-            let mut change =
-                f.change(remainder, "the product of quotient and divisor leaves the remainder")?;
+            if f.room().insts < room.insts || f.room().vregs < room.vregs {
+                f.missed(offset, "the function has no room for the product of quotient and divisor");
+                f.stats().limits_hit += 1;
+                continue;
+            }
+            let reason = "the product of quotient and divisor leaves the remainder";
+            let mut change = f.change_with_room(offset, reason, room)?;
             if is_first {
                 change.move_before(quotient, remainder);
             }
