@@ -18,7 +18,7 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 33] = [
+pub const SHAPES: [Shape; 34] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
     Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
@@ -52,6 +52,7 @@ pub const SHAPES: [Shape; 33] = [
     Shape { name: "waits", of: "loops between a load and its read", large: 4_000, text: waits },
     Shape { name: "checks", of: "checks for overflow", large: 10_000, text: checks },
     Shape { name: "pointers", of: "loops that move a pointer", large: 4_000, text: pointers },
+    Shape { name: "divisions", of: "arms that divide", large: 10_000, text: divisions },
 ];
 
 /// Values that meet at each join of [`joins`].
@@ -322,6 +323,24 @@ fn arms(count: usize) -> String {
         writeln!(text, "B{n}: add.u32 %r1, %r1, %r3;")
     });
     kernel("", &body)
+}
+
+/// Arms that all divide one number by ten. Every third has remainder and quotient, the others one of both; none comes before another
+/// one always.
+fn divisions(count: usize) -> String {
+    let body = each(count, |text, n| {
+        writeln!(text, "setp.lt.u32 %p0, %r0, {n};\n@%p0 bra A{n};")?;
+        for (operation, other_arms) in [("rem", 1), ("div", 2)] {
+            if n % 3 != other_arms {
+                writeln!(
+                    text,
+                    "{operation}.u64 %d2, %d1, 10;\ncvt.u32.u64 %r2, %d2;\nxor.b32 %r1, %r1, %r2;"
+                )?;
+            }
+        }
+        writeln!(text, "A{n}:")
+    });
+    kernel(".reg .b64 %d2;\n", &body)
 }
 
 /// Branches with two short arms, one after the other, each of which a selection can replace.

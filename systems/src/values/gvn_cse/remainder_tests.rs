@@ -10,7 +10,7 @@ fn kernel(seed: u64) -> String {
     const RESULTS: usize = 24;
     let mut random = Random(seed);
     let mut text = format!(
-        ".entry k(.param .u64 p) {{ .reg .b64 %x<8>, %q<{RESULTS}>, %a<3>; .reg .b32 %t<2>; .reg .pred %p<4>;\n\
+        ".entry k(.param .u64 p) {{ .reg .b64 %x<8>, %q<{RESULTS}>, %s<{RESULTS}>, %a<3>; .reg .b32 %t<2>; .reg .pred %p<4>;\n\
          mov.u32 %t1, %tid.x; mul.wide.u32 %a1, %t1, {BYTES}; ld.param.u64 %a2, [p]; add.u64 %a1, %a1, %a2;\n"
     );
     for value in 0..8 {
@@ -21,7 +21,7 @@ fn kernel(seed: u64) -> String {
     (0..4).for_each(|predicate| {
         writeln!(text, "setp.lt.u32 %p{predicate}, %t1, {};", 3 + 5 * predicate).unwrap()
     });
-    (0..RESULTS).for_each(|result| writeln!(text, "mov.b64 %q{result}, 0;").unwrap());
+    (0..RESULTS).for_each(|result| writeln!(text, "mov.b64 %q{result}, 0; mov.b64 %s{result}, 0;").unwrap());
     let mut open = Vec::new();
     for result in 0..RESULTS {
         match random.below(8) {
@@ -41,7 +41,24 @@ fn kernel(seed: u64) -> String {
             _ => format!("%x{}", 4 + random.below(2)),
         };
         let guard = if random.below(10) == 0 { "@!%p1 " } else { "" };
-        writeln!(text, "{guard}{operation}.{ty} %q{result}, %x{}, {divisor};", random.below(2)).unwrap();
+        let number = random.below(2);
+        match random.below(8) {
+            // What is left of a quotient, and a quotient by the product of the divisors or by another number.
+            0 => {
+                let product = [70, 60][random.below(2)];
+                writeln!(
+                    text,
+                    "{guard}div.{ty} %s{result}, %x{number}, 7;\nrem.{ty} %q{result}, %s{result}, 10;"
+                )
+                .unwrap();
+                writeln!(
+                    text,
+                    "div.{ty} %s{result}, %x{number}, {product};\nadd.u64 %q{result}, %q{result}, %s{result};"
+                )
+                .unwrap();
+            }
+            _ => writeln!(text, "{guard}{operation}.{ty} %q{result}, %x{number}, {divisor};").unwrap(),
+        }
     }
     open.into_iter().rev().for_each(|label| writeln!(text, "L{label}:").unwrap());
     (0..RESULTS)

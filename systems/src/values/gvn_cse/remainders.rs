@@ -26,6 +26,15 @@
 //! The quotient goes up to it: what divides is there, and a division, which cannot trap, was done there anyway. Where neither comes
 //! before the other always, both stay. What remainder and quotient by 0 are the ISA leaves open, and the quotient of the
 //! smallest number and -1.
+//!
+//! # Digits
+//! A quotient of a quotient has become one by the product of the divisors, if there is no sign. It tells remainders of the first one:
+//!
+//! ```text
+//! div.u64 q, a, 10;                      div.u64 q, a, 10;
+//! div.u64 s, a, 100;                     div.u64 s, a, 100;
+//! rem.u64 r, q, 10;                      mad.lo.u64 r, s, -10, q;
+//! ```
 
 use crate::values::general_optimize::constants::{literal_in, operand};
 use ptxopt_components::code_object::Room;
@@ -60,7 +69,7 @@ pub(super) struct Remainders {
 /// A quotient or a remainder.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Division {
-    /// Type, dividend and divisor.
+    /// Type, dividend and divisor; of a remainder those of the quotient that tells it.
     of: (u8, Held, Held),
     inst: InstId,
     is_remainder: bool,
@@ -111,6 +120,13 @@ impl Remainders {
                 && let Some(divisor) = held(function, divisor, ty)
             {
                 let is_remainder = forms.get(head.form).operation == Operation::Rem;
+                let (dividend, divisor) = match (dividend, divisor) {
+                    (Held::Value(quotient), Held::Integer(last)) if is_remainder => reaching
+                        .only_definition(quotient)
+                        .and_then(|inner| divisors(function, divides, forms, inner, ty, last))
+                        .unwrap_or((dividend, divisor)),
+                    operands => operands,
+                };
                 if is_remainder || result.vreg().is_some_and(|vreg| is_value(function, vreg)) {
                     divisions.push(Division { of: (ty as u8, dividend, divisor), inst, is_remainder });
                 }
@@ -210,6 +226,28 @@ impl Remainders {
 fn divided(form: &Form) -> Option<PtxType> {
     let divides = matches!(form.operation, Operation::Div | Operation::Rem);
     form.types[0].filter(|ty| divides && form.lanes == 1 && ty.kind() == TypeKind::Integer && ty.bits() == 64)
+}
+
+/// What a quotient of the result of `inner` by `last` divides, and by what, if `inner` is a quotient and there is no sign.
+fn divisors(
+    function: &FunctionView<'_>,
+    divides: &[Option<PtxType>],
+    forms: &FormTable,
+    inner: InstId,
+    ty: PtxType,
+    last: u64,
+) -> Option<(Held, Held)> {
+    let head = function.heads[inner.index()];
+    let is_quotient =
+        divides[head.form.index()] == Some(ty) && forms.get(head.form).operation == Operation::Div;
+    if !is_quotient || head.opcode.is_guarded() || ty != PtxType::U64 {
+        return None;
+    }
+    let &[_, dividend, first] = function.operands_of(inner) else { return None };
+    let (dividend, Held::Integer(first)) = (held(function, dividend, ty)?, held(function, first, ty)?) else {
+        return None;
+    };
+    Some((dividend, Held::Integer(first.checked_mul(last)?)))
 }
 
 /// What an operand holds, if it holds that wherever it is read.
