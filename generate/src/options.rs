@@ -120,6 +120,8 @@ features! {
     ConstantSwitches,
     /// A pointer that leads now to a local variable and now elsewhere.
     Wanderers,
+    /// Quotients and remainders of the same operands, and of quotients.
+    Digits,
 }
 
 /// Sizes and weights of a kernel.

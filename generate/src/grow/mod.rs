@@ -8,6 +8,7 @@ mod chains;
 mod functions;
 mod memory;
 mod program;
+mod quotients;
 mod regions;
 mod straight;
 mod together;
@@ -182,6 +183,7 @@ impl<'a> Grower<'a> {
             Feature::Crossings => self.crossing(into),
             Feature::ConstantSwitches => self.constant_switch(context, into),
             Feature::Wanderers => self.wanderer(context, into),
+            Feature::Digits => self.digits(into),
             _ => self.instruction(feature, into),
         }
     }

@@ -100,6 +100,7 @@ const PATTERNS: &[(&str, usize)] = &[
     ("madc.hi.cc.u32", 5),
     ("div.s32", 3),
     ("rem.u64", 3),
+    ("div.u64", 60),
     ("mul.wide.s16", 3),
     ("mad24.lo", 3),
     ("bfe.s64", 3),

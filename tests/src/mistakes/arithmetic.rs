@@ -4,11 +4,11 @@ use super::Mistake;
 use super::line::Inst;
 use super::text::{Change, Pair, each, expand, pairs};
 
-pub const MISTAKES: [Mistake; 28] = [
+pub const MISTAKES: [Mistake; 29] = [
     Mistake::new("signed-shift", "a shift to the right does not depend on the sign", [2, 34], |lines| {
         each(lines, |inst| inst.is(&["shr"]) && inst.make_unsigned())
     }),
-    Mistake::new("signed-division", "a quotient does not depend on the sign", [2, 28], |lines| {
+    Mistake::new("signed-division", "a quotient does not depend on the sign", [2, 66], |lines| {
         each(lines, |inst| inst.is(&["div", "rem"]) && inst.make_unsigned())
     }),
     Mistake::new("division-by-shift", "a signed quotient by a power of two is a shift", [2, 44], |lines| {
@@ -73,13 +73,13 @@ pub const MISTAKES: [Mistake; 28] = [
     Mistake::new("permuted-sources", "`prmt` numbers the bytes of its second word first", [2, 14], |lines| {
         each(lines, |inst| inst.is(&["prmt"]) && swap(inst, 1, 2))
     }),
-    Mistake::new("carry-ignored", "an addition with carry is an addition", [2, 14], |lines| {
+    Mistake::new("carry-ignored", "an addition with carry is an addition", [2, 52], |lines| {
         each(lines, |inst| inst.replace("addc", "add") || inst.replace("subc", "sub"))
     }),
     Mistake::new("saturation-ignored", "saturation is never reached", [2, 14], |lines| {
         each(lines, |inst| inst.is(&["add", "sub", "mul", "fma", "cvt"]) && inst.replace("sat", ""))
     }),
-    Mistake::new("flush-ignored", "`.ftz` changes nothing", [4, 14], |lines| {
+    Mistake::new("flush-ignored", "`.ftz` changes nothing", [4, 48], |lines| {
         each(lines, |inst| inst.replace("ftz", ""))
     }),
     Mistake::new("rounding-to-zero", "a sum or product rounds one way or another", [4, 10], |lines| {
@@ -113,9 +113,15 @@ pub const MISTAKES: [Mistake; 28] = [
     Mistake::new("float-contracted", "a rounded product and a sum are one multiply-add", [2, 50], |lines| {
         pairs(lines, contract)
     }),
-    Mistake::new("float-quotient", "a quotient is a product with the rounded reciprocal", [2, 20], |lines| {
+    Mistake::new("float-quotient", "a quotient is a product with the rounded reciprocal", [2, 26], |lines| {
         expand(lines, reciprocal)
     }),
+    Mistake::new(
+        "remainder-of-another",
+        "a remainder is what any quotient by its divisor leaves",
+        [0, 36],
+        |lines| pairs(lines, remainder_of_another),
+    ),
     Mistake::new(
         "constant-width",
         "an immediate is as wide as the fold that uses it: its upper half is lost",
@@ -216,6 +222,24 @@ fn contract(pair: &Pair) -> Option<Change> {
         let mnemonic = format!("fma.rn.{}", second.last_part());
         let fused = Inst::new(&mnemonic, &[&second.operands[0], one, other, addend]);
         Change::Second(vec![fused.guarded_like(second)])
+    })
+}
+
+/// `q = a / c; r = b % c` becomes `q = a / c; r = q * c; r = b - r`.
+fn remainder_of_another(pair: &Pair) -> Option<Change> {
+    let (first, second) = (pair.first, pair.second);
+    let is_pair = first.is(&["div"]) && second.is(&["rem"]) && first.last_part() == second.last_part();
+    let ([quotient, dividend, divisor], [result, other, again]) = (&first.operands[..], &second.operands[..])
+    else {
+        return None;
+    };
+    let is_another = divisor == again && dividend != other;
+    let is_kept = pair.keeps(&[quotient, divisor]) && ![quotient, other, divisor].contains(&result);
+    (is_pair && first.guard.is_none() && is_another && is_kept).then(|| {
+        let ty = second.last_part();
+        let product = Inst::new(&format!("mul.lo.{ty}"), &[result, quotient, divisor]).guarded_like(second);
+        let rest = Inst::new(&format!("sub.{ty}"), &[result, other, result]).guarded_like(second);
+        Change::Second(vec![product, rest])
     })
 }
 

@@ -9,7 +9,7 @@ use ptxopt_emulator::LoadError;
 use std::sync::OnceLock;
 
 /// Generated kernels, seeds counted from 0.
-const GENERATED: usize = 400;
+const GENERATED: usize = 800;
 
 /// Thread-instructions of one launch; the kernels take a tenth at most. A mistake that never ends costs twice as many.
 const STEPS_MAX: u64 = 5_000_000;

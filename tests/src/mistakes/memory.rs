@@ -80,7 +80,7 @@ pub const MISTAKES: [Mistake; 15] = [
     Mistake::new(
         "store-truncates",
         "a load gives back the register that a narrow store wrote",
-        [2, 10],
+        [2, 44],
         |lines| {
             pairs(lines, |pair| {
                 let value = pair.first.operands.get(1)?;

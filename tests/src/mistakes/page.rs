@@ -81,6 +81,7 @@ pub const OF_PHASES: [(&str, &[&str]); 19] = [
             "second-result",
             "type-ignored",
             "sub-operands",
+            "remainder-of-another",
             "guarded-value-reused",
             "wrong-dominator",
             "load-across-store",

@@ -18,7 +18,7 @@ pub const MISTAKES: [Mistake; 4] = [
     Mistake::new(
         "load-again-in-loop",
         "no round of a loop writes what was loaded before it",
-        [4, 32],
+        [4, 70],
         |lines| each_function(lines, |function| load_again(function, true)),
     ),
     Mistake::new("load-again-after-loop", "no loop writes what was loaded before it", [2, 0], |lines| {

@@ -40,7 +40,7 @@ pub const MISTAKES: [Mistake; 8] = [
             Some(vec![Inst::new("mov.b32", &[result, "-1"]).guarded_like(inst)])
         })
     }),
-    Mistake::new("lane-number", "a thread's lane is its number in x", [4, 12], |lines| {
+    Mistake::new("lane-number", "a thread's lane is its number in x", [4, 46], |lines| {
         each(lines, |inst| {
             let is_lane = inst.operands.get(1).is_some_and(|operand| operand == "%laneid");
             if is_lane {
