@@ -15,6 +15,9 @@ use ptxopt_components::operand::{OPERAND_ID_MAX, Operand, OperandKind};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::special_registers::{Reading, SPECIAL_REGISTERS};
 
+/// The bits of the first word of a key that are the widths of the results.
+const WIDTHS: u64 = !0 << 32;
+
 /// The bit of a version in a key that is a store of just the bytes that are read.
 pub(super) const STORED: u64 = 1 << 32;
 
@@ -43,7 +46,7 @@ impl Walk<'_, '_> {
         operands: &[Operand],
     ) -> Option<()> {
         let Results { count: result_count, widths, .. } = results;
-        self.numbers.table.words.push(widths << 32 | u64::from(meaning.class) << 1);
+        self.numbers.table.words.push(with_class(widths << 32, meaning.class));
         let sources = self.numbers.table.words.len();
         let mut rest = result_count;
         if let From::Load(chain) = meaning.source {
@@ -144,6 +147,11 @@ impl Walk<'_, '_> {
             _ => CONSTANT | LONG | u64::from(self.numbers.number_of(Other::Constant(constant))),
         }
     }
+}
+
+/// The first word of a key without a guard, with another class.
+pub(super) fn with_class(word: u64, class: u32) -> u64 {
+    word & WIDTHS | u64::from(class) << 1
 }
 
 /// An operand as a word.

@@ -10,7 +10,7 @@
 use super::memory::Chain;
 use ahash::AHashMap;
 use ptxopt_components::description::Description;
-use ptxopt_components::form::{Form, FormFlags};
+use ptxopt_components::form::{Form, FormFlags, shape};
 use ptxopt_components::ids::{FormId, Id};
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operation::Operation;
@@ -35,6 +35,17 @@ pub(super) struct Meaning {
     pub commutes: Option<u8>,
     /// The position of the first of two operands that do change places, to make it one of its class.
     pub mirrored: Option<u8>,
+    /// Of a comparison that has a predicate as its only result: what is true exactly where it is false.
+    pub opposite: Option<Opposite>,
+}
+
+/// A class of comparisons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Opposite {
+    /// The class.
+    pub class: u32,
+    /// Whether its two operands stand the other way round in a key.
+    pub is_mirrored: bool,
 }
 
 /// Where the results of an instruction come from.
@@ -85,6 +96,7 @@ impl Meaning {
         is_of_memory: false,
         commutes: None,
         mirrored: None,
+        opposite: None,
     };
 }
 
@@ -122,8 +134,13 @@ impl Meanings {
         let is_mirrored = normalise(&mut description);
         // Which of two NaNs a double has as its sum depends on their order.
         let commutes = form.swappable().filter(|_| !description.types.contains(&Some(PtxType::F64)));
-        let next = self.classes.len() as u32;
-        let class = *self.classes.entry((description, forms.shape(id).into())).or_insert(next);
+        let class = self.class(description, forms.shape(id));
+        let is_plain = form.operation == Operation::Setp && forms.shape(id) == shape::plain(3);
+        let opposite = if is_plain { opposite(description) } else { None };
+        let opposite = opposite.map(|(opposite, is_mirrored)| Opposite {
+            class: self.class(opposite, forms.shape(id)),
+            is_mirrored,
+        });
         Meaning {
             class,
             source,
@@ -132,7 +149,13 @@ impl Meanings {
             is_of_memory,
             commutes: commutes.map(|[first, _]| first as u8),
             mirrored: is_mirrored.then_some(form.first_source),
+            opposite,
         }
+    }
+
+    fn class(&mut self, description: Description, shape: &[u8]) -> u32 {
+        let next = self.classes.len() as u32;
+        *self.classes.entry((description, shape.into())).or_insert(next)
     }
 }
 
@@ -278,6 +301,16 @@ fn normalise(description: &mut Description) -> bool {
         _ => {}
     }
     false
+}
+
+/// What is true exactly where a comparison is false, and whether its sources stand the other way round; `description` is normal, and
+/// so is what comes out.
+fn opposite(mut description: Description) -> Option<(Description, bool)> {
+    let of_floats = description.types[0]?.kind() == TypeKind::Float;
+    let comparison = description.qualifiers.comparison?;
+    description.qualifiers.comparison = Some(comparison.negated(of_floats));
+    let is_mirrored = normalise(&mut description);
+    Some((description, is_mirrored))
 }
 
 fn is_signed(ty: PtxType) -> bool {

@@ -102,6 +102,8 @@ pub struct ValueNumbers {
     /// Variables of the body, and their bytes where these are known; parameters of calls among them.
     pub(super) variables: AHashMap<NameId, Option<u32>>,
     pub(super) again: Vec<Again>,
+    /// Comparisons, and the first that computed the opposite.
+    pub(super) opposites: Vec<(InstId, InstId)>,
     /// Instructions with a pragma of their own, in order: of the bytes that a `used_bytes_mask` leaves out nothing is known.
     pub(super) masked: Vec<InstId>,
     /// Whether some declaration of the body is a family, whose members are not listed.
@@ -208,6 +210,13 @@ impl ValueNumbers {
         &self.again
     }
 
+    /// Comparisons that are true exactly where another one is false, each with the first such one in a preorder of the dominator
+    /// tree; it may stand where it does not dominate.
+    #[must_use]
+    pub fn opposites(&self) -> &[(InstId, InstId)] {
+        &self.opposites
+    }
+
     /// Stores whose bytes are stored again before anything can look at them, where of the loads whose values are known only
     /// those that `stay` look.
     pub fn overwritten(&mut self, stays: impl Fn(InstId) -> bool) -> &[InstId] {
@@ -284,6 +293,7 @@ impl ValueNumbers {
             self.variables = AHashMap::new();
         }
         self.again.clear();
+        self.opposites.clear();
         self.variables.clear();
         let size = |decl: &Decl| (decl.size != 0 && !decl.is_family).then_some(decl.size);
         self.variables.extend(function.decls.iter().map(|decl| (decl.name, size(decl))));
