@@ -65,8 +65,11 @@
 //! the same threads come to both, together, would do. Uniform blocks are no such proof: they say that all threads of a warp
 //! that are there go the same way, not which ones are.
 
+#[cfg(test)]
+mod comparison_tests;
 mod crowds;
 pub mod late;
+mod negations;
 #[cfg(test)]
 mod remainder_tests;
 mod remainders;

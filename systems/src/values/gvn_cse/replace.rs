@@ -2,18 +2,15 @@
 
 use super::Mode;
 use super::crowds::{self, Crowds};
+use super::negations::Negations;
 use super::scope::Scopes;
 use crate::ssa::moves::{move_form, moved_as, read_of};
 use crate::values::general_optimize::constants::operand as constant_operand;
 use crate::values::value_numbers::{Again, Known, Source, ValueNumbers, bits_of};
-use ptxopt_components::description::Description;
-use ptxopt_components::form::shape;
 use ptxopt_components::ids::{BlockId, Id, InstId, Span, VRegId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::Operand;
-use ptxopt_components::operation::Operation;
-use ptxopt_components::qualifiers::Qualifiers;
 use ptxopt_components::types::{PtxType, TypeKind};
 use ptxopt_engine::edit::{Change, FunctionEditor};
 use ptxopt_engine::graph::dominator_tree::DominatorTree;
@@ -54,6 +51,7 @@ pub(super) struct Redundancies {
     /// What branches read instead of another predicate now.
     asked: Vec<VRegId>,
     crowds: Crowds,
+    negations: Negations,
 }
 
 const NOWHERE: u32 = u32::MAX;
@@ -94,14 +92,7 @@ impl Redundancies {
             reads = &reads[own..];
             change.delete(redundant.inst);
         }
-        for &(inst, opposite) in numbers.opposites() {
-            let [block, of] = [inst, opposite].map(|inst| f.head(inst).block);
-            let is_before = if of == block { opposite < inst } else { reaching.tree().dominates(of, block) };
-            if is_before && self.scopes.is_one(of, block) {
-                negate(f, inst, opposite)?;
-                is_settled = false;
-            }
-        }
+        is_settled &= self.negations.replace(f, numbers, reaching, &self.scopes, &mut self.asked)?;
         Some(is_settled)
     }
 
@@ -309,17 +300,6 @@ fn make_moves(f: &mut FunctionEditor<'_>, inst: InstId, results: &[Copied]) -> O
         };
     }
     change.delete(inst);
-    Some(())
-}
-
-/// Lets a comparison be the opposite of what another one computed.
-fn negate(f: &mut FunctionEditor<'_>, inst: InstId, opposite: InstId) -> Option<()> {
-    let [result, known] = [inst, opposite].map(|inst| f.operands_of(inst)[0]);
-    let known = read_of(PtxType::Pred, known.vreg().expect("what is in the table has registers as results"));
-    let mut change = f.change_in_place(inst, "is false where what has been computed before is true")?;
-    let description = Description::new(Operation::Not, Qualifiers::default(), &[PtxType::Pred]);
-    let form = change.forms().build(&description, shape::plain(2)).expect("predicates can be negated");
-    change.set_form(inst, form, &[result, known]);
     Some(())
 }
 

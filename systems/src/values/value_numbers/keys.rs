@@ -2,7 +2,7 @@
 //!
 //! The first word is the class of the form, the widths of the results, and the lowest bit says whether a guard comes last. The
 //! address of a load is three words: the version of memory that it sees, a base and a distance. The others stand for an operand
-//! each.
+//! each. Where an integer is compared with a constant, the order is one of two: `a < c` or `c <= a`.
 
 use super::look_up::Results;
 use super::meanings::{Meaning, Source as From};
@@ -15,9 +15,6 @@ use ptxopt_components::operand::{OPERAND_ID_MAX, Operand, OperandKind};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::special_registers::{Reading, SPECIAL_REGISTERS};
 
-/// The bits of the first word of a key that are the widths of the results.
-const WIDTHS: u64 = !0 << 32;
-
 /// The bit of a version in a key that is a store of just the bytes that are read.
 pub(super) const STORED: u64 = 1 << 32;
 
@@ -28,7 +25,7 @@ pub(super) const PHI: u64 = 1 << 63;
 pub(super) const LOOP: u64 = PHI | 1 << 62;
 
 /// What a word of a key is that is no operand's: a constant (with the width, if it is a float), the number of a long one, a name.
-const CONSTANT: u64 = 1 << 62;
+pub(super) const CONSTANT: u64 = 1 << 62;
 const LONG: u64 = 1 << 61;
 const SYMBOL: u64 = 1 << 60;
 
@@ -46,7 +43,7 @@ impl Walk<'_, '_> {
         operands: &[Operand],
     ) -> Option<()> {
         let Results { count: result_count, widths, .. } = results;
-        self.numbers.table.words.push(with_class(widths << 32, meaning.class));
+        self.numbers.table.words.push(widths << 32 | u64::from(meaning.class) << 1);
         let sources = self.numbers.table.words.len();
         let mut rest = result_count;
         if let From::Load(chain) = meaning.source {
@@ -69,6 +66,9 @@ impl Walk<'_, '_> {
             self.numbers.table.words.swap(at(first), at(first) + 1);
         } else if let Some(first) = meaning.commutes {
             self.numbers.table.words[at(first)..=at(first) + 1].sort_unstable();
+        }
+        if let Some(comparison) = meaning.comparison {
+            self.take_next_constant(comparison, sources);
         }
         Some(())
     }
@@ -147,11 +147,6 @@ impl Walk<'_, '_> {
             _ => CONSTANT | LONG | u64::from(self.numbers.number_of(Other::Constant(constant))),
         }
     }
-}
-
-/// The first word of a key without a guard, with another class.
-pub(super) fn with_class(word: u64, class: u32) -> u64 {
-    word & WIDTHS | u64::from(class) << 1
 }
 
 /// An operand as a word.

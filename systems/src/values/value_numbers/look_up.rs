@@ -1,8 +1,8 @@
 //! Looking up: whether what an instruction computes is known, and what its results are then.
 
-use super::keys::{STORED, with_class};
-use super::meanings::{Meaning, Opposite, Source as From};
-use super::numbers::{Again, Known, Other, ValueNumbers};
+use super::keys::STORED;
+use super::meanings::{Meaning, Source as From};
+use super::numbers::{Again, Known, Other};
 use super::walk::Walk;
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::operand::Operand;
@@ -49,8 +49,8 @@ impl Walk<'_, '_> {
         }
         let Some(guard) = guard else {
             if !results.have_variables {
-                if let Some(opposite) = meaning.opposite {
-                    self.look_up_opposite(inst, opposite, first);
+                if let Some(comparison) = meaning.comparison {
+                    self.look_up_opposite(inst, comparison, meaning.class, first);
                 }
                 self.numbers.table.insert(inst, hash, first);
             }
@@ -75,19 +75,6 @@ impl Walk<'_, '_> {
                 true
             }
         }
-    }
-
-    /// Notes whether the opposite of a comparison is known, whose key is that from `first` on and comes back as it was.
-    fn look_up_opposite(&mut self, inst: InstId, Opposite { class, is_mirrored }: Opposite, first: usize) {
-        let ValueNumbers { table, opposites, .. } = &mut *self.numbers;
-        let &[own, one, other] = &table.words[first..] else { return };
-        let sources = if is_mirrored { [other, one] } else { [one, other] };
-        table.words[first] = with_class(own, class);
-        table.words[first + 1..].copy_from_slice(&sources);
-        if let Some(known) = table.known(table.hash(first), first) {
-            opposites.push((inst, known));
-        }
-        table.words[first..].copy_from_slice(&[own, one, other]);
     }
 
     /// Gives the results of an instruction the numbers that are known of them, unless they have variables among them.

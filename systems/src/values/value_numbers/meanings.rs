@@ -3,10 +3,12 @@
 //! ```text
 //! add.s32, add.u32, add.b32            one class: the low half of a sum has no sign
 //! setp.gt.s32 p, a, b                  the class of setp.lt.s32, with its sources the other way round
+//! setp.gt.s32 p, a, 31                 31 < a: the class of setp.le.s32, with 32 for 31
 //! ld.global.L1::evict_last.f32         the class of ld.global.b32: hints say nothing about the value
 //! ```
 //! Worked out once a form.
 
+use super::comparisons::{Compares, Next, Opposite, opposite, with_next_constant};
 use super::memory::Chain;
 use ahash::AHashMap;
 use ptxopt_components::description::Description;
@@ -35,17 +37,8 @@ pub(super) struct Meaning {
     pub commutes: Option<u8>,
     /// The position of the first of two operands that do change places, to make it one of its class.
     pub mirrored: Option<u8>,
-    /// Of a comparison that has a predicate as its only result: what is true exactly where it is false.
-    pub opposite: Option<Opposite>,
-}
-
-/// A class of comparisons.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Opposite {
-    /// The class.
-    pub class: u32,
-    /// Whether its two operands stand the other way round in a key.
-    pub is_mirrored: bool,
+    /// Of a comparison that has a predicate as its only result: its number among what is known of comparisons.
+    pub comparison: Option<u16>,
 }
 
 /// Where the results of an instruction come from.
@@ -96,7 +89,7 @@ impl Meaning {
         is_of_memory: false,
         commutes: None,
         mirrored: None,
-        opposite: None,
+        comparison: None,
     };
 }
 
@@ -106,6 +99,7 @@ pub(super) struct Meanings {
     /// By form.
     of: Vec<Meaning>,
     classes: AHashMap<(Description, Box<[u8]>), u32>,
+    comparisons: Vec<Compares>,
 }
 
 impl Meanings {
@@ -136,11 +130,7 @@ impl Meanings {
         let commutes = form.swappable().filter(|_| !description.types.contains(&Some(PtxType::F64)));
         let class = self.class(description, forms.shape(id));
         let is_plain = form.operation == Operation::Setp && forms.shape(id) == shape::plain(3);
-        let opposite = if is_plain { opposite(description) } else { None };
-        let opposite = opposite.map(|(opposite, is_mirrored)| Opposite {
-            class: self.class(opposite, forms.shape(id)),
-            is_mirrored,
-        });
+        let comparison = if is_plain { self.comparison(description, forms.shape(id)) } else { None };
         Meaning {
             class,
             source,
@@ -149,8 +139,27 @@ impl Meanings {
             is_of_memory,
             commutes: commutes.map(|[first, _]| first as u8),
             mirrored: is_mirrored.then_some(form.first_source),
-            opposite,
+            comparison,
         }
+    }
+
+    /// What is known of a comparison whose description is normal.
+    fn comparison(&mut self, description: Description, shape: &[u8]) -> Option<u16> {
+        let number = u16::try_from(self.comparisons.len()).ok()?;
+        let (opposite, is_mirrored) = opposite(description)?;
+        let opposite = Opposite { class: self.class(opposite, shape), is_mirrored };
+        let next = with_next_constant(description).map(|(next, constant, greatest)| Next {
+            class: self.class(next, shape),
+            constant,
+            greatest,
+        });
+        self.comparisons.push(Compares { opposite, next });
+        Some(number)
+    }
+
+    /// What is known of the comparison that has a number.
+    pub(super) fn compares(&self, number: u16) -> Compares {
+        self.comparisons[usize::from(number)]
     }
 
     fn class(&mut self, description: Description, shape: &[u8]) -> u32 {
@@ -248,7 +257,7 @@ fn memory(form: &Form, source: Source) -> Memory {
 }
 
 /// Makes descriptions that mean the same equal; says whether the sources have to change places for it.
-fn normalise(description: &mut Description) -> bool {
+pub(super) fn normalise(description: &mut Description) -> bool {
     let qualifiers = &mut description.qualifiers;
     let is_plain = qualifiers.modifiers.is_empty();
     match description.operation {
@@ -303,17 +312,7 @@ fn normalise(description: &mut Description) -> bool {
     false
 }
 
-/// What is true exactly where a comparison is false, and whether its sources stand the other way round; `description` is normal, and
-/// so is what comes out.
-fn opposite(mut description: Description) -> Option<(Description, bool)> {
-    let of_floats = description.types[0]?.kind() == TypeKind::Float;
-    let comparison = description.qualifiers.comparison?;
-    description.qualifiers.comparison = Some(comparison.negated(of_floats));
-    let is_mirrored = normalise(&mut description);
-    Some((description, is_mirrored))
-}
-
-fn is_signed(ty: PtxType) -> bool {
+pub(super) fn is_signed(ty: PtxType) -> bool {
     matches!(ty, PtxType::S8 | PtxType::S16 | PtxType::S32 | PtxType::S64)
 }
 

@@ -42,6 +42,7 @@
 
 mod addresses;
 mod around_loops;
+mod comparisons;
 mod frame;
 mod keys;
 mod look_up;

@@ -1,0 +1,90 @@
+//! Random kernels that compare integers with constants near to one another and to the ends of their type, and with one another:
+//! every run on the emulator leaves the same.
+
+use super::PHASE;
+use crate::check::testing::Random;
+use crate::values::move_tests::{BYTES, after, left_by};
+use std::fmt::Write;
+
+/// Types, and what their values and constants lie near to: the least number, 0, the greatest one, and the greatest that many bits
+/// hold as one word of a key.
+const TYPES: [(&str, &[i64]); 6] = [
+    ("s16", &[-0x8000, 0, 0x7FFF]),
+    ("u16", &[0, 0x7FFF, 0xFFFF]),
+    ("s32", &[-0x8000_0000, 0, 0x7FFF_FFFF]),
+    ("u32", &[0, 0x7FFF_FFFF, 0xFFFF_FFFF]),
+    ("s64", &[i64::MIN, 0, 0x7FFF_FFFF, i64::MAX]),
+    ("u64", &[0, 0x7FFF_FFFF, -1]),
+];
+
+/// How far values and constants lie from these at most.
+const NEAR: i64 = 3;
+
+fn kernel(seed: u64) -> String {
+    const RESULTS: usize = 60;
+    let mut random = Random(seed);
+    let (ty, places) = TYPES[random.below(TYPES.len())];
+    let bits = &ty[1..];
+    let is_signed = ty.starts_with('s');
+    // As a constant of the type is written: within its bounds.
+    let written = |value: i64| match (bits, is_signed) {
+        ("16", true) => (value as i16).to_string(),
+        ("16", false) => (value as u16).to_string(),
+        ("32", true) => (value as i32).to_string(),
+        ("32", false) => (value as u32).to_string(),
+        (_, true) => value.to_string(),
+        _ => (value as u64).to_string(),
+    };
+    let place = places[random.below(places.len())];
+    let near = |random: &mut Random| place.wrapping_add(random.below(2 * NEAR as usize + 1) as i64 - NEAR);
+    let mut text = format!(
+        ".entry k(.param .u64 p) {{ .reg .b{bits} %x<3>, %n; .reg .b64 %a<3>; .reg .b32 %t<2>, %r; .reg .pred %p<{RESULTS}>, %q;\n\
+         mov.u32 %t1, %tid.x; mul.wide.u32 %a1, %t1, {BYTES}; ld.param.u64 %a2, [p]; add.u64 %a1, %a1, %a2;\n\
+         mov.b32 %r, 2; and.b32 %t0, %t1, 7; cvt.u{bits}.u32 %n, %t0;\n"
+    );
+    for value in 0..3 {
+        let start = near(&mut random).wrapping_sub(3);
+        writeln!(text, "add.{ty} %x{value}, %n, {};", written(start)).unwrap();
+    }
+    for result in 0..RESULTS {
+        let names: &[&str] = if is_signed {
+            &["lt", "le", "gt", "ge", "eq", "ne"]
+        } else {
+            &["lt", "le", "gt", "ge", "eq", "ne", "lo", "ls", "hi", "hs"]
+        };
+        let name = names[random.below(names.len())];
+        let one = format!("%x{}", random.below(3));
+        let other = match random.below(4) {
+            0 => format!("%x{}", random.below(3)),
+            _ => written(near(&mut random)),
+        };
+        writeln!(text, "setp.{name}.{ty} %p{result}, {one}, {other};").unwrap();
+    }
+    for result in 0..RESULTS {
+        let other = random.below(RESULTS);
+        let place = format!("[%a1+{}]", 4 * result);
+        match random.below(5) {
+            0 => writeln!(text, "@%p{result} st.global.b32 {place}, 1;"),
+            1 => writeln!(text, "@!%p{result} st.global.b32 {place}, 1;"),
+            2 => writeln!(text, "xor.pred %q, %p{other}, %p{result}; @%q st.global.b32 {place}, 1;"),
+            3 => writeln!(text, "@%p{other} selp.b32 %r, 1, 0, %p{result}; st.global.b32 {place}, %r;"),
+            _ => writeln!(text, "selp.b32 %r, 1, 0, %p{result}; st.global.b32 {place}, %r;"),
+        }
+        .unwrap();
+    }
+    text + "ret; }\n"
+}
+
+#[test]
+fn comparisons_that_are_known_hold_where_they_held() {
+    let (mut without, mut with) = (0, 0);
+    for seed in 0..400 {
+        let text = kernel(seed * 7919 + 5);
+        let (unchanged, changed) = (after(&text, &[]), after(&text, &[&PHASE]));
+        assert!(left_by(&text) == left_by(&changed), "{text}\nbecomes\n{changed}");
+        without += unchanged.matches("setp.").count();
+        with += changed.matches("setp.").count();
+    }
+    println!("{without} comparisons, of which {with} are left");
+    assert!(without > with + 7000);
+}
