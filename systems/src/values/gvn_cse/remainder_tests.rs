@@ -10,7 +10,7 @@ fn kernel(seed: u64) -> String {
     const RESULTS: usize = 24;
     let mut random = Random(seed);
     let mut text = format!(
-        ".entry k(.param .u64 p) {{ .reg .b64 %x<8>, %q<{RESULTS}>, %s<{RESULTS}>, %a<3>; .reg .b32 %t<2>; .reg .pred %p<4>;\n\
+        ".entry k(.param .u64 p) {{ .reg .b64 %x<8>, %q<{RESULTS}>, %s<{RESULTS}>, %y, %a<3>; .reg .b32 %t<2>; .reg .pred %p<4>;\n\
          mov.u32 %t1, %tid.x; mul.wide.u32 %a1, %t1, {BYTES}; ld.param.u64 %a2, [p]; add.u64 %a1, %a1, %a2;\n"
     );
     for value in 0..8 {
@@ -48,12 +48,20 @@ fn kernel(seed: u64) -> String {
                 let product = [70, 60][random.below(2)];
                 writeln!(
                     text,
-                    "{guard}div.{ty} %s{result}, %x{number}, 7;\nrem.{ty} %q{result}, %s{result}, 10;"
+                    "{guard}div.{ty} %s{result}, %x{number}, 7; rem.{ty} %q{result}, %s{result}, 10;\n\
+                     div.{ty} %s{result}, %x{number}, {product}; add.u64 %q{result}, %q{result}, %s{result};"
                 )
                 .unwrap();
+            }
+            // A quotient of a quotient stays after that one, and goes up for one remainder at most.
+            1 => {
+                let last = [format!("%s{result}, 10"), format!("%x{number}, 70")];
                 writeln!(
                     text,
-                    "div.{ty} %s{result}, %x{number}, {product};\nadd.u64 %q{result}, %q{result}, %s{result};"
+                    "rem.{ty} %q{result}, %x{number}, 70; div.{ty} %s{result}, %x{number}, 7;\n\
+                     rem.{ty} %y, %s{result}, 10; xor.b64 %q{result}, %q{result}, %y;\n\
+                     div.{ty} %y, {}; add.u64 %q{result}, %q{result}, %y;",
+                    last[random.below(2)]
                 )
                 .unwrap();
             }
@@ -77,5 +85,5 @@ fn remainders_are_what_products_of_quotients_leave() {
         with += changed.matches("rem.").count();
         moved += usize::from(changed.find("div.") < unchanged.find("div."));
     }
-    assert!(with + 500 < without && moved > 20, "{without} without, {with} with, {moved} moved");
+    assert!(with + 500 < without && moved > 10, "{without} without, {with} with, {moved} moved");
 }
