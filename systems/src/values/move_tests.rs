@@ -189,7 +189,7 @@ pub(crate) fn after(text: &str, phases: &[&'static Phase]) -> String {
 }
 
 /// The kernel after `phases` alone, out of SSA form.
-pub(super) fn after_alone(text: &str, phases: &[&'static Phase]) -> String {
+pub(crate) fn after_alone(text: &str, phases: &[&'static Phase]) -> String {
     let phases = [&[&split_at_control_flow::PHASE], phases].concat();
     let output = run(format!("{HEAD}{text}").as_bytes(), &phases);
     assert_eq!((&output.functions[0].left, &output.functions[0].undone[..]), (&None, &[][..]), "{text}");

@@ -1,8 +1,9 @@
 //! Random kernels that divide 64 bits: every run on the emulator leaves the same.
 
 use super::PHASE;
+use super::tests::numbered;
 use crate::check::testing::Random;
-use crate::values::move_tests::{BYTES, after, left_by};
+use crate::values::move_tests::{BYTES, left_by};
 use std::fmt::Write;
 
 /// Quotients and remainders of a few values, in arms of branches and under guards; some of the values change between.
@@ -79,7 +80,7 @@ fn remainders_are_what_products_of_quotients_leave() {
     let (mut without, mut with, mut moved) = (0, 0, 0);
     for seed in 0..300 {
         let text = kernel(seed * 7919 + 5);
-        let (unchanged, changed) = (after(&text, &[]), after(&text, &[&PHASE]));
+        let (unchanged, changed) = (numbered(&text, &[]), numbered(&text, &[&PHASE]));
         assert!(left_by(&text) == left_by(&changed), "{text}\nbecomes\n{changed}");
         without += unchanged.matches("rem.").count();
         with += changed.matches("rem.").count();

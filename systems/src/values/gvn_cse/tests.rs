@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::check::testing::Random;
-use crate::values::move_tests::{BYTES, after, left_by};
+use crate::ssa::{build_ssa, leave_ssa};
+use crate::values::move_tests::{BYTES, after, after_alone, left_by};
 use crate::values::{eliminate_dead, general_optimize};
 use std::fmt::Write;
 
@@ -21,6 +22,11 @@ const OPERATIONS: [&str; 12] = [
     "add.f32 f f f",
     "sub.f32 f f f",
 ];
+
+/// The kernel after `phases`, which see values as they were written.
+pub(super) fn numbered(text: &str, phases: &[&'static Phase]) -> String {
+    after_alone(text, &[&[&build_ssa::PHASE], phases, &[&leave_ssa::PHASE]].concat())
+}
 
 /// Registers of a class.
 const COUNT: usize = 16;
