@@ -10,7 +10,7 @@ mod words;
 pub use vocabulary::is_known;
 pub use words::*;
 
-use crate::types::StateSpace;
+use crate::types::{PtxType, StateSpace, TypeKind};
 use bitflags::bitflags;
 use std::num::NonZeroU16;
 
@@ -364,11 +364,11 @@ impl Rounding {
 }
 
 impl Comparison {
-    /// The comparison that is true exactly where this one is false. Of integers that is another one than of floats:
-    /// `!(a < b)` is `a >= b` or, if one of them may be a NaN, `geu`.
+    /// The comparison of values of type `ty` that is true exactly where this one is false. Of integers that is another one than
+    /// of what may be a NaN, as a packed float may be, too: `!(a < b)` is `a >= b` of the former, `geu` of the latter.
     #[must_use]
-    pub const fn negated(self, of_floats: bool) -> Self {
-        match (self, of_floats) {
+    pub const fn negated(self, ty: PtxType) -> Self {
+        match (self, !matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits)) {
             (Self::Equal, false) => Self::NotEqual,
             (Self::NotEqual, false) => Self::Equal,
             (Self::Less, false) => Self::GreaterEqual,
@@ -437,11 +437,12 @@ mod tests {
     fn comparisons_turn_back_when_turned_twice() {
         for &comparison in Comparison::ALL {
             assert_eq!(comparison.mirrored().mirrored(), comparison);
-            let is_of_floats = !matches!(
+            let is_unsigned = matches!(
                 comparison,
                 Comparison::Lower | Comparison::LowerSame | Comparison::Higher | Comparison::HigherSame
             );
-            assert_eq!(comparison.negated(is_of_floats).negated(is_of_floats), comparison);
+            let ty = if is_unsigned { PtxType::U32 } else { PtxType::F32 };
+            assert_eq!(comparison.negated(ty).negated(ty), comparison);
         }
         assert!(Comparison::Numbers.is_symmetric() && !Comparison::Less.is_symmetric());
     }
@@ -478,11 +479,15 @@ mod tests {
                 let is = holds(comparison, a, b);
                 assert_eq!(holds(comparison.mirrored(), b, a), is, "{comparison:?} {a} {b}");
                 if !is_unsigned {
-                    assert_eq!(holds(comparison.negated(true), a, b), !is, "{comparison:?} {a} {b}");
+                    for ty in [PtxType::F64, PtxType::F16, PtxType::F16x2, PtxType::Bf16, PtxType::Bf16x2] {
+                        assert_eq!(holds(comparison.negated(ty), a, b), !is, "{comparison:?} {ty:?} {a} {b}");
+                    }
                 }
                 let is_float_only = comparison as u8 >= Comparison::EqualOrNan as u8;
                 if !is_float_only && !a.is_nan() && !b.is_nan() {
-                    assert_eq!(holds(comparison.negated(false), a, b), !is, "{comparison:?} {a} {b}");
+                    for ty in [PtxType::S32, PtxType::U16, PtxType::B64] {
+                        assert_eq!(holds(comparison.negated(ty), a, b), !is, "{comparison:?} {ty:?} {a} {b}");
+                    }
                 }
             }
         }

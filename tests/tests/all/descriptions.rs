@@ -239,18 +239,8 @@ fn comparisons_are_negated_and_mirrored_as_the_emulator_computes_them() {
             else {
                 continue;
             };
-            let is_float = matches!(
-                forms.describe(form).ty(),
-                Some(
-                    PtxType::F16
-                        | PtxType::F16x2
-                        | PtxType::Bf16
-                        | PtxType::Bf16x2
-                        | PtxType::F32
-                        | PtxType::F64
-                )
-            );
-            let negated = forms.with_comparison(form, comparison.negated(is_float)).expect("it exists");
+            let ty = forms.describe(form).ty().expect("a comparison has a type");
+            let negated = forms.with_comparison(form, comparison.negated(ty)).expect("it exists");
             let mirrored = forms.with_comparison(form, comparison.mirrored()).expect("it exists");
             let [asked, negated_asked, mirrored_asked] =
                 [form, negated, mirrored].map(|form| Asked::of(&forms, form).expect("it has no vectors"));

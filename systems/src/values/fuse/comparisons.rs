@@ -12,7 +12,7 @@ use ptxopt_components::ids::InstId;
 use ptxopt_components::operand::OperandKind;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{Combiner, Qualifiers};
-use ptxopt_components::types::{PtxType, TypeKind};
+use ptxopt_components::types::PtxType;
 
 impl Walk<'_, '_> {
     /// What an operation on predicates becomes with the comparison that computed one of them.
@@ -39,9 +39,7 @@ impl Walk<'_, '_> {
             if description.operation != Operation::Setp {
                 return None;
             }
-            // `bf16` is of the kind of packed types, and there are NaNs of it.
-            let of_floats = !matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits);
-            let comparison = if negated { comparison.negated(of_floats) } else { comparison };
+            let comparison = if negated { comparison.negated(ty) } else { comparison };
             let qualifiers = Qualifiers {
                 comparison: Some(comparison),
                 combiner: Some(combiner),

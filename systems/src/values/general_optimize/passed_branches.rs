@@ -162,7 +162,7 @@ impl Walk<'_, '_> {
             None => self.literal(operand).is_some(),
         };
         let holds = (to == target) != negated;
-        let comparison = if holds { comparison } else { comparison.negated(false) };
+        let comparison = if holds { comparison } else { comparison.negated(ty) };
         (is_value(one) && is_value(other)).then_some(Passed { operands: [one, other], comparison, ty })
     }
 

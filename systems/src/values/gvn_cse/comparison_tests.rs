@@ -1,5 +1,5 @@
-//! Random kernels that compare integers with constants near to one another and to the ends of their type, and with one another:
-//! every run on the emulator leaves the same.
+//! Random kernels that compare integers with constants near to one another and to the ends of their type, and with one another, and
+//! floats among which are NaNs: every run on the emulator leaves the same.
 
 use super::PHASE;
 use super::tests::numbered;
@@ -21,8 +21,62 @@ const TYPES: [(&str, &[i64]); 6] = [
 /// How far values and constants lie from these at most.
 const NEAR: i64 = 3;
 
+/// Comparisons of a kernel.
+const RESULTS: usize = 60;
+
+/// Types of floats, those of their registers, and the bits of 0, 1, a denormal number, infinity and a NaN.
+const FLOATS: [(&str, &str, [u64; 5]); 5] = [
+    ("f16", "b16", [0, 0x3C00, 1, 0x7C00, 0x7E00]),
+    ("bf16", "b16", [0, 0x3F80, 1, 0x7F80, 0x7FC0]),
+    ("f32", "b32", [0, 0x3F80_0000, 1, 0x7F80_0000, 0x7FC0_0000]),
+    ("ftz.f32", "b32", [0, 0x3F80_0000, 1, 0x7F80_0000, 0x7FC0_0000]),
+    ("f64", "b64", [0, 0x3FF0_0000_0000_0000, 1, 0x7FF0_0000_0000_0000, 0x7FF8_0000_0000_0000]),
+];
+
+/// Three floats are compared; each thread has others.
+fn kernel_of_floats(seed: u64) -> String {
+    let mut random = Random(seed);
+    let (ty, bits, numbers) = FLOATS[random.below(FLOATS.len())];
+    let mut text = format!(
+        ".entry k(.param .u64 p) {{ .reg .{bits} %x<3>; .reg .b64 %a<3>; .reg .b32 %t<2>, %r; .reg .pred %p<{RESULTS}>, %q;\n\
+         mov.u32 %t1, %tid.x; mul.wide.u32 %a1, %t1, {BYTES}; ld.param.u64 %a2, [p]; add.u64 %a1, %a1, %a2; mov.b32 %r, 2;\n"
+    );
+    for (value, factor) in [1, 3, 5].into_iter().enumerate() {
+        writeln!(text, "mov.{bits} %x{value}, {}; mad.lo.u32 %t0, %t1, {factor}, {value};", numbers[1])
+            .unwrap();
+        writeln!(text, "and.b32 %t0, %t0, 7;").unwrap();
+        for (at, number) in numbers.into_iter().enumerate() {
+            writeln!(text, "setp.eq.u32 %q, %t0, {at}; selp.{bits} %x{value}, {number}, %x{value}, %q;")
+                .unwrap();
+        }
+    }
+    let names = ["lt", "le", "gt", "ge", "eq", "ne", "ltu", "leu", "gtu", "geu", "equ", "neu", "num", "nan"];
+    for result in 0..RESULTS {
+        let name = names[random.below(names.len())];
+        let (one, other) = (random.below(3), random.below(3));
+        writeln!(text, "setp.{name}.{ty} %p{result}, %x{one}, %x{other};").unwrap();
+    }
+    store(&mut text, &mut random);
+    text + "ret; }\n"
+}
+
+/// Stores what depends on the comparisons, which are read in all ways.
+fn store(text: &mut String, random: &mut Random) {
+    for result in 0..RESULTS {
+        let other = random.below(RESULTS);
+        let place = format!("[%a1+{}]", 4 * result);
+        match random.below(5) {
+            0 => writeln!(text, "@%p{result} st.global.b32 {place}, 1;"),
+            1 => writeln!(text, "@!%p{result} st.global.b32 {place}, 1;"),
+            2 => writeln!(text, "xor.pred %q, %p{other}, %p{result}; @%q st.global.b32 {place}, 1;"),
+            3 => writeln!(text, "@%p{other} selp.b32 %r, 1, 0, %p{result}; st.global.b32 {place}, %r;"),
+            _ => writeln!(text, "selp.b32 %r, 1, 0, %p{result}; st.global.b32 {place}, %r;"),
+        }
+        .unwrap();
+    }
+}
+
 fn kernel(seed: u64) -> String {
-    const RESULTS: usize = 60;
     let mut random = Random(seed);
     let (ty, places) = TYPES[random.below(TYPES.len())];
     let bits = &ty[1..];
@@ -61,23 +115,12 @@ fn kernel(seed: u64) -> String {
         };
         writeln!(text, "setp.{name}.{ty} %p{result}, {one}, {other};").unwrap();
     }
-    for result in 0..RESULTS {
-        let other = random.below(RESULTS);
-        let place = format!("[%a1+{}]", 4 * result);
-        match random.below(5) {
-            0 => writeln!(text, "@%p{result} st.global.b32 {place}, 1;"),
-            1 => writeln!(text, "@!%p{result} st.global.b32 {place}, 1;"),
-            2 => writeln!(text, "xor.pred %q, %p{other}, %p{result}; @%q st.global.b32 {place}, 1;"),
-            3 => writeln!(text, "@%p{other} selp.b32 %r, 1, 0, %p{result}; st.global.b32 {place}, %r;"),
-            _ => writeln!(text, "selp.b32 %r, 1, 0, %p{result}; st.global.b32 {place}, %r;"),
-        }
-        .unwrap();
-    }
+    store(&mut text, &mut random);
     text + "ret; }\n"
 }
 
-#[test]
-fn comparisons_that_are_known_hold_where_they_held() {
+/// How many comparisons there are in kernels, and how many are left.
+fn compared(kernel: fn(u64) -> String) -> (usize, usize) {
     let (mut without, mut with) = (0, 0);
     for seed in 0..400 {
         let text = kernel(seed * 7919 + 5);
@@ -87,5 +130,18 @@ fn comparisons_that_are_known_hold_where_they_held() {
         with += changed.matches("setp.").count();
     }
     println!("{without} comparisons, of which {with} are left");
+    (without, with)
+}
+
+#[test]
+fn comparisons_that_are_known_hold_where_they_held() {
+    let (without, with) = compared(kernel);
+    // Of 24,000 stay 16,911 where constants have no next ones.
     assert!(without > with + 8000);
+}
+
+#[test]
+fn comparisons_of_floats_that_are_known_hold_where_they_held() {
+    let (without, with) = compared(kernel_of_floats);
+    assert!(without > with + 11_000);
 }

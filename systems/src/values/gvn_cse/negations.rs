@@ -9,13 +9,12 @@
 //! Where one of them cannot, `not.pred p2, p1` stands in the place of the comparison. One that only logic reads, once, stays, since phase
 //! 75 makes both one instruction: unless that does so with another comparison.
 
-use super::scope::Scopes;
 use crate::ssa::moves::read_of;
-use crate::values::value_numbers::ValueNumbers;
 use ptxopt_components::description::Description;
-use ptxopt_components::form::{Kinds, shape};
+use ptxopt_components::form::{FormFlags, Kinds, shape};
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
+use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, OperandKind, reads};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Qualifiers;
@@ -62,17 +61,26 @@ struct Negation {
 }
 
 impl Negations {
+    /// Forgets those of the function before.
+    pub(super) fn start(&mut self) {
+        self.found.clear();
+    }
+
+    /// Notes a comparison, and the register that holds the opposite.
+    pub(super) fn note(&mut self, f: &FunctionEditor<'_>, inst: InstId, opposite: VRegId) {
+        let result = f.operands_of(inst)[0].vreg().expect("comparisons in the table leave registers");
+        self.found.push(Negation { inst, result, opposite });
+    }
+
     /// Takes the comparisons away, adds the predicates that branches ask instead to `asked`, and says whether nothing is left for copy
     /// propagation to do; gives nothing where the bisect limit is reached.
     pub(super) fn replace(
         &mut self,
         f: &mut FunctionEditor<'_>,
-        numbers: &ValueNumbers,
         reaching: &Reaching,
-        scopes: &Scopes,
         asked: &mut Vec<VRegId>,
     ) -> Option<bool> {
-        self.find(f, numbers, reaching, scopes);
+        self.find_reads(f);
         let mut is_settled = true;
         let mut reads = &*self.reads;
         for (&Negation { inst, result, opposite }, number) in self.found.iter().zip(0..) {
@@ -106,20 +114,10 @@ impl Negations {
         Some(is_settled)
     }
 
-    fn find(&mut self, f: &FunctionEditor<'_>, numbers: &ValueNumbers, reaching: &Reaching, scopes: &Scopes) {
+    /// Lists where their results are read.
+    fn find_reads(&mut self, f: &FunctionEditor<'_>) {
         let Self { found, numbers: by_vreg, reads, read_counts } = self;
-        found.clear();
         reads.clear();
-        for &(inst, opposite) in numbers.opposites() {
-            let [block, of] = [inst, opposite].map(|inst| f.head(inst).block);
-            let is_before = if of == block { opposite < inst } else { reaching.tree().dominates(of, block) };
-            if is_before && scopes.is_one(of, block) {
-                let [result, opposite] = [inst, opposite].map(|inst| {
-                    f.operands_of(inst)[0].vreg().expect("comparisons in the table leave registers")
-                });
-                found.push(Negation { inst, result, opposite });
-            }
-        }
         if found.is_empty() {
             return;
         }
@@ -166,10 +164,13 @@ fn how(f: &FunctionEditor<'_>, inst: InstId, position: usize) -> Option<How> {
     let Some(slot) = f.slots_of(inst).get(position) else {
         return head.opcode.is_guarded().then_some(How::Negated);
     };
-    match f.form_of(inst).operation {
+    let form = f.form_of(inst);
+    match form.operation {
         Operation::Selp => Some(How::Swapped),
         // The assembler takes `mov.pred p, !q`; the ISA does not say so.
         Operation::Mov => None,
+        // Arguments are what their callee takes.
+        _ if !form.flags.contains(FormFlags::MODELLED) || form.effects.contains(Effects::CALL) => None,
         _ => slot.takes().contains(Kinds::NEGATED).then_some(How::Negated),
     }
 }

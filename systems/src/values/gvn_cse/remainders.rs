@@ -247,7 +247,8 @@ fn divisors(
     let (dividend, Held::Integer(first)) = (held(function, dividend, ty)?, held(function, first, ty)?) else {
         return None;
     };
-    Some((dividend, Held::Integer(first.checked_mul(last)?)))
+    // What a quotient by 0 is nobody says, but the remainder is of just that.
+    Some((dividend, Held::Integer(first.checked_mul(last).filter(|_| first != 0)?)))
 }
 
 /// What an operand holds, if it holds that wherever it is read.

@@ -6,7 +6,7 @@ use super::negations::Negations;
 use super::scope::Scopes;
 use crate::ssa::moves::{move_form, moved_as, read_of};
 use crate::values::general_optimize::constants::operand as constant_operand;
-use crate::values::value_numbers::{Again, Known, Source, ValueNumbers, bits_of};
+use crate::values::value_numbers::{Again, Known, Opposed, Source, ValueNumbers, bits_of};
 use ptxopt_components::ids::{BlockId, Id, InstId, Span, VRegId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::opcodes::Effects;
@@ -92,7 +92,7 @@ impl Redundancies {
             reads = &reads[own..];
             change.delete(redundant.inst);
         }
-        is_settled &= self.negations.replace(f, numbers, reaching, &self.scopes, &mut self.asked)?;
+        is_settled &= self.negations.replace(f, reaching, &mut self.asked)?;
         Some(is_settled)
     }
 
@@ -122,7 +122,8 @@ impl Redundancies {
     fn find(&mut self, f: &FunctionEditor<'_>, numbers: &ValueNumbers, reaching: &Reaching) {
         self.found.clear();
         self.results.clear();
-        if numbers.again().is_empty() {
+        self.negations.start();
+        if numbers.again().is_empty() && numbers.opposites().is_empty() {
             return;
         }
         self.leaders.clear();
@@ -130,7 +131,11 @@ impl Redundancies {
             Some(Source::Register(vreg)) => vreg.0,
             Some(Source::Constant(_)) | None => NOWHERE,
         }));
-        for &again in numbers.again() {
+        let mut opposites = numbers.opposites().iter().peekable();
+        for (number, &again) in numbers.again().iter().enumerate() {
+            while let Some(&opposed) = opposites.next_if(|opposed| opposed.known_before <= number) {
+                self.find_negation(f, reaching, opposed);
+            }
             let first = self.results.len();
             if self.find_results(f, numbers, reaching, again) {
                 let results = &self.results[first..];
@@ -141,6 +146,32 @@ impl Redundancies {
                 self.results.truncate(first);
             }
         }
+        opposites.for_each(|&opposed| self.find_negation(f, reaching, opposed));
+    }
+
+    /// Notes a comparison whose opposite can be had.
+    fn find_negation(&mut self, f: &FunctionEditor<'_>, reaching: &Reaching, opposed: Opposed) {
+        if let Some(opposite) = self.leader(f, reaching, opposed.inst, opposed.number) {
+            self.negations.note(f, opposed.inst, opposite);
+        }
+    }
+
+    /// The register that a number can be had from at `inst`.
+    fn leader(
+        &mut self,
+        f: &FunctionEditor<'_>,
+        reaching: &Reaching,
+        inst: InstId,
+        number: u32,
+    ) -> Option<VRegId> {
+        let Self { scopes, leaders, crowds, .. } = self;
+        let block = f.head(inst).block;
+        let leader = Some(leaders[number as usize]).filter(|&leader| leader != NOWHERE).map(VRegId)?;
+        let Defined::Once(maker, of) = reaching.definitions().defined(leader) else { return None };
+        let is_before = if of == block { maker < inst } else { reaching.tree().dominates(of, block) };
+        let is_kept =
+            is_before && scopes.is_one(of, block) && crowds.admits(of, block, crowds::width(f, inst));
+        is_kept.then_some(leader)
     }
 
     /// Finds where the results of an instruction can be had, and says whether all of them can. If not, they can be had
@@ -152,11 +183,8 @@ impl Redundancies {
         reaching: &Reaching,
         again: Again,
     ) -> bool {
-        let Self { scopes, leaders, results, crowds, .. } = self;
-        let first = results.len();
+        let first = self.results.len();
         let block = f.head(again.inst).block;
-        let width = crowds::width(f, again.inst);
-        let is_near = |other: InstId| scopes.is_one(f.head(other).block, block);
         let mut are_known = true;
         let written = f.operands_of(again.inst).iter().take_while(|operand| operand.is_definition());
         for (position, result) in written.enumerate() {
@@ -169,42 +197,30 @@ impl Redundancies {
             };
             let source = match (number, again.known) {
                 (None, Known::HeldByResultsOf(other)) => {
-                    is_near(other).then(|| Source::Register(like(other)))
+                    let is_near = self.scopes.is_one(f.head(other).block, block);
+                    is_near.then(|| Source::Register(like(other)))
                 }
                 (Some(number), _) => match numbers.source(number) {
                     Some(Source::Constant(constant)) => Some(Source::Constant(constant)),
-                    _ => Some(leaders[number as usize]).filter(|&leader| leader != NOWHERE).and_then(
-                        |leader| {
-                            let leader = VRegId(leader);
-                            let Defined::Once(inst, of) = reaching.definitions().defined(leader) else {
-                                return None;
-                            };
-                            let is_before = match of == block {
-                                true => inst < again.inst,
-                                false => reaching.tree().dominates(of, block),
-                            };
-                            let is_kept = is_before && is_near(inst) && crowds.admits(of, block, width);
-                            is_kept.then_some(Source::Register(leader))
-                        },
-                    ),
+                    _ => self.leader(f, reaching, again.inst, number).map(Source::Register),
                 },
                 _ => None,
             };
             match source.and_then(|source| Some((source, mover(f, vreg, source)?))) {
-                Some((source, ty)) => results.push(Copied { vreg, source, ty }),
+                Some((source, ty)) => self.results.push(Copied { vreg, source, ty }),
                 None => {
                     are_known = false;
                     // A register with guarded writes is no value, however many there are.
                     if let Some(number) = number
                         && !f.vreg(vreg).flags.intersects(NO_VALUE)
                     {
-                        leaders[number as usize] = vreg.0;
+                        self.leaders[number as usize] = vreg.0;
                     }
                 }
             }
         }
         // A move may not overwrite what the next one reads, and all have the guard.
-        let results = &results[first..];
+        let results = &self.results[first..];
         let guard = f.guard_of(again.inst).and_then(|guard| guard.vreg());
         let is_read = |vreg: VRegId| {
             guard == Some(vreg) || results.iter().any(|result| result.source == Source::Register(vreg))

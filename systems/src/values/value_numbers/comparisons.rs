@@ -8,10 +8,10 @@
 
 use super::keys::CONSTANT;
 use super::meanings::{is_signed, normalise};
-use super::numbers::ValueNumbers;
+use super::numbers::{Opposed, ValueNumbers};
 use super::walk::Walk;
 use ptxopt_components::description::Description;
-use ptxopt_components::ids::InstId;
+use ptxopt_components::ids::{Id, InstId};
 use ptxopt_components::qualifiers::Comparison;
 use ptxopt_components::types::{PtxType, TypeKind};
 
@@ -60,7 +60,7 @@ impl Walk<'_, '_> {
 
     /// Notes whether the opposite of a comparison is known, whose key is that from `first` on and comes back as it was.
     pub(super) fn look_up_opposite(&mut self, inst: InstId, comparison: u16, class: u32, first: usize) {
-        let ValueNumbers { meanings, table, opposites, .. } = &mut *self.numbers;
+        let ValueNumbers { meanings, table, opposites, again, numbers, .. } = &mut *self.numbers;
         let &[own, one, other] = &table.words[first..] else { return };
         let opposite = if class_of(own) == class {
             meanings.compares(comparison).opposite
@@ -72,7 +72,10 @@ impl Walk<'_, '_> {
         table.words[first] = with_class(own, opposite.class);
         table.words[first + 1..].copy_from_slice(&sources);
         if let Some(known) = table.known(table.hash(first), first) {
-            opposites.push((inst, known));
+            let result =
+                self.function.operands_of(known)[0].vreg().expect("what is in the table leaves registers");
+            let number = numbers[result.index()];
+            opposites.push(Opposed { inst, number, known_before: again.len() });
         }
         table.words[first..].copy_from_slice(&[own, one, other]);
     }
@@ -81,9 +84,8 @@ impl Walk<'_, '_> {
 /// What is true exactly where a comparison is false, and whether its sources stand the other way round; `description` is normal, and
 /// so is what comes out.
 pub(super) fn opposite(mut description: Description) -> Option<(Description, bool)> {
-    let of_floats = description.types[0]?.kind() == TypeKind::Float;
     let comparison = description.qualifiers.comparison?;
-    description.qualifiers.comparison = Some(comparison.negated(of_floats));
+    description.qualifiers.comparison = Some(comparison.negated(description.types[0]?));
     let is_mirrored = normalise(&mut description);
     Some((description, is_mirrored))
 }

@@ -58,4 +58,4 @@ mod table;
 mod walk;
 
 pub(super) use meanings::bits_of;
-pub use numbers::{Again, Known, Source, ValueNumbers};
+pub use numbers::{Again, Known, Opposed, Source, ValueNumbers};

@@ -39,6 +39,17 @@ pub enum Known {
     HeldByResultsOf(InstId),
 }
 
+/// A comparison that is true exactly where another one is false.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opposed {
+    /// The comparison, whose result is known from nothing else.
+    pub inst: InstId,
+    /// The number of what the other one leaves.
+    pub number: u32,
+    /// How many instructions with known results come before it.
+    pub known_before: usize,
+}
+
 /// Where a value can be had from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
@@ -102,8 +113,7 @@ pub struct ValueNumbers {
     /// Variables of the body, and their bytes where these are known; parameters of calls among them.
     pub(super) variables: AHashMap<NameId, Option<u32>>,
     pub(super) again: Vec<Again>,
-    /// Comparisons, and the first that computed the opposite.
-    pub(super) opposites: Vec<(InstId, InstId)>,
+    pub(super) opposites: Vec<Opposed>,
     /// Instructions with a pragma of their own, in order: of the bytes that a `used_bytes_mask` leaves out nothing is known.
     pub(super) masked: Vec<InstId>,
     /// Whether some declaration of the body is a family, whose members are not listed.
@@ -210,10 +220,9 @@ impl ValueNumbers {
         &self.again
     }
 
-    /// Comparisons that are true exactly where another one is false, each with the first such one in a preorder of the dominator
-    /// tree; it may stand where it does not dominate.
+    /// Comparisons that are true exactly where another one is false, in the order of a preorder of the dominator tree.
     #[must_use]
-    pub fn opposites(&self) -> &[(InstId, InstId)] {
+    pub fn opposites(&self) -> &[Opposed] {
         &self.opposites
     }
 

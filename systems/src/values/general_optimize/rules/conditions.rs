@@ -112,7 +112,7 @@ fn condition_of_a_set(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> 
         return None;
     }
     let comparison = comparison?;
-    let comparison = if is_equal { comparison.negated(!is_integer(ty)) } else { comparison };
+    let comparison = if is_equal { comparison.negated(ty) } else { comparison };
     let result = walk.only_result(inst)?;
     let qualifiers = Qualifiers { comparison: Some(comparison), modifiers, ..Qualifiers::default() };
     let operands = [New::Operand(Operand::predicate(result, false)), New::Operand(one), New::Operand(other)];
