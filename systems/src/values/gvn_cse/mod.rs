@@ -5,8 +5,9 @@
 //! Writes        operands, moves, branches, blocks
 //! Needs         SSA form; control-flow facts; instruction ids in program order
 //! Leaves        no instruction whose results another one has computed that dominates it, but for moves to registers of another
-//!               type and to variables; no branch that another branch decides which asks the same predicate since then;
-//!               addresses that nothing reads any more
+//!               type and to variables; no comparison that is the opposite of a known one, but for what phase 75 takes in; no
+//!               branch that another branch decides which asks the same predicate since then; addresses that nothing reads any
+//!               more
 //! Breaks        control flow, loops, post-dominators, liveness, uniformity, definitions, program order
 //! Cost          a walk over all instructions with a look-up in a hash table each; a bounded look back through memory a load; a
 //!               walk over guarded instructions, and a list of definitions, where a branch asks a predicate again
@@ -39,6 +40,10 @@
 //! ```
 //! Phase 38 has decided what it could before two predicates, or what they compare, were found to be one. Where a branch asks what
 //! one on the way to it has asked, guards are settled once more. Checked languages without an optimizer make many of these.
+//!
+//! # Opposites
+//! A comparison that is the opposite of a known one, as `a >= b` is of `a < b`, goes too: what reads it reads the other predicate,
+//! negated (`negations.rs`). With a constant it may be the next one: `a > 31` is what `a < 32` is not.
 //!
 //! # Remainders of 64 bits
 //! One whose quotient is computed, too, is what the product leaves (`remainders.rs`): the assembler divides once then, not twice.
