@@ -145,3 +145,66 @@ fn comparisons_of_floats_that_are_known_hold_where_they_held() {
     let (without, with) = compared(kernel_of_floats);
     assert!(without > with + 11_000);
 }
+
+/// Whether two comparisons of one number are found to be one.
+fn are_one(ty: &str, one: &str, other: &str) -> bool {
+    let text = format!(
+        ".entry k(.param .u64 p) {{ .reg .b{0} %x; .reg .b64 %a; .reg .b32 %r; .reg .pred %p<2>;\n\
+         ld.param.u64 %a, [p]; ld.global.{ty} %x, [%a]; setp.{one}; setp.{other};\n\
+         selp.b32 %r, 1, 0, %p0; st.global.u32 [%a], %r; selp.b32 %r, 1, 0, %p1; st.global.u32 [%a+4], %r; ret; }}\n",
+        &ty[1..]
+    );
+    numbered(&text, &[&PHASE]).matches("setp.").count() == 1
+}
+
+/// For each order of numbers and a constant, whether it is one with the other order and the next constant.
+fn with_the_next(ty: &str, constant: &str, next: &str) -> Vec<bool> {
+    let signless: &[_] = if ty.starts_with('u') { &[["hi", "hs"], ["ls", "lo"]] } else { &[] };
+    let is_last = [["gt", "ge"], ["le", "lt"]].iter().chain(signless).map(|[one, other]| {
+        are_one(ty, &format!("{one}.{ty} %p0, %x, {constant}"), &format!("{other}.{ty} %p1, %x, {next}"))
+    });
+    let is_first = [["lt", "le"], ["ge", "gt"]].iter().map(|[one, other]| {
+        are_one(ty, &format!("{one}.{ty} %p0, {constant}, %x"), &format!("{other}.{ty} %p1, {next}, %x"))
+    });
+    is_last.chain(is_first).collect()
+}
+
+#[test]
+fn orders_with_neighbouring_constants_are_one() {
+    for (ty, least, next) in [
+        ("s16", "5", "6"),
+        ("s16", "-1", "0"),
+        ("u16", "0", "1"),
+        ("s32", "5", "6"),
+        ("s32", "-1", "0"),
+        ("s32", "-2147483648", "-2147483647"),
+        ("s32", "2147483646", "2147483647"),
+        ("u32", "0", "1"),
+        ("u32", "4294967294", "4294967295"),
+        ("s64", "5", "6"),
+        ("s64", "-1", "0"),
+        ("u64", "5", "6"),
+    ] {
+        let found = with_the_next(ty, least, next);
+        assert!(found.iter().all(|&is_one| is_one), "{ty} {least}: {found:?}");
+    }
+}
+
+#[test]
+fn orders_that_nothing_follows_are_not_the_first_ones() {
+    for (ty, greatest, least) in [
+        ("s16", "32767", "-32768"),
+        ("u16", "65535", "0"),
+        ("s32", "2147483647", "-2147483648"),
+        ("u32", "4294967295", "0"),
+        ("s64", "9223372036854775807", "-9223372036854775808"),
+        ("u64", "18446744073709551615", "0"),
+    ] {
+        let found = with_the_next(ty, greatest, least);
+        assert!(found.iter().all(|&is_one| !is_one), "{ty} {greatest}: {found:?}");
+    }
+    for (ty, constant) in [("s32", "5"), ("u32", "5"), ("s64", "0")] {
+        let found = with_the_next(ty, constant, constant);
+        assert!(found.iter().all(|&is_one| !is_one), "{ty} {constant}: {found:?}");
+    }
+}

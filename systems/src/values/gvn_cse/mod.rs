@@ -74,6 +74,8 @@
 #[cfg(test)]
 mod comparison_tests;
 mod crowds;
+#[cfg(test)]
+mod frame_tests;
 pub mod late;
 mod negations;
 #[cfg(test)]
