@@ -2,6 +2,7 @@
 //! to the reader under test.
 
 pub mod assembly;
+pub mod blessed;
 pub mod clock;
 pub mod comparison;
 pub mod cubin;

@@ -19,6 +19,7 @@ use ptxopt_engine::run::log::Dumps;
 use ptxopt_engine::run::phase::{Phase, Plan, Slot, Step};
 use ptxopt_engine::store::columns::Code;
 use ptxopt_engine::store::view::FunctionView;
+use ptxopt_tests::blessed::is_blessing;
 use ptxopt_tests::modules::{expect_none, in_parallel, tests_folder};
 use ptxopt_tests::ptxas::{Flags, Mode, Ptxas};
 use ptxopt_tests::say::say;
@@ -264,7 +265,7 @@ fn check(golden: &Golden, path: &Path) -> Result<(), String> {
     let diff = TextDiff::from_lines(&before, &after);
     let diff = diff.unified_diff().context_radius(3).header("before", golden.phase).to_string();
     let blessed_path = path.with_extension("diff");
-    if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
+    if is_blessing() {
         fs::write(&blessed_path, diff).map_err(|error| format!("{}: {error}", blessed_path.display()))
     } else if diff == fs::read_to_string(&blessed_path).unwrap_or_default() {
         Ok(())

@@ -29,6 +29,7 @@ mod known_values;
 mod liveness;
 mod mistakes;
 mod native;
+mod optimized;
 mod phases;
 mod pressure;
 mod ptxas;

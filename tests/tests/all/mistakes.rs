@@ -1,11 +1,11 @@
 //! The judge bites: each deliberate mistake is caught within a stated number of kernels, and none is seen where there is
 //! none.
 
+use ptxopt_tests::blessed::expect_blessed;
 use ptxopt_tests::mistakes::line::print;
 use ptxopt_tests::mistakes::{Judged, Kernels, Mistake, OF_PHASES, all, markdown};
-use ptxopt_tests::modules::{expect_none, in_parallel, tests_folder};
+use ptxopt_tests::modules::{expect_none, in_parallel};
 use ptxopt_tests::say::say;
-use std::fs;
 
 /// How far a mistake without a limit is looked for, when the environment asks for measurements.
 const MEASURED_MAX: u32 = 60;
@@ -83,12 +83,5 @@ fn phases_name_mistakes_that_exist() {
 
 #[test]
 fn page_is_the_table() {
-    let path = tests_folder().join("../docs/MISTAKES.md");
-    let page = markdown(&all());
-    if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
-        fs::write(&path, &page).expect("the page can be written");
-    }
-    let found = fs::read_to_string(&path).unwrap_or_default();
-    let help = "docs/MISTAKES.md is stale; run `BLESS=1 cargo test -p ptxopt-tests mistakes`";
-    assert!(found == page, "{help}");
+    expect_blessed("../docs/MISTAKES.md", &markdown(&all()));
 }

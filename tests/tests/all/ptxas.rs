@@ -4,6 +4,7 @@
 //! too: together they use every form of corpus and forms. `BLESS=1` writes that list anew.
 
 use ptxopt::{OptLevel, Options};
+use ptxopt_tests::blessed::is_blessing;
 use ptxopt_tests::modules::{ModuleFile, all, corpus, expect_none, forms, in_parallel, tests_folder};
 use ptxopt_tests::ptxas::{Flags, Mode, Ptxas};
 use ptxopt_tests::rewrite::rewrite;
@@ -86,7 +87,7 @@ fn the_subset_covers_every_form() {
         let rewritten = rewrite(&module.text()).unwrap_or_else(|error| panic!("{}: {error:?}", module.name));
         rewritten.forms.into_iter().collect()
     });
-    if std::env::var_os("BLESS").is_some() {
+    if is_blessing() {
         let chosen = cover(&modules, &forms_of);
         let head = "# Modules that together use every form of corpus and forms. Written by `BLESS=1 cargo test -p ptxopt-tests\n\
                     # ptxas`, which takes the module with the most new forms a byte, again and again.\n";

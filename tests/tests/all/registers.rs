@@ -2,6 +2,7 @@
 //!
 //! `BLESS=1` writes `tests/analyzed/registers.txt` again. What the forecast is worth is in `docs/FORECAST.md`.
 
+use ptxopt_tests::blessed::expect_blessed;
 use ptxopt_tests::modules::tests_folder;
 use std::fmt::Write;
 use std::process::Command;
@@ -39,18 +40,7 @@ fn tables_are_as_blessed() {
     let tight = MODULES[4];
     write!(text, "{tight} --maxrregcount 32\n{}", table(tight, &["--maxrregcount", "32"]))
         .expect("a string takes everything");
-    let path = tests_folder().join("analyzed/registers.txt");
-    if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
-        std::fs::create_dir_all(path.parent().expect("it lies in a folder")).expect("the folder can be made");
-        std::fs::write(&path, &text).expect("the file can be written");
-    }
-    let blessed = std::fs::read_to_string(&path).unwrap_or_default();
-    expect_same(&blessed, &text);
-}
-
-fn expect_same(blessed: &str, text: &str) {
-    let diff = similar::TextDiff::from_lines(blessed, text);
-    assert!(blessed == text, "{}", diff.unified_diff().header("blessed", "found"));
+    expect_blessed("analyzed/registers.txt", &text);
 }
 
 #[test]

@@ -3,12 +3,10 @@
 //! `removed.tsv` is the golden table; `BLESS=1` writes it anew.
 
 use ptxopt::{Options, optimize};
-use ptxopt_tests::modules::{ModuleFile, corpus, expect_none, forms, in_parallel, tests_folder, wild};
+use ptxopt_tests::blessed::expect_blessed;
+use ptxopt_tests::modules::{ModuleFile, corpus, expect_none, forms, in_parallel, wild};
 use ptxopt_tests::say::say;
 use std::fmt::Write;
-use std::fs;
-
-const TABLE: &str = "removed.tsv";
 
 /// The phases whose changes are counted, as columns of the table: the early one, and the four that share a name.
 const COLUMNS: [(&str, &[u8]); 2] = [("early", &[10]), ("full", &[16, 33, 61, 84])];
@@ -49,19 +47,7 @@ fn the_table_says_what_is_removed() {
         write!(table, "\n{row}").expect("a string takes everything");
     }
     table.push('\n');
-    let path = tests_folder().join(TABLE);
-    if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
-        fs::write(&path, &table).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    }
-    let blessed = fs::read_to_string(&path).unwrap_or_default();
-    let differing: Vec<String> = table
-        .lines()
-        .zip(blessed.lines().chain(std::iter::repeat("nothing")))
-        .filter(|(row, blessed)| row != blessed)
-        .map(|(row, blessed)| format!("now {row}, blessed {blessed}"))
-        .collect();
-    expect_none("rows differ (BLESS=1 accepts them)", &differing);
-    assert_eq!(table.len(), blessed.len(), "the table has rows of modules that are gone");
+    expect_blessed("removed.tsv", &table);
 }
 
 #[test]
