@@ -208,7 +208,13 @@ impl Kernel {
             let predicate = self.random.below(4);
             self.line(&format!("@%p{predicate} bra B{block};"));
             (0..1 + self.random.below(6)).for_each(|_| self.statement());
-            self.line(&format!("B{block}:"));
+            if self.random.below(2) == 0 {
+                self.line(&format!("bra C{block};\nB{block}:"));
+                (0..1 + self.random.below(6)).for_each(|_| self.statement());
+                self.line(&format!("C{block}:"));
+            } else {
+                self.line(&format!("B{block}:"));
+            }
         }
         self.line("add.u32 %t2, %t2, 1; setp.lt.u32 %p4, %t2, 2; @%p4 bra ROUND;");
         for place in 0..8 {
@@ -232,5 +238,6 @@ fn what_is_read_by_addresses_of_the_frame_is_what_was() {
         with += accesses(&changed);
     }
     println!("{without} accesses, of which {with} are left");
-    assert!(without > with + 400);
+    // As many as when this was written: whoever knows less of the frame finds fewer.
+    assert!(without >= with + 687);
 }

@@ -72,6 +72,8 @@
 //! that are there go the same way, not which ones are.
 
 #[cfg(test)]
+mod address_tests;
+#[cfg(test)]
 mod comparison_tests;
 mod crowds;
 #[cfg(test)]
