@@ -84,7 +84,15 @@ fn setp(random: &mut Random, guard: &str, p: usize, [r, s]: [usize; 2], constant
     let (comparison, ty) = (COMPARISONS[random.below(6)], TYPES[random.below(3)]);
     if ty == "f32" {
         let unordered = if random.below(2) == 0 { "u" } else { "" };
-        return format!("{guard}setp.{comparison}{unordered}.f32 %p{p}, %f{r}, %f{s};");
+        // Bits that are compared as an integer elsewhere, too.
+        let number = format!("%{}{r}", ["f", "r"][random.below(2)]);
+        let literal = format!("0f{:08X}", FLOATS[random.below(FLOATS.len())].to_bits());
+        let [one, other] = match random.below(4) {
+            0 => [literal, number],
+            1 => [number, literal],
+            _ => [number, format!("%f{s}")],
+        };
+        return format!("{guard}setp.{comparison}{unordered}.f32 %p{p}, {one}, {other};");
     }
     match random.below(3) {
         0 => format!("{guard}setp.{comparison}.{ty} %p{p}, %r{r}, %r{s};"),
@@ -170,6 +178,9 @@ impl<'t> Machine<'t> {
     fn read(&self, operand: &str) -> u32 {
         if let Some(operand) = operand.strip_prefix('!') {
             return 1 - self.read(operand);
+        }
+        if let Some(bits) = operand.strip_prefix("0f") {
+            return u32::from_str_radix(bits, 16).expect("eight digits");
         }
         match operand.parse::<i64>() {
             Ok(number) => number as u32,
@@ -266,7 +277,8 @@ fn compare(comparison: &str, ty: &str, one: u32, other: u32) -> bool {
     }
 }
 
-/// Runs the phase at number `wanted` of some over random kernels; says how many changes it made.
+/// Runs the phase at number `wanted` of some over random kernels; says how many changes it made. A test wants as many as were made
+/// when it was written: a phase that knows less makes fewer.
 fn check(phases: &[&'static Phase], wanted: usize, seeds: std::ops::Range<u64>) -> u64 {
     let mut change_count = 0;
     for seed in seeds {
@@ -297,19 +309,19 @@ const SWEEP: &Phase = &sweep::PHASE;
 #[test]
 fn branches_by_constants_are_decided() {
     let changes = check(&[SPLIT, &optimize_branches::PHASE, SWEEP], 1, 0..250);
-    assert!(changes > 700, "{changes} changes");
+    assert!(changes >= 858, "{changes} changes");
 }
 
 #[test]
 fn chains_of_tests_are_decided() {
     let changes = check(&[SPLIT, &optimize_switches::PHASE, SWEEP], 1, 1_000..1_500);
-    assert!(changes > 300, "{changes} changes");
+    assert!(changes >= 421, "{changes} changes");
 }
 
 #[test]
 fn nested_branches_are_decided() {
     let changes = check(&[SPLIT, &nested_branches::PHASE, SWEEP], 1, 3_000..3_500);
-    assert!(changes > 500, "{changes} changes");
+    assert!(changes >= 604, "{changes} changes");
 }
 
 /// Phis keep naming their predecessors, and take the same from them: the verifiers look after each phase.
@@ -320,9 +332,9 @@ fn branches_are_decided_in_ssa_form() {
         [SPLIT, &eliminate_dead::FULL, build, phase, leave, SWEEP]
     };
     for (phase, least) in
-        [(&optimize_branches::PHASE, 300), (&optimize_switches::PHASE, 100), (&nested_branches::PHASE, 100)]
+        [(&optimize_branches::PHASE, 900), (&optimize_switches::PHASE, 118), (&nested_branches::PHASE, 168)]
     {
         let changes = check(&inside(phase), 3, 5_000..5_250);
-        assert!(changes > least, "{changes} changes by {}", phase.name);
+        assert!(changes >= least, "{changes} changes by {}", phase.name);
     }
 }

@@ -237,6 +237,6 @@ mod tests {
             with += changed.matches("mov.").count();
         }
         println!("{without} without, {with} with");
-        assert!(without > with + 1000, "{without} without, {with} with");
+        assert!(without > with + 1140, "{without} without, {with} with");
     }
 }

@@ -136,14 +136,14 @@ fn compared(kernel: fn(u64) -> String) -> (usize, usize) {
 #[test]
 fn comparisons_that_are_known_hold_where_they_held() {
     let (without, with) = compared(kernel);
-    // Of 24,000 stay 16,911 where constants have no next ones.
-    assert!(without > with + 8000);
+    // Of 24,000 stay 16,911 where constants have no next ones. All that were found when this was written are found.
+    assert!(without >= with + 8486);
 }
 
 #[test]
 fn comparisons_of_floats_that_are_known_hold_where_they_held() {
     let (without, with) = compared(kernel_of_floats);
-    assert!(without > with + 11_000);
+    assert!(without >= with + 11_898);
 }
 
 /// Whether two comparisons of one number are found to be one.

@@ -74,6 +74,8 @@
 #[cfg(test)]
 mod address_tests;
 #[cfg(test)]
+mod alike_tests;
+#[cfg(test)]
 mod comparison_tests;
 mod crowds;
 #[cfg(test)]

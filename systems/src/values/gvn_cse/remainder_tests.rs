@@ -86,5 +86,5 @@ fn remainders_are_what_products_of_quotients_leave() {
         with += changed.matches("rem.").count();
         moved += usize::from(changed.find("div.") < unchanged.find("div."));
     }
-    assert!(with + 500 < without && moved > 10, "{without} without, {with} with, {moved} moved");
+    assert!(with + 1811 <= without && moved > 10, "{without} without, {with} with, {moved} moved");
 }
