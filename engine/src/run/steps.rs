@@ -40,7 +40,6 @@ impl Steps {
     /// # Panics
     /// When two systems of one step have no order between them: a bug in the plan's phases.
     pub(super) fn new(plan: &Plan, world: &mut World) -> Self {
-        world.insert_resource(LimitsResource(plan.limits));
         let firsts = (0..plan.steps.len()).step_by(STEPS_PER_SCHEDULE);
         Self(firsts.map(|first| schedule_from(first, plan, world)).collect())
     }
@@ -52,10 +51,6 @@ impl Steps {
         }
     }
 }
-
-/// The plan's limits as a resource.
-#[derive(Resource)]
-struct LimitsResource(Limits);
 
 /// The schedule of [`STEPS_PER_SCHEDULE`] steps from `first` on.
 fn schedule_from(first: usize, plan: &Plan, world: &mut World) -> Schedule {
@@ -100,13 +95,15 @@ impl Stages<'_> {
 }
 
 fn add_step(stages: &mut Stages<'_>, index: usize, step: &Step, plan: &Plan, world: &mut World) {
-    let (phase, name, room_percent) = (step.phase, step.name, step.phase.room_percent);
+    let (phase, name, limits, room_percent) = (step.phase, step.name, plan.limits, step.phase.room_percent);
     let facts = plan.facts_for(phase);
     for (position, &fact) in facts.iter().enumerate() {
         let stage = Stage::Facts(index, position);
         let analysis = plan.analysis(fact).expect("a checked plan has every analysis");
         (analysis.install)(&mut stages.slot(stage, world));
-        stages.schedule.configure_sets(stage.in_set(Stage::Step(index)));
+        // Fetching what it takes would cost more than to see that it has nothing to do.
+        let lacks = move |codes: CodeObjects| lacks_facts(&codes, analysis);
+        stages.schedule.configure_sets(stage.in_set(Stage::Step(index)).run_if(lacks));
     }
     let stage = Stage::Run(index);
     (phase.install)(&mut stages.slot(stage, world));
@@ -120,7 +117,7 @@ fn add_step(stages: &mut Stages<'_>, index: usize, step: &Step, plan: &Plan, wor
     if checks().next().is_some() {
         // What verifiers look at is what stays.
         stages.slot(Stage::Limit(index), world).add(move |world: &mut World, undo: &mut UndoState| {
-            limit_growth(world, undo, room_percent);
+            limit_growth(world, undo, &limits, room_percent);
         });
         for (position, check) in checks().enumerate() {
             (check.install)(&mut stages.slot(Stage::Facts(index, facts.len() + position), world));
@@ -131,7 +128,7 @@ fn add_step(stages: &mut Stages<'_>, index: usize, step: &Step, plan: &Plan, wor
     }
     stages.slot(Stage::End(index), world).add(
         move |world: &mut World, undo: &mut UndoState, scratch: Local<CompactScratch>| {
-            end(world, undo, scratch, room_percent);
+            end(world, undo, scratch, &limits, room_percent);
             world.resource_mut::<ArenaMemory>().end_step();
         },
     );
@@ -204,10 +201,9 @@ impl Undo<'_, '_> {
 }
 
 /// Undoes the step for the functions that it has made larger than they may be.
-fn limit_growth(world: &mut World, undo: &mut UndoState, room_percent: u32) {
+fn limit_growth(world: &mut World, undo: &mut UndoState, limits: &Limits, room_percent: u32) {
     if !world.resource::<Journal>().is_empty() {
-        let limits = world.resource::<LimitsResource>().0;
-        undo_growth(&mut undo_in(undo, world), &limits, room_percent);
+        undo_growth(&mut undo_in(undo, world), limits, room_percent);
     }
 }
 
@@ -261,11 +257,16 @@ fn undo_violators(world: &mut World, undo: &mut UndoState, step: &'static str) {
 
 /// Ends a step: what grew too much is undone, worn rows are made dense, statistics kept and limits looked at. The next step
 /// starts here.
-fn end(world: &mut World, undo: &mut UndoState, mut scratch: Local<CompactScratch>, room_percent: u32) {
-    let limits = world.resource::<LimitsResource>().0;
+fn end(
+    world: &mut World,
+    undo: &mut UndoState,
+    mut scratch: Local<CompactScratch>,
+    limits: &Limits,
+    room_percent: u32,
+) {
     if !world.resource::<Journal>().is_empty() {
         let mut undo = undo_in(undo, world);
-        undo_growth(&mut undo, &limits, room_percent);
+        undo_growth(&mut undo, limits, room_percent);
         if !undo.journal.is_empty() {
             let mut columns = undo.code.columns();
             for code in (0..columns.code_states.len()).map(CodeId::new) {
