@@ -29,6 +29,8 @@ fn two_ways_to_one_address() {
         ),
         ("mov.b64 %a3, table;", ".global.nc.u64 %x1, [%a3+8]", ".global.nc.u64 %x2, [table+8]"),
         ("mov.b64 %a3, fixed;", ".const.u64 %x1, [%a3+8]", ".const.u64 %x2, [%a3+8]"),
+        ("", ".global.nc.u8 %x1, [%a1]", ".global.nc.b8 %x2, [%a1]"),
+        ("", ".global.nc.u16 %x1, [%a1]", ".global.nc.b16 %x2, [%a1]"),
         ("mov.b64 %a3, %a1;", ".global.nc.u64 %x1, [%a3+8]", ".global.nc.u64 %x2, [%a1+8]"),
         (
             "mov.b64 %a3, own; st.local.u64 [%a3], %a1; st.local.u64 [%a3+8], %a2; add.s64 %a4, %a3, 8;",
@@ -54,6 +56,8 @@ fn two_addresses() {
         ("add.s64 %a3, %a1, 16;", ".global.nc.u64 %x1, [%a3]", ".global.nc.u64 %x2, [%a1+8]"),
         ("sub.s64 %a3, %a1, 16;", ".global.nc.u64 %x1, [%a3]", ".global.nc.u64 %x2, [%a1+16]"),
         ("sub.s64 %a3, 16, %a1;", ".global.nc.u64 %x1, [%a3]", ".global.nc.u64 %x2, [%a1+16]"),
+        ("", ".global.nc.u8 %x1, [%a1]", ".global.nc.s8 %x2, [%a1]"),
+        ("", ".global.nc.u8 %x1, [%a1]", ".global.nc.u16 %x2, [%a1]"),
         ("neg.s64 %a3, %a1;", ".global.nc.u64 %x1, [%a3]", ".global.nc.u64 %x2, [%a1]"),
         (
             "setp.eq.u64 %p1, %a1, %a2; mov.b64 %a3, %a1; @%p1 add.s64 %a3, %a1, 16;",
