@@ -157,16 +157,17 @@ fn are_one(ty: &str, one: &str, other: &str) -> bool {
     numbered(&text, &[&PHASE]).matches("setp.").count() == 1
 }
 
-/// For each order of numbers and a constant, whether it is one with the other order and the next constant.
+/// For each order of numbers and a constant, which stands behind the number or in front of it, whether it is one with the other order
+/// and the next constant.
 fn with_the_next(ty: &str, constant: &str, next: &str) -> Vec<bool> {
     let signless: &[_] = if ty.starts_with('u') { &[["hi", "hs"], ["ls", "lo"]] } else { &[] };
-    let is_last = [["gt", "ge"], ["le", "lt"]].iter().chain(signless).map(|[one, other]| {
+    let behind = [["gt", "ge"], ["le", "lt"]].iter().chain(signless).map(|[one, other]| {
         are_one(ty, &format!("{one}.{ty} %p0, %x, {constant}"), &format!("{other}.{ty} %p1, %x, {next}"))
     });
-    let is_first = [["lt", "le"], ["ge", "gt"]].iter().map(|[one, other]| {
+    let in_front = [["lt", "le"], ["ge", "gt"]].iter().map(|[one, other]| {
         are_one(ty, &format!("{one}.{ty} %p0, {constant}, %x"), &format!("{other}.{ty} %p1, {next}, %x"))
     });
-    is_last.chain(is_first).collect()
+    behind.chain(in_front).collect()
 }
 
 #[test]
@@ -203,6 +204,10 @@ fn orders_that_nothing_follows_are_not_the_first_ones() {
         let found = with_the_next(ty, greatest, least);
         assert!(found.iter().all(|&is_one| !is_one), "{ty} {greatest}: {found:?}");
     }
+}
+
+#[test]
+fn orders_with_one_constant_are_two() {
     for (ty, constant) in [("s32", "5"), ("u32", "5"), ("s64", "0")] {
         let found = with_the_next(ty, constant, constant);
         assert!(found.iter().all(|&is_one| !is_one), "{ty} {constant}: {found:?}");

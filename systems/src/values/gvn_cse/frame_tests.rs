@@ -7,8 +7,9 @@ use crate::check::testing::Random;
 use crate::values::move_tests::{BYTES, left_by};
 use std::fmt::Write;
 
-/// Registers of each kind: addresses in the `.local` space, generic ones in the frame, generic ones anywhere, values.
+/// Registers of each kind of address: of the `.local` space (`%l`), generic in the frame (`%g`), generic anywhere (`%x`).
 const ADDRESSES: usize = 4;
+/// Registers of what is read and written (`%v`).
 const VALUES: usize = 6;
 
 /// Where a thread's block holds a generic address, and the same as bits that are no address.
@@ -84,13 +85,13 @@ impl Kernel {
         }
     }
 
-    /// A register of a kind. The last one is written under guards alone, and seldom.
+    /// A register of a kind to read: mostly one of two, so that some accesses are alike.
     fn number(&mut self) -> usize {
         let number = self.random.below(3 * ADDRESSES);
         if number < ADDRESSES { number } else { number % 2 }
     }
 
-    /// A register to write, and the guard that it is written under.
+    /// A register to write, and the guard that it is written under: the last one alone, which stays a variable.
     fn result(&mut self) -> (usize, String) {
         let guard = self.guard();
         if guard.is_empty() { (self.random.below(ADDRESSES - 1), guard) } else { (ADDRESSES - 1, guard) }
