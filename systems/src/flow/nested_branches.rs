@@ -36,8 +36,9 @@
 //!
 //! # Where threads meet
 //! Threads that met at J meet later now: at the first block that all ways from J lead to. Nothing between may need them
-//! together, so a branch is not led past J where a convergent instruction or a call lies between. J is no header and
-//! branches to none, so that loops keep their entries and latches.
+//! together, so a branch is not led past J where a convergent instruction or a call lies between. Where a way goes around the
+//! loop of J and another leaves it, all of the loop lies between. J is no header and branches to none, so that loops keep their
+//! entries and latches.
 //!
 //! # What is left alone
 //! - Blocks that would have to be copied: what they do is stored or read elsewhere.
@@ -239,15 +240,20 @@ impl Crossings {
             }
         };
         add(&mut open, block);
-        let mut ends = false;
+        let header_rank = function.orders[block.index()].loop_header.get().map_or(u32::MAX, rank);
+        let (mut ends, mut goes_around) = (false, false);
         for _ in 0..region_max {
             let Some(Reverse((at_rank, at))) = open.pop() else { return Some(true) };
-            // Ways back are latches of one loop: whether threads wait for one another at its header is not sure.
-            if at_rank <= rank(block) {
-                return Some(false);
-            }
+            let turns_back = at_rank <= rank(block);
             if open.is_empty() && !ends {
-                return Some(true);
+                return Some(!turns_back);
+            }
+            // Where all ways are latches of one loop, it is not sure whether threads wait for one another at its header.
+            if turns_back && !goes_around {
+                goes_around = leaves_loop(function, block, at, region_max)?;
+            }
+            if turns_back && !(goes_around && at_rank >= header_rank) {
+                return Some(false);
             }
             if self.is_convergent[at.index()] {
                 return Some(false);
@@ -260,6 +266,42 @@ impl Crossings {
         }
         None
     }
+}
+
+/// Whether a way from `block` leaves the loop of `header`, the innermost around it, before it goes around.
+///
+/// None where too many blocks are between.
+fn leaves_loop(
+    function: &FunctionView<'_>,
+    block: BlockId,
+    header: BlockId,
+    region_max: usize,
+) -> Option<bool> {
+    let is_inside = |at: BlockId| {
+        let around = |&inner: &BlockId| function.orders[inner.index()].loop_around.get();
+        let innermost = function.orders[at.index()].loop_header.get();
+        std::iter::successors(innermost, around).any(|around| around == header)
+    };
+    if function.orders[block.index()].loop_header.get() != Some(header) {
+        return Some(false);
+    }
+    let mut seen = vec![block];
+    let mut next = 0;
+    while let Some(&from) = seen.get(next) {
+        next += 1;
+        for &to in function.succs(from).iter().filter(|&&to| to != header) {
+            if !is_inside(to) {
+                return Some(true);
+            }
+            if !seen.contains(&to) {
+                seen.push(to);
+            }
+        }
+        if seen.len() > region_max {
+            return None;
+        }
+    }
+    Some(false)
 }
 
 /// What a block asks, if that is all that it does.

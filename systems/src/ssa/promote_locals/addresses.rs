@@ -98,8 +98,8 @@ pub struct Tracer {
     followed: usize,
     /// Addresses that were stored in memory.
     pointers: Pointers,
-    /// By instruction: its place among the rows of the function, in the order of the text.
-    pub(super) positions: Vec<u32>,
+    /// Memory of [`Sources::positions`].
+    positions: Vec<u32>,
     /// Numbers that were added to addresses and are not constant.
     pub(super) addends: Vec<OperandRef>,
     indices: Indices,
@@ -134,7 +134,14 @@ impl Tracer {
         forms: &FormTable,
         def_use: &DefUse,
     ) -> Result<(), Refusal> {
-        let sources = Sources { view, forms, def_use };
+        let mut positions = std::mem::take(&mut self.positions);
+        number_rows(view, &mut positions);
+        let result = self.trace_in(Sources { view, forms, def_use, positions: &positions });
+        self.positions = positions;
+        result
+    }
+
+    fn trace_in(&mut self, sources: Sources<'_>) -> Result<(), Refusal> {
         self.limit = None;
         self.walk(sources, &KnownLeaves::default(), Trust::Nothing)?;
         if self.addends.is_empty() {
@@ -155,11 +162,8 @@ impl Tracer {
     ) -> Result<(), Refusal> {
         self.start(sources.view);
         let looks = Looks { sources, known };
-        let mut position = 0;
         for block in sources.view.block_ids() {
             for (inst, _, operands) in sources.view.rows_of(block) {
-                self.positions[inst.index()] = position;
-                position += 1;
                 for (at, operand) in operands.iter().enumerate() {
                     match operand.kind() {
                         OperandKind::Symbol(name) => self.visit_symbol(&looks, inst, at, name),
@@ -188,7 +192,7 @@ impl Tracer {
         }
         self.pointers.escape_with(&mut self.variables);
         for access in &mut self.accesses {
-            access.position = self.positions[access.inst.index()];
+            access.position = sources.position(access.inst);
         }
         Ok(())
     }
@@ -251,8 +255,6 @@ impl Tracer {
         self.values.resize(view.vregs.len(), None);
         self.hits.clear();
         self.hits.resize(view.vregs.len(), 0);
-        self.positions.clear();
-        self.positions.resize(view.heads.len(), 0);
         for decl in view.decls {
             if decl.space == StateSpace::Local && decl.size > 0 {
                 self.by_name.insert(decl.name, self.variables.len() as u32);
@@ -390,6 +392,16 @@ impl Tracer {
             unread,
         });
         Ok(())
+    }
+}
+
+/// Fills in the places of rows by instruction.
+fn number_rows(view: &FunctionView<'_>, positions: &mut Vec<u32>) {
+    positions.clear();
+    positions.resize(view.heads.len(), 0);
+    let rows = view.block_ids().flat_map(|block| view.rows_of(block));
+    for (position, (inst, ..)) in rows.enumerate() {
+        positions[inst.index()] = position as u32;
     }
 }
 

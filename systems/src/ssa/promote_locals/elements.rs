@@ -98,7 +98,7 @@ pub fn is_float(ty: PtxType) -> bool {
 
 /// The values that an instruction loads into registers that nothing reads, as bits.
 pub fn unread(sources: Sources<'_>, inst: InstId) -> u8 {
-    let Sources { view, forms, def_use } = sources;
+    let Sources { view, forms, def_use, .. } = sources;
     let form = forms.get(view.heads[inst.index()].form);
     let is_unread = |operand: &Operand| {
         operand.vreg().is_some_and(|vreg| {

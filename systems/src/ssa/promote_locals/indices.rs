@@ -29,6 +29,7 @@
 //! sweeps.
 
 use super::addresses::{Access, NOT_CONSTANT, Refusal, Tracer, Trust};
+use super::asks::Ask;
 use super::numbers::{Anything, Leaf, Leaves, SHARED, Sources};
 use super::sweeps::Sweeps;
 use crate::flow::conditions::comparison::{Order, Test};
@@ -43,8 +44,8 @@ use ptxopt_engine::values::def_use::OperandRef;
 /// The most cells of a function: the counters of its loops, and what bounds them.
 const CELLS_MAX: usize = 64;
 
-/// The most blocks times cells, 56 bytes each.
-const STATES_MAX: usize = 1 << 16;
+/// The most blocks times cells, 56 bytes each; blocks that ask count twice.
+pub(super) const STATES_MAX: usize = 1 << 16;
 
 /// The most instructions for each access that may become a register: where there are more, indices are not bounded. Compilers
 /// that keep no counters in memory leave arrays whose accesses are few, and stay whatever is known of their indices: on the
@@ -67,7 +68,7 @@ impl Leaves for &KnownLeaves {
 
 /// Where a number lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Place {
+pub(super) enum Place {
     /// Bytes of a variable, from the first to one past the last.
     Memory {
         variable: u32,
@@ -141,7 +142,7 @@ pub struct Indices {
     /// By instruction: its place among them.
     access_of: AHashMap<InstId, usize>,
     pub(super) cells: Vec<Cell>,
-    cell_at: AHashMap<Place, usize>,
+    pub(super) cell_at: AHashMap<Place, usize>,
     /// Cells that were taken out.
     banned: AHashSet<Place>,
     /// What other accesses touch too, as far as is known now: places that are no cells, each looked at once.
@@ -152,6 +153,8 @@ pub struct Indices {
     pub(super) leaves: AHashMap<(InstId, usize), bool>,
     /// By block: its branch, where it has events.
     pub(super) branches: AHashMap<BlockId, Option<Branch>>,
+    /// The blocks that [ask](super::asks).
+    pub(super) asks: AHashMap<BlockId, Ask>,
     /// Numbers that ranges grow to.
     pub(super) constants: Vec<i64>,
 }
@@ -177,11 +180,11 @@ impl Indices {
         self.start(sources, tracer);
         let (addends, escapes_before) = (tracer.addends.clone(), escapes(tracer));
         for _ in 0..TRIES_MAX {
-            self.discover(sources, tracer, &addends);
+            self.discover(sources, &addends);
             if self.cells.is_empty() {
                 break;
             }
-            if self.cells.len() * sources.view.blocks.len() > STATES_MAX {
+            if self.cells.len() * (sources.view.blocks.len() + self.asks.len()) > STATES_MAX {
                 tracer.limit =
                     Some((addends[0].inst, "too many blocks to bound the indices of local arrays"));
                 break;
@@ -255,16 +258,17 @@ impl Indices {
 /// Finding the cells.
 impl Indices {
     /// Finds the cells that the addends depend on, and all that happens to them.
-    fn discover(&mut self, sources: Sources<'_>, tracer: &Tracer, addends: &[OperandRef]) {
-        let Self { cells, cell_at, events, leaves, branches, constants, .. } = self;
+    fn discover(&mut self, sources: Sources<'_>, addends: &[OperandRef]) {
+        let Self { cells, cell_at, events, leaves, branches, asks, constants, .. } = self;
         cells.clear();
         cell_at.clear();
         self.refused.clear();
         events.clear();
         leaves.clear();
         branches.clear();
+        asks.clear();
         constants.clear();
-        let mut discovery = Discovery { indices: self, sources, positions: &tracer.positions };
+        let mut discovery = Discovery { indices: self, sources };
         for &at in addends {
             sources.number(&mut discovery, at, 64);
         }
@@ -281,8 +285,9 @@ impl Indices {
                 break;
             }
         }
+        discovery.find_asks();
         self.events.sort_unstable_by_key(|event| (event.block, event.position, !event.action.is_read()));
-        self.name_compared(sources, tracer);
+        self.name_compared(sources);
         for constant in std::mem::take(&mut self.constants) {
             self.constants.extend([constant.wrapping_sub(1), constant, constant.wrapping_add(1)]);
         }
@@ -291,18 +296,16 @@ impl Indices {
     }
 
     /// Says which cells hold what a branch compares.
-    fn name_compared(&mut self, sources: Sources<'_>, tracer: &Tracer) {
-        let position_of = |inst: InstId| tracer.positions[inst.index()];
+    fn name_compared(&mut self, sources: Sources<'_>) {
         for events in self.events.chunk_by(|one, other| one.block == other.block) {
             let Some(Some(branch)) = self.branches.get_mut(&events[0].block) else { continue };
             let width = branch.test.ty.bits();
             for side in 0..2 {
                 let at = branch.sides[side];
-                let summand = summand_of(sources, at, width, &position_of);
+                let summand = summand_of(sources, at, width);
                 for (at, addend) in [Some((at, 0)), summand].into_iter().flatten() {
                     let Some(vreg) = sources.whole_register(at) else { continue };
-                    let holders =
-                        holders(sources, &self.cells, events, vreg, position_of(at.inst), &position_of);
+                    let holders = holders(sources, &self.cells, events, vreg, sources.position(at.inst));
                     let held = holders.into_iter().filter(|&cell| self.cells[cell].width == width);
                     branch.held[side].extend(held.map(|cell| Held { cell, addend }));
                 }
@@ -312,21 +315,15 @@ impl Indices {
 }
 
 /// What the number at `at` is the sum of, if that is a register and a literal in the same block.
-fn summand_of(
-    sources: Sources<'_>,
-    at: OperandRef,
-    width: u32,
-    position_of: &impl Fn(InstId) -> u32,
-) -> Option<(OperandRef, u64)> {
-    let Sources { view, forms, def_use } = sources;
+fn summand_of(sources: Sources<'_>, at: OperandRef, width: u32) -> Option<(OperandRef, u64)> {
+    let Sources { view, forms, def_use, .. } = sources;
     let vreg = sources.whole_register(at)?;
     let def = def_use.only_def(vreg)?;
-    let (head, user) = (&view.heads[def.inst.index()], &view.heads[at.inst.index()]);
+    let head = &view.heads[def.inst.index()];
     let description = forms.describe(head.form);
     let is_sum = description.operation == Operation::Add && description.qualifiers == Qualifiers::default();
     // After it, what is read is the sum of the round before.
-    let is_above = head.block == user.block && position_of(def.inst) < position_of(at.inst);
-    let is_here = is_above && !head.opcode.is_guarded();
+    let is_here = sources.is_above(def.inst, at.inst) && !head.opcode.is_guarded();
     let is_wide = description.types[0].is_some_and(|ty| ty.bits() == width);
     let is_shared = view.vregs[vreg.index()].flags.intersects(SHARED);
     if !is_sum || !is_here || !is_wide || is_shared {
@@ -345,7 +342,6 @@ fn holders(
     events: &[Event],
     vreg: VRegId,
     position: u32,
-    position_of: &impl Fn(InstId) -> u32,
 ) -> Vec<usize> {
     let view = sources.view;
     let is_shared = view.vregs[vreg.index()].flags.intersects(SHARED);
@@ -353,7 +349,7 @@ fn holders(
     // What was defined before the read, and by the event or before it, and never again: the same in both.
     let is_same = |event: &Event| {
         def.is_some_and(|def| {
-            let at = position_of(def);
+            let at = sources.position(def);
             view.heads[def.index()].block != events[0].block || at < position && at <= event.position
         })
     };
@@ -391,10 +387,9 @@ fn holds_after(sources: Sources<'_>, event: &Event, vreg: VRegId) -> bool {
 }
 
 /// Asks for leaves, to find them.
-struct Discovery<'a> {
-    indices: &'a mut Indices,
-    sources: Sources<'a>,
-    positions: &'a [u32],
+pub(super) struct Discovery<'a> {
+    pub indices: &'a mut Indices,
+    pub sources: Sources<'a>,
 }
 
 impl Leaves for Discovery<'_> {
@@ -412,9 +407,9 @@ impl Leaves for Discovery<'_> {
 }
 
 impl Discovery<'_> {
-    fn note(&mut self, cell: usize, action: Action) {
+    pub(super) fn note(&mut self, cell: usize, action: Action) {
         let inst = action.at().inst;
-        let (block, position) = (self.sources.view.heads[inst.index()].block, self.positions[inst.index()]);
+        let (block, position) = (self.sources.view.heads[inst.index()].block, self.sources.position(inst));
         self.indices.events.push(Event { block, position, cell, action });
     }
 
@@ -430,24 +425,29 @@ impl Discovery<'_> {
         if let Some(&cell) = self.indices.cell_at.get(&place) {
             return Some(cell).filter(|&cell| self.indices.cells[cell].width == leaf.width);
         }
+        self.new_cell(place, leaf.width)
+    }
+
+    /// A cell for a place, unless it is none or there is no room.
+    pub(super) fn new_cell(&mut self, place: Place, width: u32) -> Option<usize> {
         let is_out = self.indices.banned.contains(&place) || self.indices.refused.contains(&place);
         let has_room = self.indices.cells.len() < CELLS_MAX && !is_out;
         if !has_room {
             return None;
         }
-        if !self.is_simple(place, leaf.width) {
+        if !self.is_simple(place, width) {
             self.indices.refused.insert(place);
             return None;
         }
         let cell = self.indices.cells.len();
-        self.indices.cells.push(Cell { place, width: leaf.width });
+        self.indices.cells.push(Cell { place, width });
         self.indices.cell_at.insert(place, cell);
         Some(cell)
     }
 
     /// Whether all that touches a place moves or writes all of it at once.
     fn is_simple(&self, place: Place, width: u32) -> bool {
-        let Sources { view, forms, def_use } = self.sources;
+        let Sources { view, forms, def_use, .. } = self.sources;
         match place {
             Place::Memory { low, high, .. } => {
                 8 * (high - low) == width
@@ -483,7 +483,7 @@ impl Discovery<'_> {
     fn explore(&mut self, number: usize) {
         let cell = self.indices.cells[number];
         let sources = self.sources;
-        let Sources { view, forms, def_use } = sources;
+        let Sources { view, forms, def_use, .. } = sources;
         match cell.place {
             Place::Memory { .. } => {
                 let insts: Vec<InstId> = self.touching(cell.place).map(|access| access.inst).collect();
@@ -533,7 +533,7 @@ impl Discovery<'_> {
     }
 
     fn find_branch(&self, block: BlockId) -> Option<Branch> {
-        let Sources { view, forms, def_use } = self.sources;
+        let Sources { view, forms, def_use, .. } = self.sources;
         let inst = view.insts_of(block).next_back()?;
         let &[taken, other] = view.succs(block) else { return None };
         let is_branch = forms.get(view.heads[inst.index()].form).operation == Operation::Bra;

@@ -71,6 +71,7 @@
 //! removes. Later copies of this phase try again. Bounds of indices have limits of their own.
 
 pub mod addresses;
+mod asks;
 mod elements;
 mod first_look;
 pub mod indices;

@@ -11,7 +11,7 @@
 
 use super::ranges::Range;
 use crate::values::known_bits::{Known, in_register, of_special_register, result_of, slot_width};
-use ptxopt_components::ids::{Id, VRegId};
+use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::operand::{LiteralKind, OperandKind};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::types::PtxType;
@@ -23,6 +23,12 @@ use ptxopt_engine::values::def_use::{DefUse, OperandRef};
 /// Operands that are looked at for one number: an index is made by a few instructions of two sources.
 const LOOKS_MAX: u32 = 24;
 
+/// The most values of a leaf that are tried one by one: as many as a counter of a small array has.
+const VALUES_MAX: u64 = 64;
+
+/// A range that holds more numbers says nothing of a place in a variable.
+const SPAN_MAX: u64 = 1 << 16;
+
 /// What the walks read.
 #[derive(Clone, Copy)]
 pub struct Sources<'a> {
@@ -32,6 +38,8 @@ pub struct Sources<'a> {
     pub forms: &'a FormTable,
     /// Its def-use lists.
     pub def_use: &'a DefUse,
+    /// By instruction: its place among the rows of the function, in the order of the text.
+    pub positions: &'a [u32],
 }
 
 /// Where a walk ends.
@@ -49,6 +57,32 @@ pub struct Leaf {
 pub trait Leaves {
     /// What is known of a leaf; none where nothing has reached it so far.
     fn known(&mut self, leaf: Leaf) -> Option<Known>;
+}
+
+/// Leaves, and which was asked for.
+struct Watched<'a, L> {
+    leaves: &'a mut L,
+    /// The first, and what is known of it.
+    first: Option<(Leaf, Known)>,
+    is_only: bool,
+}
+
+impl<L: Leaves> Leaves for Watched<'_, L> {
+    fn known(&mut self, leaf: Leaf) -> Option<Known> {
+        let known = self.leaves.known(leaf)?;
+        let (first, _) = *self.first.get_or_insert((leaf, known));
+        self.is_only &= first == leaf;
+        Some(known)
+    }
+}
+
+/// All leaves are this one.
+struct Exactly(Known);
+
+impl Leaves for Exactly {
+    fn known(&mut self, _: Leaf) -> Option<Known> {
+        Some(self.0)
+    }
 }
 
 /// Leaves may be anything.
@@ -71,21 +105,65 @@ impl Sources<'_> {
     /// The numbers that an operand may be as an addend of type `ty`, if their bounds are known: one number of 32 bits, a
     /// range of 64, for which sums do not wrap around.
     pub fn addend(&self, leaves: &mut impl Leaves, at: OperandRef, ty: PtxType) -> Option<Range> {
-        let known = self.number(leaves, at, ty.bits())?;
+        let known = self.number_or_each(leaves, at, ty.bits())?;
         match ty.bits() {
             64 => Range { low: known.least(), high: known.most() }.counted(),
             _ => known.only().map(|bits| Range::exact(i64::from(bits as u32 as i32))),
         }
     }
 
+    /// What is known of a source. Where that is next to nothing and comes from one leaf of few values, they are tried one by
+    /// one: of a remainder that is made by multiplication and shifts, ranges do not tell.
+    /// ```text
+    /// mul.hi.u32 %r2, %r1, 1321528399;     // %r1 is 0 to 39
+    /// shr.u32 %r3, %r2, 2;
+    /// mul.lo.s32 %r4, %r3, 13;
+    /// sub.s32 %r5, %r1, %r4;               // %r1 % 13: 0 to 12
+    /// ```
+    /// All of it must be straight code: around a loop, one load gives more than one value.
+    fn number_or_each(&self, leaves: &mut impl Leaves, at: OperandRef, width: u32) -> Option<Known> {
+        let mut watched = Watched { leaves, first: None, is_only: true };
+        let mut walk = self.walk(&mut watched);
+        let known = walk.number(at, width)?;
+        let is_straight = walk.is_straight;
+        let is_near =
+            known.high() - known.low() <= SPAN_MAX || known.most().abs_diff(known.least()) <= SPAN_MAX;
+        let few = |(leaf, known): (Leaf, Known)| {
+            (known.high() - known.low() < VALUES_MAX).then_some((leaf.width, known.low()..=known.high()))
+        };
+        let Some((leaf_width, values)) =
+            watched.first.filter(|_| watched.is_only && is_straight && !is_near).and_then(few)
+        else {
+            return Some(known);
+        };
+        let each =
+            values.map(|value| self.number(&mut Exactly(Known::constant(value, leaf_width)), at, width));
+        each.reduce(|one, other| Some(one?.join(other?))).unwrap_or(Some(known))
+    }
+
     /// What is known of a source, read as `width` bits; none where nothing has reached it so far.
     pub fn number(&self, leaves: &mut impl Leaves, at: OperandRef, width: u32) -> Option<Known> {
-        Walk { sources: self, leaves, looks_left: LOOKS_MAX }.number(at, width)
+        self.walk(leaves).number(at, width)
     }
 
     /// What a definition leaves in all of its register, which has `width` bits.
     pub fn result(&self, leaves: &mut impl Leaves, at: OperandRef, width: u32) -> Option<Known> {
-        Walk { sources: self, leaves, looks_left: LOOKS_MAX }.result(at, width)
+        self.walk(leaves).result(at, width)
+    }
+
+    /// The place of a row in the order of the text.
+    pub fn position(&self, inst: InstId) -> u32 {
+        self.positions[inst.index()]
+    }
+
+    /// Whether an instruction is in the same block as another, before it.
+    pub fn is_above(&self, inst: InstId, other: InstId) -> bool {
+        let block = |inst: InstId| self.view.heads[inst.index()].block;
+        block(inst) == block(other) && self.position(inst) < self.position(other)
+    }
+
+    fn walk<'a, L>(&'a self, leaves: &'a mut L) -> Walk<'a, L> {
+        Walk { sources: self, leaves, looks_left: LOOKS_MAX, is_straight: true }
     }
 
     /// The register that is all of an operand.
@@ -104,6 +182,8 @@ struct Walk<'a, L> {
     sources: &'a Sources<'a>,
     leaves: &'a mut L,
     looks_left: u32,
+    /// Whether each register so far is written above where it is read, in the same block.
+    is_straight: bool,
 }
 
 impl<L: Leaves> Walk<'_, L> {
@@ -139,7 +219,10 @@ impl<L: Leaves> Walk<'_, L> {
         let width = head.ty.element().bits().min(64);
         match self.sources.def_use.only_def(vreg) {
             _ if head.flags.intersects(SHARED) => Some(Known::unknown(width)),
-            Some(def) => self.result(def, width),
+            Some(def) => {
+                self.is_straight &= self.sources.is_above(def.inst, at.inst);
+                self.result(def, width)
+            }
             None => self.leaves.known(Leaf { at, vreg: Some(vreg), width }),
         }
     }
@@ -181,7 +264,6 @@ impl<L: Leaves> Walk<'_, L> {
 mod tests {
     use super::*;
     use crate::check::testing::kernel;
-    use ptxopt_components::ids::InstId;
 
     /// What is known of the last register that `body` names as `%d9`, as an addend of 64 bits.
     fn range(body: &str) -> Option<(i64, i64)> {
@@ -192,7 +274,8 @@ mod tests {
         let view = built.function();
         let mut def_use = DefUse::default();
         def_use.build(&view);
-        let sources = Sources { view: &view, forms: &built.forms, def_use: &def_use };
+        let positions: Vec<u32> = (0..view.heads.len() as u32).collect();
+        let sources = Sources { view: &view, forms: &built.forms, def_use: &def_use, positions: &positions };
         let inst = InstId::new(view.heads.len() - 2);
         let found = sources.addend(&mut Anything, OperandRef { inst, position: 1 }, PtxType::B64);
         found.map(|range| (range.low, range.high))

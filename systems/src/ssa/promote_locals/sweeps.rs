@@ -1,21 +1,23 @@
 //! Sweeps: what is in each cell of [`indices`](super::indices), found by visiting blocks until nothing changes.
 
-use super::indices::{Action, Branch, Event, Held, Indices, KnownLeaves};
+use super::asks::{Ask, literal_truth};
+use super::indices::{Action, Branch, Cell, Event, Held, Indices, KnownLeaves};
 use super::numbers::{Leaf, Leaves, Sources};
 use crate::flow::conditions::comparison::{Order, Outcomes};
 use crate::values::known_bits::Known;
 use ahash::AHashMap;
 use ptxopt_components::ids::{BlockId, Id, InstId};
+use ptxopt_engine::values::def_use::OperandRef;
 use std::collections::BTreeSet;
 
 /// How often blocks are visited, a block: in a nest of three loops each is visited about ten times.
 const VISITS_MAX: usize = 40;
 
-/// How often what is known at a block changes before what grows grows to the next constant of the function.
-const NEXT_AFTER: u32 = 2;
+/// How often what is known of a cell at a block changes before what grows grows to the next constant of the function.
+const NEXT_AFTER: u8 = 2;
 
 /// How often it changes before what grows grows to the end.
-const WIDE_AFTER: u32 = 10;
+const WIDE_AFTER: u8 = 10;
 
 /// Leaves while it is being found out what they are.
 struct Partial<'a> {
@@ -48,14 +50,17 @@ pub struct Sweeps<'a> {
     indices: &'a Indices,
     sources: Sources<'a>,
     known: KnownLeaves,
-    /// By block and cell: what is known at the start of the block.
+    /// By row and cell: what is known at the start of a block. A block has the row of its number; one that
+    /// [asks](super::asks) has that where the answer is no, and one after those of all blocks where it is yes.
     states: Vec<Known>,
+    /// By row.
     is_reached: Vec<bool>,
-    /// By block: how often what is known at its start has changed.
-    changes: Vec<u32>,
+    /// By row and cell: how often what is known has changed. Cells of one row do not share a count: what an outer loop counts
+    /// is all known before the inner ones have settled.
+    changes: Vec<u8>,
     /// Blocks whose start has changed since they were visited.
     changed: BTreeSet<BlockId>,
-    /// What is known at the place of the walk.
+    /// What is known at the place of the walk, by cell; of a block that asks, for each of the answers that are possible.
     here: Vec<Known>,
     /// Whether a leaf is known to be something else than before.
     has_changed: bool,
@@ -66,20 +71,23 @@ impl<'a> Sweeps<'a> {
     /// What is known of the leaves that read cells; none where it is not found in time.
     pub fn solve(indices: &'a Indices, sources: Sources<'a>) -> Option<KnownLeaves> {
         let block_count = sources.view.blocks.len();
+        let row_count = block_count + indices.asks.len();
         let anything: Vec<Known> = indices.cells.iter().map(|cell| Known::unknown(cell.width)).collect();
         let mut sweeps = Self {
             indices,
             sources,
             known: KnownLeaves::default(),
-            states: anything.repeat(block_count),
-            is_reached: vec![false; block_count],
-            changes: vec![0; block_count],
+            states: anything.repeat(row_count),
+            is_reached: vec![false; row_count],
+            changes: vec![0; row_count * indices.cells.len()],
             changed: BTreeSet::from([BlockId(0)]),
             here: anything,
             has_changed: true,
-            visits_left: VISITS_MAX * block_count,
+            visits_left: VISITS_MAX * row_count,
         };
-        sweeps.is_reached[0] = true;
+        for row in sweeps.rows_of(BlockId(0)) {
+            sweeps.is_reached[row] = true;
+        }
         let mut waits = false;
         // Registers are read in other blocks than those that define them: what is found out at last holds everywhere.
         while sweeps.has_changed || !sweeps.changed.is_empty() {
@@ -88,7 +96,7 @@ impl<'a> Sweeps<'a> {
             }
             (sweeps.has_changed, waits) = (false, false);
             for block in sources.view.block_ids() {
-                if sweeps.is_reached[block.index()] {
+                if sweeps.rows_of(block).any(|row| sweeps.is_reached[row]) {
                     waits |= sweeps.visit(block)? == Visit::Waits;
                 }
             }
@@ -101,37 +109,52 @@ impl<'a> Sweeps<'a> {
         self.visits_left = self.visits_left.checked_sub(1)?;
         let events = &self.indices.events[..];
         let events = &events[events.partition_point(|event| event.block < block)..];
-        let states = self.row(block);
-        self.here.copy_from_slice(&self.states[states]);
+        self.here.clear();
+        for row in self.rows_of(block) {
+            if self.is_reached[row] {
+                let states = self.states_of(row);
+                self.here.extend_from_slice(&self.states[states]);
+            }
+        }
         let mut own = events.iter().take_while(|event| event.block == block);
         let is_done = own.all(|event| self.pass(event).is_some()) && self.leave(block).is_some();
         Some(if is_done { Visit::Done } else { Visit::Waits })
     }
 
-    fn row(&self, block: BlockId) -> std::ops::Range<usize> {
+    /// The rows of a block: by the answer, if it asks.
+    fn rows_of(&self, block: BlockId) -> impl Iterator<Item = usize> + use<> {
+        let asks = self.indices.asks.get(&block);
+        let second = asks.map(|ask| self.sources.view.blocks.len() + ask.number);
+        std::iter::once(block.index()).chain(second)
+    }
+
+    /// The places of a row in what there is by row and cell.
+    fn states_of(&self, row: usize) -> std::ops::Range<usize> {
         let count = self.indices.cells.len();
-        block.index() * count..(block.index() + 1) * count
+        row * count..(row + 1) * count
     }
 
     /// Lets an event happen; none where it reads what nothing has reached so far.
     fn pass(&mut self, event: &Event) -> Option<()> {
         let Self { indices, sources, known, here, .. } = self;
-        let width = indices.cells[event.cell].width;
-        let held = &mut here[event.cell];
+        let Cell { width, .. } = indices.cells[event.cell];
+        let held = here.iter_mut().skip(event.cell).step_by(indices.cells.len());
         let at = event.action.at();
         let mut leaves = Partial { known, leaves: &indices.leaves };
         match event.action {
             Action::Read(at) => {
-                let before = known.0.insert((at.inst, at.position), *held);
-                self.has_changed |= before != Some(*held);
+                let all = held.map(|held| *held).reduce(Known::join)?;
+                let before = known.0.insert((at.inst, at.position), all);
+                self.has_changed |= before != Some(all);
             }
             Action::Store(_) | Action::Define(_) => {
                 let value = match event.action {
+                    Action::Define(_) if width == 1 => truth(*sources, at),
                     Action::Define(_) => sources.result(&mut leaves, at, width)?,
                     _ => sources.number(&mut leaves, at, width)?,
                 };
                 let is_guarded = sources.view.heads[at.inst.index()].opcode.is_guarded();
-                *held = if is_guarded { held.join(value) } else { value };
+                held.for_each(|held| *held = if is_guarded { held.join(value) } else { value });
             }
         }
         Some(())
@@ -139,6 +162,17 @@ impl<'a> Sweeps<'a> {
 
     /// Goes to the blocks after `block`; none where a comparison waits for what nothing has reached so far.
     fn leave(&mut self, block: BlockId) -> Option<()> {
+        if let Some(&Ask { ways, .. }) = self.indices.asks.get(&block) {
+            let states = std::mem::take(&mut self.here);
+            let reached = self.rows_of(block).zip(ways).filter(|&(row, _)| self.is_reached[row]);
+            let reached: Vec<BlockId> = reached.map(|(_, to)| to).collect();
+            for (to, state) in reached.into_iter().zip(states.chunks(self.indices.cells.len())) {
+                self.here.clear();
+                self.here.extend_from_slice(state);
+                self.enter(to, &[]);
+            }
+            return Some(());
+        }
         let Some(Some(branch)) = self.indices.branches.get(&block) else {
             for &to in self.sources.view.succs(block) {
                 self.enter(to, &[]);
@@ -165,11 +199,20 @@ impl<'a> Sweeps<'a> {
 
     /// Adds what is known here to what is known at the start of a block, with limits of some cells.
     fn enter(&mut self, to: BlockId, limits: &[(usize, Known)]) {
-        let row = self.row(to);
-        let is_first = !std::mem::replace(&mut self.is_reached[to.index()], true);
+        let asked = self.indices.asks.get(&to).map(|ask| self.here[ask.cell]);
+        for (answer, row) in (0..).zip(self.rows_of(to)) {
+            if asked.is_none_or(|known| known.contains(answer)) {
+                self.enter_row(row, to, limits);
+            }
+        }
+    }
+
+    fn enter_row(&mut self, row: usize, to: BlockId, limits: &[(usize, Known)]) {
+        let states = self.states_of(row);
+        let is_first = !std::mem::replace(&mut self.is_reached[row], true);
         let mut has_changed = is_first;
-        let changes = &mut self.changes[to.index()];
-        for (cell, state) in self.states[row].iter_mut().enumerate() {
+        let changes = &mut self.changes[states.clone()];
+        for (cell, (state, changes)) in self.states[states].iter_mut().zip(changes).enumerate() {
             let limit = limits.iter().find(|(limited, _)| *limited == cell);
             let known = limit.map_or(self.here[cell], |&(_, known)| known);
             let joined = if is_first { known } else { state.join(known) };
@@ -178,14 +221,19 @@ impl<'a> Sweeps<'a> {
                     0..=NEXT_AFTER => joined,
                     changes => widened(*state, joined, &self.indices.constants, changes > WIDE_AFTER),
                 };
+                *changes = changes.saturating_add(1);
                 has_changed = true;
             }
         }
         if has_changed {
-            *changes += 1;
             self.changed.insert(to);
         }
     }
+}
+
+/// What is known of the predicate that is defined at `at`.
+fn truth(sources: Sources<'_>, at: OperandRef) -> Known {
+    literal_truth(sources, at).map_or(Known::unknown(1), |truth| Known::constant(u64::from(truth), 1))
 }
 
 impl Held {
