@@ -111,7 +111,7 @@ impl Discovery<'_> {
             if !is_here || view.vregs[vreg.index()].flags.intersects(SHARED) {
                 return None;
             }
-            negated ^= is_negation ^ is_other;
+            negated ^= is_negation;
             (vreg, reader) = (moved, def.inst);
         }
         if !(2..=DEFS_MAX).contains(&def_use.def_count(vreg)) {

@@ -80,6 +80,8 @@ pub mod plan;
 pub mod pointers;
 pub mod ranges;
 pub mod slots;
+#[cfg(test)]
+mod sweep_tests;
 mod sweeps;
 #[cfg(test)]
 mod tests;

@@ -269,7 +269,7 @@ fn limits(
 }
 
 /// What is left of a number of which it is known what comes out when it is compared with another.
-fn limited(known: Known, other: Known, order: Order, outcomes: Outcomes) -> Option<Known> {
+pub(super) fn limited(known: Known, other: Known, order: Order, outcomes: Outcomes) -> Option<Known> {
     let has = |outcome| outcomes.contains(outcome);
     let (has_less, has_equal, has_greater) =
         (has(Outcomes::LESS), has(Outcomes::EQUAL), has(Outcomes::GREATER));
@@ -290,7 +290,7 @@ fn limited(known: Known, other: Known, order: Order, outcomes: Outcomes) -> Opti
 }
 
 /// A set that holds `joined`, of which growing any more comes to an end soon.
-fn widened(before: Known, joined: Known, constants: &[i64], is_last: bool) -> Known {
+pub(super) fn widened(before: Known, joined: Known, constants: &[i64], is_last: bool) -> Known {
     let any = Known::unknown(joined.width());
     let below = |value: i64, end: i64| {
         let next = constants.partition_point(|&constant| constant <= value);

@@ -32,6 +32,9 @@ use ptxopt_engine::values::phis::NO_VALUE;
 /// Comparisons that one question goes by: those that bound a value are near.
 const PASSED_MAX: usize = 8;
 
+/// Copies and negations of one predicate: front ends make two.
+const COPIES_MAX: u32 = 4;
+
 /// In the place of the number of a comparison: nobody has looked yet, or there is none.
 const UNASKED: u32 = u32::MAX;
 const NONE: u32 = UNASKED - 1;
@@ -148,7 +151,7 @@ impl Walk<'_, '_> {
         else {
             return None;
         };
-        let definition = self.definition_of_value(vreg)?;
+        let (definition, negated) = self.asked(vreg, negated)?;
         let description = self.f.description_of(definition);
         let &[_, one, other] = self.f.operands_of(definition) else { return None };
         let comparison = description.qualifiers.comparison?;
@@ -164,6 +167,25 @@ impl Walk<'_, '_> {
         let holds = (to == target) != negated;
         let comparison = if holds { comparison } else { comparison.negated(ty) };
         (is_value(one) && is_value(other)).then_some(Passed { operands: [one, other], comparison, ty })
+    }
+
+    /// The instruction that makes a predicate, past copies and negations, and whether it is read negated. The walk may not have come
+    /// to those of a branch when somebody asks what the branch says.
+    fn asked(&self, vreg: VRegId, negated: bool) -> Option<(InstId, bool)> {
+        let mut definition = self.definition_of_value(vreg)?;
+        let mut negated = negated;
+        for _ in 0..COPIES_MAX {
+            let is_negation = match self.f.form_of(definition).operation {
+                Operation::Mov => false,
+                Operation::Not => true,
+                _ => break,
+            };
+            let &[_, source] = self.f.operands_of(definition) else { break };
+            let OperandKind::Predicate { vreg, negated: is_negated } = source.kind() else { break };
+            definition = self.definition_of_value(vreg)?;
+            negated ^= is_negation ^ is_negated;
+        }
+        Some((definition, negated))
     }
 
     /// The instruction that alone writes a register that is a value.
