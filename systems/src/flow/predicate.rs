@@ -22,6 +22,14 @@
 //!     st.global.u32 [rd1], r1;
 //! L:  ...
 //! ```
+//! Predicates have no selection, but where one of two is a literal, a logical operation does the same; what it reads is compared as
+//! a rule, and phase 75 makes one instruction of the two:
+//! ```text
+//!     mov.pred p2, 0;
+//!     @!p bra M;                         setp.lt.s32 p1, r1, 5;
+//!     setp.lt.s32 p1, r1, 5;             and.pred p3, p, p1;
+//! M:  p3 = phi {A, p2}, {B, p1};     M:  ...
+//! ```
 //! An arm is a block that only the branch leads to, and that leads to one block, the *join*. One of the two arms may be
 //! missing. Inner branches come first, so that what is left of them may be an arm of an outer one.
 //!
@@ -50,6 +58,7 @@
 //! geometric mean.
 
 use crate::ssa::moves::{move_form, moved_as, read_of};
+use ahash::AHashMap;
 use bevy_ecs::prelude::*;
 use ptxopt_components::anchor::AnchorKind;
 use ptxopt_components::block::BlockFlags;
@@ -119,10 +128,44 @@ pub struct Scratch {
     is_changed: Vec<bool>,
     /// By block: whether an anchor keeps it.
     is_pinned: Vec<bool>,
+    literals: Literals,
+}
+
+/// The predicates of a function that are literals, once somebody has asked.
+#[derive(Default)]
+struct Literals {
+    truths: AHashMap<VRegId, bool>,
+    is_filled: bool,
+}
+
+impl Literals {
+    fn start(&mut self) {
+        self.truths.clear();
+        self.is_filled = false;
+    }
+
+    /// What a value is that is moved from a literal.
+    fn truth(&mut self, f: &FunctionEditor<'_>, vreg: VRegId) -> Option<bool> {
+        if !std::mem::replace(&mut self.is_filled, true) {
+            let function = f.view();
+            for (inst, head, operands) in function.block_ids().flat_map(|block| function.rows_of(block)) {
+                let &[result, source] = operands else { continue };
+                let form = f.form_of(inst);
+                let is_move = form.operation == Operation::Mov && form.types[0] == Some(PtxType::Pred);
+                if let (true, Some(vreg), OperandKind::Int(value)) = (is_move, result.vreg(), source.kind())
+                    && !head.opcode.is_guarded()
+                {
+                    self.truths.insert(vreg, value != 0);
+                }
+            }
+        }
+        self.truths.get(&vreg).copied().filter(|_| !f.vreg(vreg).flags.intersects(NO_VALUE))
+    }
 }
 
 /// Works on one function; gives nothing where the bisect limit is reached.
 pub fn predicate(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut Scratch) -> Option<()> {
+    scratch.literals.start();
     for _ in 0..ROUNDS_MAX {
         if !round(f, settings, scratch)? {
             break;
@@ -135,7 +178,7 @@ pub fn predicate(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut S
 
 /// Looks at each block once, with the edges of before, and says whether something has changed.
 fn round(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut Scratch) -> Option<bool> {
-    let Scratch { is_changed, is_pinned } = scratch;
+    let Scratch { is_changed, is_pinned, literals } = scratch;
     let function = f.view();
     is_changed.clear();
     is_changed.resize(function.blocks.len(), false);
@@ -149,7 +192,7 @@ fn round(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut Scratch) 
     let mut has_changed = false;
     // In the text, inner branches stand after those around them.
     for head in f.view().block_ids().rev() {
-        let Some(region) = Region::of(f, head, settings) else { continue };
+        let Some(region) = Region::of(f, head, settings, literals) else { continue };
         let mut arms = [region.taken, region.fallen].into_iter().flatten();
         if region.blocks().any(|block| is_changed[block.index()]) || arms.any(|arm| is_pinned[arm.index()]) {
             continue;
@@ -187,11 +230,27 @@ struct Taken {
     phi: InstId,
     taken: Operand,
     fallen: Operand,
+    /// What makes one value of the two; none where they are the same.
+    choice: Option<Choice>,
+}
+
+/// What makes one value of those of two arms.
+#[derive(Clone, Copy)]
+enum Choice {
+    /// A selection of this type.
+    Selection(PtxType),
+    /// The predicate of the branch, or its contrary, and an operation with the value of one arm: the other one is a literal.
+    Logic { operation: Operation, is_contrary: bool, value: VRegId },
 }
 
 impl Region {
     /// The region of the branch at the end of a block, if it may be predicated.
-    fn of(f: &FunctionEditor<'_>, head: BlockId, settings: Settings) -> Option<Self> {
+    fn of(
+        f: &FunctionEditor<'_>,
+        head: BlockId,
+        settings: Settings,
+        literals: &mut Literals,
+    ) -> Option<Self> {
         let function = f.view();
         let branch = function.insts_of(head).next_back()?;
         let form = f.form_of(branch);
@@ -222,11 +281,13 @@ impl Region {
         let mut values = Vec::new();
         for (phi, operands) in phis_of(&function, join) {
             let from = |block: BlockId| incoming(operands).find(|&(pred, _)| pred == block);
-            values.push(Taken { phi, taken: from(taken_from)?.1, fallen: from(fallen_from)?.1 });
+            let (taken, fallen) = (from(taken_from)?.1, from(fallen_from)?.1);
+            let choice = match taken == fallen {
+                true => None,
+                false => Some(choice(f, [taken.vreg()?, fallen.vreg()?], negated, literals)?),
+            };
+            values.push(Taken { phi, taken, fallen, choice });
         }
-        let selected = || values.iter().filter(|value| value.taken != value.fallen);
-        let can_be_selected =
-            |value: &Taken| value.taken.vreg().is_some_and(|vreg| selected_as(f, vreg).is_some());
         let arms = [&taken, &fallen].map(|arm| arm.as_ref().map(|arm| arm.block));
         let mut after = f.next_in_text(head);
         while after.is_some() && arms.contains(&after) {
@@ -235,8 +296,8 @@ impl Region {
         let falls_through = after == Some(join);
         let jump_count = [&taken, &fallen].into_iter().flatten().filter(|arm| arm.jumps).count();
         let branch_count = jump_count + usize::from(falls_through);
-        if selected().count() > settings.selections_max.min(branch_count) || !selected().all(can_be_selected)
-        {
+        let chosen = values.iter().filter(|value| value.choice.is_some()).count();
+        if chosen > settings.selections_max.min(branch_count) {
             return None;
         }
         let is_own = |pred: &BlockId| [taken_from, fallen_from].contains(pred);
@@ -313,11 +374,11 @@ impl Region {
 
     /// Lets a phi take the selection from the head, in the place of what it took from the arms.
     fn select_for_phi(&self, change: &mut Change<'_, '_>, value: &Taken) {
-        let selected = match value.taken.vreg() {
-            Some(taken) if value.taken != value.fallen => {
+        let selected = match (value.taken.vreg(), value.choice) {
+            (Some(taken), Some(choice)) => {
                 let result = change.new_vreg_like(taken);
-                self.select(change, result, value);
-                Operand::register(result)
+                self.choose(change, result, value, choice);
+                read_of(change.function().vregs[result.index()].ty.element(), result)
             }
             _ => value.taken,
         };
@@ -333,26 +394,35 @@ impl Region {
     fn select_for_good(&self, change: &mut Change<'_, '_>, value: &Taken) {
         let result = change.operands_of(value.phi)[0].vreg().expect("a phi has a result");
         change.delete(value.phi);
-        if value.taken != value.fallen {
-            return self.select(change, result, value);
+        if let Some(choice) = value.choice {
+            return self.choose(change, result, value, choice);
         }
         let ty = change.function().vregs[result.index()].ty.element();
         let form = move_form(change.forms(), ty);
         change.insert_before(self.branch, form, &[read_of(ty, result), value.taken], None);
     }
 
-    /// Selects one of two values before the branch.
-    fn select(&self, change: &mut Change<'_, '_>, result: VRegId, value: &Taken) {
-        let [taken, fallen] =
-            [value.taken, value.fallen].map(|value| value.vreg().expect("a phi takes registers"));
-        let ty = change.function().vregs[result.index()].ty.element();
-        let ty = moved_as(ty).expect("it was asked before");
-        let description = Description::new(Operation::Selp, Qualifiers::default(), &[ty]);
-        let form = change.forms().build(&description, shape::plain(4)).expect("`selp` takes the type");
-        let (one, other) = if self.is_negated { (fallen, taken) } else { (taken, fallen) };
-        let [result, one, other] = [result, one, other].map(Operand::register);
-        let predicate = Operand::predicate(self.predicate, false);
-        change.insert_before(self.branch, form, &[result, one, other, predicate], None);
+    /// Makes one value of two before the branch.
+    fn choose(&self, change: &mut Change<'_, '_>, result: VRegId, value: &Taken, choice: Choice) {
+        let (description, operands) = match choice {
+            Choice::Selection(ty) => {
+                let [taken, fallen] =
+                    [value.taken, value.fallen].map(|value| value.vreg().expect("a phi takes registers"));
+                let (one, other) = if self.is_negated { (fallen, taken) } else { (taken, fallen) };
+                let [result, one, other] = [result, one, other].map(Operand::register);
+                let predicate = Operand::predicate(self.predicate, false);
+                let description = Description::new(Operation::Selp, Qualifiers::default(), &[ty]);
+                (description, vec![result, one, other, predicate])
+            }
+            Choice::Logic { operation, is_contrary, value } => {
+                let predicates = [(result, false), (self.predicate, is_contrary), (value, false)];
+                let operands = predicates.map(|(vreg, negated)| Operand::predicate(vreg, negated));
+                let description = Description::new(operation, Qualifiers::default(), &[PtxType::Pred]);
+                (description, operands.to_vec())
+            }
+        };
+        let form = change.forms().build(&description, shape::plain(operands.len()));
+        change.insert_before(self.branch, form.expect("the operation takes the type"), &operands, None);
     }
 }
 
@@ -464,10 +534,27 @@ fn is_cheap(form: &Form) -> bool {
     !is_slow && !form.types.contains(&Some(PtxType::F64))
 }
 
-/// The type of the selection between two registers like `vreg`, if there is one.
-fn selected_as(f: &FunctionEditor<'_>, vreg: VRegId) -> Option<PtxType> {
-    let ty = f.vreg(vreg).ty;
-    moved_as(ty.element()).filter(|ty| ty.kind() != TypeKind::Predicate && f.vreg(vreg).ty.lanes == 1)
+/// What makes one value of two, which a branch leads to and falls through to, if there is an instruction that does.
+fn choice(
+    f: &FunctionEditor<'_>,
+    [taken, fallen]: [VRegId; 2],
+    is_negated: bool,
+    literals: &mut Literals,
+) -> Option<Choice> {
+    let head = f.vreg(taken);
+    let ty = moved_as(head.ty.element()).filter(|_| head.ty.lanes == 1)?;
+    if ty.kind() != TypeKind::Predicate {
+        return Some(Choice::Selection(ty));
+    }
+    // Where the branch leads to a literal, or where it falls through to one.
+    let (truth, value, is_where_taken) = match literals.truth(f, taken) {
+        Some(truth) => (truth, fallen, true),
+        None => (literals.truth(f, fallen)?, taken, false),
+    };
+    let operation = if truth { Operation::Or } else { Operation::And };
+    // True on the way to the literal, or false there.
+    let is_contrary = is_negated != (truth != is_where_taken);
+    Some(Choice::Logic { operation, is_contrary, value })
 }
 
 #[cfg(test)]

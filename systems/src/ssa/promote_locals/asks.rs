@@ -99,7 +99,7 @@ impl Discovery<'_> {
             let Some(def) = def_use.only_def(vreg) else { break };
             let head = &view.heads[def.inst.index()];
             let &[_, source] = view.operands_of(def.inst) else { return None };
-            let OperandKind::Predicate { vreg: moved, negated: is_other } = source.kind() else {
+            let OperandKind::Predicate { vreg: moved, negated: false } = source.kind() else {
                 return None;
             };
             let is_negation = match forms.get(head.form).operation {
