@@ -52,11 +52,12 @@ pub(super) fn literal_truth(sources: Sources<'_>, at: OperandRef) -> Option<bool
             OperandKind::Int(value) => return Some(value != 0),
             OperandKind::Predicate { vreg, negated: false } => {
                 let is_own = !view.vregs[vreg.index()].flags.intersects(SHARED);
-                at = def_use.only_def(vreg).filter(|_| is_own)?;
-                // Under a guard it holds something else as well.
-                if view.heads[at.inst.index()].opcode.is_guarded() {
+                let def = def_use.only_def(vreg).filter(|_| is_own)?;
+                // Under a guard, or on a way past its definition, it holds something else as well.
+                if view.heads[def.inst.index()].opcode.is_guarded() || !sources.is_before(def.inst, at.inst) {
                     return None;
                 }
+                at = def;
             }
             _ => return None,
         }

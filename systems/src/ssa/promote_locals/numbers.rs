@@ -162,6 +162,16 @@ impl Sources<'_> {
         block(inst) == block(other) && self.position(inst) < self.position(other)
     }
 
+    /// Whether an instruction has run on every way to another one.
+    pub fn is_before(&self, inst: InstId, other: InstId) -> bool {
+        let block = |inst: InstId| self.view.heads[inst.index()].block;
+        let order = |inst: InstId| &self.view.orders[block(inst).index()];
+        match block(inst) == block(other) {
+            true => self.position(inst) < self.position(other),
+            false => order(inst).dominates(order(other)),
+        }
+    }
+
     fn walk<'a, L>(&'a self, leaves: &'a mut L) -> Walk<'a, L> {
         Walk { sources: self, leaves, looks_left: LOOKS_MAX, is_straight: true }
     }
@@ -219,10 +229,12 @@ impl<L: Leaves> Walk<'_, L> {
         let width = head.ty.element().bits().min(64);
         match self.sources.def_use.only_def(vreg) {
             _ if head.flags.intersects(SHARED) => Some(Known::unknown(width)),
-            Some(def) => {
+            Some(def) if self.sources.is_before(def.inst, at.inst) => {
                 self.is_straight &= self.sources.is_above(def.inst, at.inst);
                 self.result(def, width)
             }
+            // On some way nothing has written it: it may hold anything.
+            Some(_) => Some(Known::unknown(width)),
             None => self.leaves.known(Leaf { at, vreg: Some(vreg), width }),
         }
     }
