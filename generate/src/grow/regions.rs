@@ -24,7 +24,33 @@ impl Grower<'_> {
     /// Two arms.
     pub fn branch(&mut self, context: &Context, into: &mut Vec<Statement>) {
         let cond = self.cond(context);
+        let cond = self.in_two_parts(cond, into);
         self.branch_on(cond, context, into);
+    }
+
+    /// Now and then a predicate that is a literal, or what a comparison finds where `cond` holds: how front ends write a condition of
+    /// two parts, the second of which is computed only if the first does not decide.
+    fn in_two_parts(&mut self, cond: Cond, into: &mut Vec<Statement>) -> Cond {
+        // Numbers of their own, so that what else a seed grows does not depend on these.
+        let mut own = self.random.clone();
+        if !own.chance(20) {
+            return cond;
+        }
+        std::mem::swap(&mut self.random, &mut own);
+        let found = self.new_def(Class::P);
+        let literal = Operand::Imm(self.random.below(2) as u64);
+        into.push(self.named("mov.pred", &[found], &[literal]));
+        let mut second = Vec::new();
+        if self.random.chance(30) {
+            self.instruction(Feature::Integer, &mut second);
+        }
+        let name = *self.random.pick(&["setp.lt.s32", "setp.ge.s32", "setp.eq.s32", "setp.lo.u32"]);
+        let [a, b] = [(); 2].map(|()| self.operand(Class::R));
+        second.push(self.named(name, &[found], &[a, b]));
+        into.push(Statement::If(cond, second, Vec::new()));
+        let is_negated = self.random.chance(50);
+        std::mem::swap(&mut self.random, &mut own);
+        Cond::Pred(Guard { index: found.index, is_negated })
     }
 
     /// Two arms between which `cond` decides.

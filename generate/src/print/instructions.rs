@@ -118,7 +118,7 @@ impl Writer<'_> {
     /// Sets a register to bits.
     pub fn set(&mut self, register: &str, class: Class, bits: u64) {
         match class {
-            Class::P => self.line(format!("setp.ne.b32 {register}, {}, 0;", bits & 1)),
+            Class::P => self.line(format!("mov.pred {register}, {};", bits & 1)),
             Class::H => self.line(format!("mov.b16 {register}, {};", literal(bits, class))),
             Class::R => self.line(format!("mov.b32 {register}, {};", literal(bits, class))),
             Class::L => self.line(format!("mov.b64 {register}, {};", literal(bits, class))),
