@@ -8,7 +8,7 @@ use super::text::{Change, each, expand, pairs};
 const UNORDERED: [(&str, &str); 6] =
     [("ltu", "lt"), ("leu", "le"), ("gtu", "gt"), ("geu", "ge"), ("equ", "eq"), ("neu", "ne")];
 
-pub const MISTAKES: [Mistake; 10] = [
+pub const MISTAKES: [Mistake; 11] = [
     Mistake::new("guard-negation", "`@!p` is `@p`", [2, 10], |lines| each(lines, positive_guard)),
     Mistake::new("guard-dropped", "an instruction without a side effect needs no guard", [4, 10], |lines| {
         each(lines, |inst| (inst.is_pure() || inst.is(&["mov"])) && inst.guard.take().is_some())
@@ -74,6 +74,18 @@ pub const MISTAKES: [Mistake; 10] = [
                 *operand = operand.trim_start_matches('!').to_owned();
             }
             is_negated
+        })
+    }),
+    Mistake::new("literal-condition", "a predicate that is a literal is the other one", [2, 12], |lines| {
+        each(lines, |inst| {
+            let literal = inst.operands.get_mut(1).filter(|_| inst.mnemonic == "mov.pred");
+            let other = match literal.as_deref().map(String::as_str) {
+                Some("0") => "1",
+                Some("1" | "-1") => "0",
+                _ => return false,
+            };
+            literal.expect("it was looked at").replace_range(.., other);
+            true
         })
     }),
     Mistake::new("unordered-comparison", "no operand of a comparison is not-a-number", [2, 18], |lines| {
