@@ -339,6 +339,19 @@ mod tests {
         assert_eq!(range("add.f32 %r1, %f1, %f2; cvt.u64.u32 %d9, %r1;"), Some((0, WORD)));
     }
 
+    /// A literal that needs more than 32 bits is one.
+    #[test]
+    fn what_a_wide_literal_masks_has_bounds() {
+        assert_eq!(range("and.b64 %d9, %d1, 0x1FFFFFFFF;"), Some((0, (1 << 33) - 1)));
+    }
+
+    /// In the first round nothing has written what is read, and in another one the round before has.
+    #[test]
+    fn what_is_written_after_it_is_read_is_anything() {
+        assert_eq!(range("and.b64 %d1, %d2, 12; add.s64 %d9, %d1, 4;"), Some((4, 16)));
+        assert_eq!(range("add.s64 %d9, %d1, 4; and.b64 %d1, %d2, 12;"), None);
+    }
+
     /// A guard, a second definition, a vector, a part: the register holds something else as well.
     #[test]
     fn what_another_instruction_writes_is_anything() {
