@@ -18,7 +18,7 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 34] = [
+pub const SHAPES: [Shape; 36] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
     Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
@@ -52,6 +52,8 @@ pub const SHAPES: [Shape; 34] = [
     Shape { name: "waits", of: "loops between a load and its read", large: 4_000, text: waits },
     Shape { name: "checks", of: "checks for overflow", large: 10_000, text: checks },
     Shape { name: "pointers", of: "loops that move a pointer", large: 4_000, text: pointers },
+    Shape { name: "halves", of: "conditions of two parts in a loop", large: 4_000, text: halves },
+    Shape { name: "tiers", of: "loops with conditions of two parts", large: 2_000, text: tiers },
     Shape { name: "divisions", of: "arms that divide", large: 10_000, text: divisions },
 ];
 
@@ -401,6 +403,48 @@ fn conditions(levels: usize) -> String {
         )
     });
     kernel("", &(front + &back))
+}
+
+/// Conditions of two parts in one loop, that bound an index of a local array by what lies beside it.
+fn halves(count: usize) -> String {
+    let head = format!(
+        ".local .align 4 .b8 frame[72];\n.reg .b64 %SP, %i<{}>;\n.reg .b32 %k<{}>;\n.reg .pred %q<{count}>;",
+        3 * count,
+        5 * count
+    );
+    let body = each(count, |text, n| {
+        let (k, i) = (5 * n, 3 * n);
+        writeln!(
+            text,
+            "ld.u32 %k{k}, [%SP+64];\nsetp.eq.u32 %p0, %k{k}, 0;\nmov.pred %q{n}, 0;\n@%p0 bra J{n};"
+        )?;
+        writeln!(
+            text,
+            "setp.ne.u32 %q{n}, %r0, {n};\nJ{n}: @!%q{n} bra N{n};\nsub.u32 %k{}, %k{k}, 1;",
+            k + 1
+        )?;
+        writeln!(text, "cvt.u64.u32 %i{i}, %k{};\nshl.b64 %i{}, %i{i}, 2;", k + 1, i + 1)?;
+        writeln!(text, "add.u64 %i{}, %SP, %i{};\nst.u32 [%i{}], %r1;", i + 2, i + 1, i + 2)?;
+        writeln!(text, "ld.u32 %k{}, [%SP+64];\nsub.u32 %k{}, %k{}, 1;", k + 2, k + 3, k + 2)?;
+        writeln!(text, "st.u32 [%SP+64], %k{};\nN{n}: ld.u32 %k{}, [%SP+4];", k + 3, k + 4)?;
+        writeln!(text, "xor.b32 %r1, %r1, %k{};", k + 4)
+    });
+    let start = "mov.u64 %SP, frame;\ncvta.local.u64 %SP, %SP;\nst.u32 [%SP+4], 1;\nst.u32 [%SP+64], 15;\n";
+    let round = "add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, 3;\n@%p1 bra H;\n";
+    kernel(&head, &format!("{start}H:\n{body}{round}"))
+}
+
+/// Loops around one another, each of which ends by a condition of two parts.
+fn tiers(loops: usize) -> String {
+    let front = each(loops, |text, n| {
+        writeln!(text, "H{n}: setp.ge.u32 %p0, %r2, 3;\nmov.pred %q{n}, 0;\n@%p0 bra J{n};")?;
+        writeln!(text, "setp.ne.u32 %q{n}, %r0, {n};\nJ{n}: @!%q{n} bra E{n};\nadd.u32 %r1, %r1, {n};")
+    });
+    let back = each(loops, |text, n| {
+        let level = loops - 1 - n;
+        writeln!(text, "add.u32 %r2, %r2, 1;\nbra H{level};\nE{level}: xor.b32 %r1, %r1, {level};")
+    });
+    kernel(&format!(".reg .pred %q<{loops}>;\n"), &(front + &back))
 }
 
 /// A `switch` most of whose cases fall into the next one.

@@ -280,7 +280,9 @@ fn leaves_loop(
     let is_inside = |at: BlockId| {
         let around = |&inner: &BlockId| function.orders[inner.index()].loop_around.get();
         let innermost = function.orders[at.index()].loop_header.get();
-        std::iter::successors(innermost, around).any(|around| around == header)
+        let mut loops = std::iter::successors(innermost, around);
+        // What so many loops are around is taken for inside: then it is not sure that a way leaves.
+        loops.by_ref().take(region_max).any(|around| around == header) || loops.next().is_some()
     };
     if function.orders[block.index()].loop_header.get() != Some(header) {
         return Some(false);
