@@ -6,7 +6,7 @@
 //! Needs         SSA form; control-flow facts; control flow ends its block
 //! Leaves        no branch around an arm that its limits allow to be computed always
 //! Breaks        control flow, loops, post-dominators, liveness, uniformity, definitions, program order
-//! Cost          a look at the ends of blocks; a few rows an arm
+//! Cost          a look at the ends of blocks; a few rows an arm; once, all rows of a function where a join takes two predicates
 //! Papers        Allen, Kennedy, Porterfield and Warren 1983 (if-conversion)
 //! Checked by    check/ssa.rs, check/edges.rs, check/operand_types.rs; the judge
 //!

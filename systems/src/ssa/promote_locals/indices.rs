@@ -22,11 +22,12 @@
 //!
 //! # How
 //! For each block a [`Known`] for each cell, from the entry along all edges, until nothing changes; a cell that a branch
-//! compares is bounded on each of its ways. Ranges that still grow after a few `sweeps` grow to the next
+//! compares is bounded on each of its ways. A block that asks a predicate which the ways to it have written has two states, one for
+//! each answer (`asks`). Ranges that still grow after a few `sweeps` grow to the next
 //! constant of the function, and then to the end.
 //!
-//! Paper: Cousot and Cousot 1977 (intervals, widening). Limits: `CELLS_MAX`, `STATES_MAX`, `TRIES_MAX` and that of the
-//! sweeps.
+//! Paper: Cousot and Cousot 1977 (intervals, widening). Limits: `CELLS_MAX`, `STATES_MAX`, `TRIES_MAX` and those of the
+//! sweeps and of what asks.
 
 use super::addresses::{Access, NOT_CONSTANT, Refusal, Tracer, Trust};
 use super::asks::Ask;
