@@ -39,12 +39,14 @@ pub struct CodeSpans {
 
 bitflags! {
     /// State of a function. The document offset of a bit stands beside it. Documented bits without a reader here are left
-    /// out: 1, 5 and 12 are free.
+    /// out: 5 and 12 are free.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Pod, Zeroable)]
     #[repr(transparent)]
     pub struct CodeFlags: u32 {
         /// The structurizer took the function.
         const STRUCTURIZED = 1 << 0;
+        /// A `.local` variable stays in memory for accesses at computed addresses.
+        const COMPUTED_LOCALS = 1 << 1;
         /// A terminator leaves the kernel early (+1369 bit 7).
         const EARLY_EXIT_SEEN = 1 << 2;
         /// A pragma names an attribute with which the structurizer leaves the function alone.

@@ -6,6 +6,7 @@
 use crate::check::tests::run;
 use crate::flow::{
     nested_branches, optimize_branches, optimize_switches, predicate, simplify_loops, split_at_control_flow,
+    unroll_loops,
 };
 use crate::ranges::{rematerialize, split_high_pressure, split_ranges};
 use crate::ssa::{build_ssa, leave_ssa, promote_locals};
@@ -221,6 +222,11 @@ fn hoist_invariants() {
 #[test]
 fn promote_locals() {
     assert!(check("promote_locals", &[SPLIT], &promote_locals::PHASE) > 40);
+}
+
+#[test]
+fn unroll_loops() {
+    assert!(check("unroll_loops", &[SPLIT, &promote_locals::PHASE, SWEEP], &unroll_loops::PHASE) > 25);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::edit::compact::ORDER_ROWS;
 use crate::run::facts::{Fact, Memo};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::ScheduleSystem;
+use ptxopt_components::code_object::CodeFlags;
 use std::fmt;
 use std::sync::Arc;
 
@@ -61,6 +62,8 @@ pub struct Phase {
     pub gives: &'static [Fact],
     /// What it remembers of a function in which it found nothing more to do: it is not run where that holds for all.
     pub memo: Option<Memo>,
+    /// It works on functions with these flags only: it is not run, and nothing is computed for it, where no function has them.
+    pub only: CodeFlags,
     /// Facts that it may break; epochs say whether it did.
     pub breaks: &'static [Fact],
     /// Later phases are wrong without it: it cannot be switched off.
@@ -85,6 +88,7 @@ impl Phase {
         needs: &[],
         gives: &[],
         memo: None,
+        only: CodeFlags::empty(),
         breaks: &[],
         required: false,
         layout_only: false,

@@ -108,6 +108,10 @@ fn add_step(stages: &mut Stages<'_>, index: usize, step: &Step, plan: &Plan, wor
     let stage = Stage::Run(index);
     (phase.install)(&mut stages.slot(stage, world));
     stages.schedule.configure_sets(stage.in_set(Stage::Step(index)));
+    if !phase.only.is_empty() {
+        let has_some = move |codes: CodeObjects| has_flags(&codes, phase.only);
+        stages.schedule.configure_sets(Stage::Step(index).run_if(has_some));
+    }
     let may_hold_already = !phase.gives.is_empty() || phase.memo.is_some();
     if may_hold_already && !plan.remarks {
         let lacks = move |codes: CodeObjects| lacks_facts(&codes, phase);
@@ -152,6 +156,12 @@ fn lacks_facts(codes: &CodeObjects<'_, '_>, phase: &Phase) -> bool {
         !has_all && !state.flags.contains(CodeFlags::LEFT)
     };
     states.iter().zip(held).any(lacks)
+}
+
+/// Whether some function of the batch that phases work on has these flags.
+fn has_flags(codes: &CodeObjects<'_, '_>, flags: CodeFlags) -> bool {
+    let (states, ..) = codes.columns();
+    states.iter().any(|state| state.flags.contains(flags) && !state.flags.contains(CodeFlags::LEFT))
 }
 
 /// Whether a verifier runs after a step.

@@ -13,6 +13,7 @@ use Category::{
 use ptxopt_systems::analyze::{control_flow, uniformity};
 use ptxopt_systems::flow::{
     nested_branches, optimize_branches, optimize_switches, predicate, simplify_loops, split_at_control_flow,
+    unroll_loops,
 };
 use ptxopt_systems::ranges::{rematerialize, split_high_pressure, split_ranges};
 use ptxopt_systems::report::code;
@@ -81,7 +82,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(19, "OriSplitLiveRanges", Optimization, Above(2), Runs(&split_ranges::PHASE)),
     row(20, "PerformPGO", Optimization, Any, Nothing(PROFILE)),
     row(21, "OriStrengthReduce", Optimization, Any, Nothing(NOT_YET)),
-    row(22, "OriLoopUnrolling", Optimization, Above(1), Nothing(NOT_YET)),
+    row(22, "OriLoopUnrolling", Optimization, Above(1), Runs(&unroll_loops::PHASE)),
     row(23, "GenerateMovPhi", Lowering, Any, Runs(&build_ssa::PHASE)),
     row(24, "OriPipelining", Optimization, Above(1), Nothing(NOT_YET)),
     row(25, "StageAndFence", Lowering, Any, Nothing(UNSAID)),

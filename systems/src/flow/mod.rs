@@ -10,6 +10,7 @@ pub mod optimize_switches;
 pub mod predicate;
 pub mod simplify_loops;
 pub mod split_at_control_flow;
+pub mod unroll_loops;
 
 #[cfg(test)]
 mod tests;

@@ -243,6 +243,24 @@ impl Tracer {
         self.holders.len()
     }
 
+    /// The address that a register holds; none where its variable escapes.
+    #[must_use]
+    pub fn address_in(&self, vreg: VRegId) -> Option<Address> {
+        let address = self.values[vreg.index()]?;
+        self.variables[address.variable as usize].escape.is_none().then_some(address)
+    }
+
+    /// The stores of addresses of local variables.
+    pub fn address_stores(&self) -> impl Iterator<Item = InstId> + '_ {
+        self.pointers.stored.iter().map(|&(inst, _)| inst)
+    }
+
+    /// The places of rows in the order of the text, by instruction: what [`Sources`] asks for.
+    #[must_use]
+    pub fn positions(&self) -> &[u32] {
+        &self.positions
+    }
+
     fn start(&mut self, view: &FunctionView<'_>) {
         self.variables.clear();
         self.accesses.clear();

@@ -86,7 +86,7 @@ mod sweeps;
 #[cfg(test)]
 mod tests;
 
-use addresses::{Access, Tracer};
+use addresses::{Access, NOT_CONSTANT, Tracer};
 use ahash::AHashSet;
 use bevy_ecs::prelude::*;
 use first_look::FirstLook;
@@ -123,6 +123,12 @@ pub const SLOTS_MAX: usize = 20_000;
 /// Works on every function.
 pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
     editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| promote(&mut f, &mut scratch));
+}
+
+/// Works on the functions of which loops were unrolled for it: those that still have [`CodeFlags::COMPUTED_LOCALS`].
+pub fn run_again(mut editor: Editor, mut scratch: Local<Scratch>) {
+    let flags = CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST | CodeFlags::COMPUTED_LOCALS;
+    editor.each(flags, |mut f| promote(&mut f, &mut scratch));
 }
 
 /// Memory that is used again for each function.
@@ -169,6 +175,9 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     }
     let mut stays = components.iter().any(|component| component.verdict.is_err())
         || tracer.variables.iter().any(|variable| variable.escape.is_some());
+    if components.iter().any(|component| waits_for_loops(f, &tracer.accesses[component.accesses.clone()])) {
+        f.set_flags(CodeFlags::COMPUTED_LOCALS, true);
+    }
     let (mut slot_count, mut copies) = (0, 0);
     // A register of a slot is no value in SSA form, so its copies stay there.
     let copies_go = usize::from(!f.state().flags.contains(CodeFlags::SSA));
@@ -221,6 +230,14 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     }
     // A slot is written wherever its variable was, so in SSA form it is no value.
     rewriter.variables.iter().for_each(|&vreg| f.set_variable(vreg, true));
+}
+
+/// Whether nothing but accesses at computed addresses in loops keeps a component in memory.
+fn waits_for_loops(f: &FunctionEditor<'_>, accesses: &[Access]) -> bool {
+    let mut refused = accesses.iter().filter(|access| access.refusal.is_some()).peekable();
+    let is_in_loop = |access: &Access| !f.order_of(access.block).loop_header.is_none();
+    refused.peek().is_some()
+        && refused.all(|access| access.refusal == Some(NOT_CONSTANT) && is_in_loop(access))
 }
 
 /// What components add to a function.

@@ -4,7 +4,7 @@
 
 /// What is known of a register.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Cell {
+pub(crate) enum Cell {
     /// Nothing that runs has given it a value yet.
     #[default]
     Top,
@@ -16,17 +16,17 @@ pub(super) enum Cell {
 
 impl Cell {
     /// A predicate that holds, or does not.
-    pub(super) fn of_truth(truth: bool) -> Self {
+    pub(crate) fn of_truth(truth: bool) -> Self {
         Self::Constant(u64::from(truth))
     }
 
     /// A constant where there is one.
-    pub(super) fn of(bits: Option<u64>) -> Self {
+    pub(crate) fn of(bits: Option<u64>) -> Self {
         bits.map_or(Self::Bottom, Self::Constant)
     }
 
     /// What is known of a register that holds the one or the other.
-    pub(super) fn meet(self, other: Self) -> Self {
+    pub(crate) fn meet(self, other: Self) -> Self {
         match (self, other) {
             (Self::Top, known) | (known, Self::Top) => known,
             (Self::Constant(one), Self::Constant(two)) if one == two => self,
@@ -35,7 +35,7 @@ impl Cell {
     }
 
     /// The contrary of a predicate, if asked for.
-    pub(super) fn negated_if(self, is_negated: bool) -> Self {
+    pub(crate) fn negated_if(self, is_negated: bool) -> Self {
         match self {
             Self::Constant(bits) => Self::of_truth((bits != 0) != is_negated),
             _ => self,
@@ -43,7 +43,7 @@ impl Cell {
     }
 
     /// Its bits, if it is a constant.
-    pub(super) fn bits(self) -> Option<u64> {
+    pub(crate) fn bits(self) -> Option<u64> {
         match self {
             Self::Constant(bits) => Some(bits),
             Self::Top | Self::Bottom => None,

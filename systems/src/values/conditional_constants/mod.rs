@@ -45,11 +45,11 @@
 //! ```
 
 mod filter;
-mod lattice;
+pub(crate) mod lattice;
 mod solve;
 #[cfg(test)]
 mod tests;
-mod transfer;
+pub(crate) mod transfer;
 mod ways;
 
 use super::general_optimize::constants::{self, literal_in, truncate};

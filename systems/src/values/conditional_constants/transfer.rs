@@ -22,10 +22,10 @@ use ptxopt_engine::store::view::FunctionView;
 
 /// A function, its forms, and one instruction.
 #[derive(Clone, Copy)]
-pub(super) struct Transfer<'f> {
-    pub(super) function: &'f FunctionView<'f>,
-    pub(super) forms: &'f FormTable,
-    pub(super) inst: InstId,
+pub(crate) struct Transfer<'f> {
+    pub(crate) function: &'f FunctionView<'f>,
+    pub(crate) forms: &'f FormTable,
+    pub(crate) inst: InstId,
 }
 
 impl<'f> Transfer<'f> {
@@ -33,12 +33,12 @@ impl<'f> Transfer<'f> {
         self.function.operands_of(self.inst)
     }
 
-    pub(super) fn is_phi(&self) -> bool {
+    pub(crate) fn is_phi(&self) -> bool {
         self.function.heads[self.inst.index()].is_phi()
     }
 
     /// The register that the instruction writes, if it writes one and that whole and always.
-    pub(super) fn only_result(&self) -> Option<VRegId> {
+    pub(crate) fn only_result(&self) -> Option<VRegId> {
         let head = &self.function.heads[self.inst.index()];
         let (first, others) = self.operands().split_first()?;
         let is_whole = first.is_definition() && !first.is_partial() && !head.opcode.is_guarded();
@@ -48,7 +48,7 @@ impl<'f> Transfer<'f> {
     }
 
     /// What the instruction leaves in its [only result](Self::only_result). It is no phi; `cell` says what is known of registers.
-    pub(super) fn result(&self, cell: &mut impl FnMut(VRegId) -> Cell) -> Cell {
+    pub(crate) fn result(&self, cell: &mut impl FnMut(VRegId) -> Cell) -> Cell {
         let form = self.forms.get(self.function.heads[self.inst.index()].form);
         let is_logic = form.types[0] == Some(PtxType::Pred);
         match (form.operation, self.operands()) {

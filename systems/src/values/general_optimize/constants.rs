@@ -22,7 +22,7 @@ pub(in crate::values) const fn extend(bits: u64, width: u32) -> i64 {
 
 /// The bits of a literal in a slot of type `ty`. `1.5` is written as a double: a slot of 32 bits takes it rounded, which is
 /// not known here.
-pub(in crate::values) fn bits_in(operand: Operand, ty: PtxType, literals: &[Literal]) -> Option<u64> {
+pub(crate) fn bits_in(operand: Operand, ty: PtxType, literals: &[Literal]) -> Option<u64> {
     match operand.kind() {
         OperandKind::F32(bits) => Some(u64::from(bits)),
         OperandKind::Literal(literal) if literals[literal.index()].kind() == LiteralKind::F64 => {
@@ -34,7 +34,7 @@ pub(in crate::values) fn bits_in(operand: Operand, ty: PtxType, literals: &[Lite
 
 /// The bits of a literal in a slot of type `ty`, where literal and slot are of one kind: an integer is not the bits of a float,
 /// nor a single float those of a double.
-pub(in crate::values) fn literal_in(operand: Operand, ty: PtxType, literals: &[Literal]) -> Option<u64> {
+pub(crate) fn literal_in(operand: Operand, ty: PtxType, literals: &[Literal]) -> Option<u64> {
     let is_float = matches!(ty, PtxType::F32 | PtxType::F64);
     let is_integer = operand.integer_bits(literals).is_some();
     let is_other = ty == PtxType::F64 && matches!(operand.kind(), OperandKind::F32(_));
@@ -42,7 +42,7 @@ pub(in crate::values) fn literal_in(operand: Operand, ty: PtxType, literals: &[L
 }
 
 /// The bits of a literal that is an operand of an instruction, in the type of its slot; none of an amount that the assembler cuts.
-pub(in crate::values) fn literal_at(
+pub(crate) fn literal_at(
     form: &Form,
     slots: &[Slot],
     position: usize,
@@ -57,7 +57,7 @@ pub(in crate::values) fn literal_at(
 }
 
 /// A literal with these bits for a slot of type `ty`: of unsigned types it has no sign.
-pub(in crate::values) fn operand(change: &mut Change<'_, '_>, bits: u64, ty: PtxType) -> Operand {
+pub(crate) fn operand(change: &mut Change<'_, '_>, bits: u64, ty: PtxType) -> Operand {
     let bits = truncate(bits, ty.bits());
     let is_unsigned = matches!(ty, PtxType::U8 | PtxType::U16 | PtxType::U32 | PtxType::U64);
     let value = match ty.kind() {

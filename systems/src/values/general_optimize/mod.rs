@@ -61,7 +61,7 @@
 //! phase, and that one promotes local variables.
 
 mod clues;
-pub(in crate::values) mod constants;
+pub(crate) mod constants;
 mod copies;
 mod counters;
 pub(super) mod evaluate;
