@@ -10,7 +10,7 @@ use crate::knobs::{Acts, KNOBS, Knob, KnobError, Knobs, Setting, Value};
 use crate::level::{OptLevel, UnknownLevel};
 use crate::names::{self, NameError, Selection};
 use crate::table::{self, Does, Part, PhaseNumber, PhaseRow};
-use ptxopt_systems::flow::simplify_loops;
+use ptxopt_systems::flow::{simplify_loops, unroll_loops};
 use ptxopt_systems::structurize::{self, irreducible};
 use ptxopt_systems::values::general_optimize;
 
@@ -138,7 +138,7 @@ pub struct Options {
     pub faithful: bool,
     /// Never merge consecutive blocks.
     pub dont_merge_blocks: bool,
-    /// Ask the assembler, by a pragma at module level, to unroll no loop.
+    /// Unroll no loop, and ask the assembler for the same by a pragma at module level.
     pub no_unroll: bool,
     /// If not empty: run these phases only, beside checks, analyses and sweeps.
     pub named_phases: Selection,
@@ -288,7 +288,9 @@ impl Options {
             self.knob_of(|acts| matches!(acts, Acts::Vetoes(phase) if row.is(phase)), true)
         {
             Verdict::Vetoed(veto)
-        } else if is_in(&self.disabled_phases) && !phase.required {
+        } else if is_in(&self.disabled_phases) && !phase.required
+            || self.no_unroll && row.is(&unroll_loops::PHASE)
+        {
             Verdict::Disabled
         } else if let Some(gate) =
             self.knob_of(|acts| matches!(acts, Acts::Opens(phase) if row.is(phase)), false)

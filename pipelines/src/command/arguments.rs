@@ -282,7 +282,7 @@ pub struct Flags {
     #[arg(long = "dont-merge-basicblocks", global = true, overrides_with = "dont_merge_blocks")]
     dont_merge_blocks: bool,
 
-    /// Ask the assembler to unroll no loop: less code, less time to assemble, perhaps slower kernels
+    /// Unroll no loop, and ask the assembler for the same: less code, less time to assemble, perhaps slower kernels
     #[arg(long, global = true, overrides_with = "no_unroll")]
     no_unroll: bool,
 

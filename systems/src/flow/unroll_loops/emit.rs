@@ -3,11 +3,11 @@
 //! Copies that follow one another become one block where nothing else leads to the second. Elsewhere a jump leads on, if the copy is not
 //! the next in the text.
 
+use super::choice::Plan;
 use super::unfold::{BlockCopy, Unfolded, Way, literal_type};
 use crate::ssa::moves::{move_form, moved_as, read_of};
 use crate::values::general_optimize::constants;
 use ahash::AHashMap;
-use ptxopt_components::code_object::Room;
 use ptxopt_components::ids::{BlockId, FormId, Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::operand::Operand;
@@ -22,56 +22,60 @@ pub(super) struct Emitter {
     branches: AHashMap<BlockId, Vec<InstId>>,
     /// By header of a nest that is written: where its first round begins.
     moved: AHashMap<BlockId, BlockId>,
+    /// Blocks that the function had before.
+    block_count: usize,
 }
 
 impl Emitter {
     pub(super) fn new(view: &FunctionView<'_>) -> Self {
         let mut branches: AHashMap<BlockId, Vec<InstId>> = AHashMap::default();
         for (inst, _, operands) in view.rows() {
-            if let Some(block) = operands.first().and_then(|operand| operand.as_block()) {
+            if let Some(block) = target(operands) {
                 branches.entry(block).or_default().push(inst);
             }
         }
-        Self { branches, moved: AHashMap::default() }
+        Self { branches, moved: AHashMap::default(), block_count: view.blocks.len() }
     }
 
     /// Writes a nest as one change; none where there is no room or no fuel for it.
-    pub(super) fn emit(
-        &mut self,
-        f: &mut FunctionEditor<'_>,
-        nest: &LoopNest,
-        unfolded: &Unfolded,
-    ) -> Option<()> {
+    pub(super) fn emit(&mut self, f: &mut FunctionEditor<'_>, nest: &LoopNest, plan: &Plan) -> Option<()> {
+        let Plan { unfolded, layout, .. } = plan;
         let view = f.view();
         let header = nest.row(unfolded.root).header;
-        let layout = Layout::of(&view, &unfolded.copies);
-        let room =
-            Room { insts: unfolded.rows as u32, blocks: layout.heads as u32, vregs: unfolded.names as u32 };
         let offset = view.labels[header.index()].offset;
-        let of_nest = |inst: &InstId| nest.holds(unfolded.root, view.heads[inst.index()].block);
+        // Blocks that were written for another nest lie in none.
+        let is_entry = |inst: &InstId| {
+            let head = &view.heads[inst.index()];
+            let is_new = head.block.index() >= self.block_count;
+            head.is_live() && (is_new || !nest.holds(unfolded.root, head.block))
+        };
         let of_header = self.branches.get(&header).into_iter().flatten().copied();
-        let entries: Vec<InstId> = of_header.filter(|inst| !of_nest(inst)).collect();
+        let entries: Vec<InstId> = of_header.filter(is_entry).collect();
         // A cycle of the text has a branch back.
-        let of_branch =
-            |inst: InstId| view.operands_of(inst).first()?.as_block().map(|_| view.heads[inst.index()].form);
+        let form = |inst: InstId| target(view.operands_of(inst)).map(|_| view.heads[inst.index()].form);
         let blocks = nest.blocks(unfolded.root).iter();
-        let bra = blocks.flat_map(|&block| view.insts_of(block)).find_map(of_branch)?;
+        let bra = blocks.flat_map(|&block| view.insts_of(block)).find_map(form)?;
         let reason = "a loop of a constant number of rounds is unrolled for the local array in it";
-        let mut change = f.change_with_room(offset, reason, room)?;
+        let mut change = f.change_with_room(offset, reason, plan.room())?;
         let bra = change.forms().without_uniform(bra);
         let mut blocks: Vec<BlockId> = vec![BlockId(0); unfolded.copies.len()];
-        let mut block = header;
-        for &(at, is_head) in &layout.order {
+        let mut jumps: AHashMap<usize, BlockId> = AHashMap::default();
+        let mut last = header;
+        for &Placed { at, is_head, has_jump } in &layout.order {
             if is_head {
-                block = change.insert_block_before(header);
+                last = change.insert_block_before(header);
             }
-            blocks[at] = block;
+            blocks[at] = last;
+            if has_jump {
+                last = change.insert_block_before(header);
+                jumps.insert(at, last);
+            }
         }
         let mut writer =
-            Writer { change, unfolded, blocks, bra, names: AHashMap::default(), written: Vec::new() };
-        for (number, &(at, _)) in layout.order.iter().enumerate() {
-            let next = layout.order.get(number + 1).map(|&(next, _)| next);
-            writer.write(at, next, &self.moved);
+            Writer { change, unfolded, blocks, jumps, bra, names: AHashMap::default(), written: Vec::new() };
+        for (number, placed) in layout.order.iter().enumerate() {
+            let next = layout.order.get(number + 1).map(|next| next.at);
+            writer.write(placed.at, next, &self.moved);
         }
         let Writer { mut change, blocks, mut written, .. } = writer;
         for &entry in &entries {
@@ -81,8 +85,8 @@ impl Emitter {
         // What came after the nest may come right after its last copy now.
         let is_next = |&mut (inst, to): &mut (InstId, BlockId)| {
             let function = change.function();
-            let is_last = function.insts_of(block).next_back() == Some(inst);
-            is_last && function.guard_of(inst).is_none() && change.next_in_text(block) == Some(to)
+            let is_last = function.insts_of(last).next_back() == Some(inst);
+            is_last && function.guard_of(inst).is_none() && change.next_in_text(last) == Some(to)
         };
         if let Some((inst, _)) = written.pop_if(is_next) {
             change.delete_branch(inst);
@@ -95,44 +99,57 @@ impl Emitter {
     }
 }
 
-/// In which order copies stand in the text, and which of them begin a block.
-struct Layout {
-    order: Vec<(usize, bool)>,
-    /// How many begin one.
-    heads: usize,
+/// A copy in the text.
+#[derive(Clone, Copy, Debug)]
+struct Placed {
+    at: usize,
+    /// Whether it begins a block.
+    is_head: bool,
+    /// Whether a jump after it needs a block of its own: a branch ends the copy's.
+    has_jump: bool,
+}
+
+/// In which order copies stand in the text.
+pub(super) struct Layout {
+    order: Vec<Placed>,
+    /// Blocks that they take.
+    pub block_count: u32,
 }
 
 impl Layout {
-    fn of(view: &FunctionView<'_>, copies: &[BlockCopy]) -> Self {
+    pub(super) fn of(view: &FunctionView<'_>, copies: &[BlockCopy]) -> Self {
+        let is_open = |copy: &BlockCopy| {
+            let last = view.insts_of(copy.block).next_back();
+            let ends = |last: InstId| {
+                let is_control = view.heads[last.index()].marks.contains(Marks::CONTROL);
+                is_control && target(view.operands_of(last)).is_none()
+            };
+            copy.taken.is_none() && !last.is_some_and(ends)
+        };
         let mut is_placed = vec![false; copies.len()];
-        let mut order: Vec<(usize, bool)> = Vec::with_capacity(copies.len());
+        let mut order: Vec<Placed> = Vec::with_capacity(copies.len());
         for first in 0..copies.len() {
-            let mut at = first;
-            let mut before: Option<usize> = None;
+            let (mut at, mut joins) = (first, false);
             while !std::mem::replace(&mut is_placed[at], true) {
-                let joins = before.is_some_and(|before| {
-                    let last = view.insts_of(copies[before].block).next_back();
-                    let is_open = last.is_none_or(|last| {
-                        let head = &view.heads[last.index()];
-                        let leads = view
-                            .operands_of(last)
-                            .first()
-                            .is_some_and(|operand| operand.as_block().is_some());
-                        leads || !head.marks.contains(Marks::CONTROL)
-                    });
-                    is_open && copies[before].taken.is_none() && copies[at].entries == 1
-                });
-                order.push((at, !joins));
-                before = Some(at);
-                match copies[at].goes {
-                    Some(Way::Copy(next)) => at = next,
-                    _ => break,
-                }
+                let next = match copies[at].goes {
+                    Some(Way::Copy(next)) if !is_placed[next] => Some(next),
+                    _ => None,
+                };
+                let is_open = is_open(&copies[at]);
+                let has_jump = copies[at].goes.is_some() && next.is_none() && !is_open;
+                order.push(Placed { at, is_head: !joins || copies[at].entries > 1, has_jump });
+                let Some(next) = next else { break };
+                (at, joins) = (next, is_open);
             }
         }
-        let heads = order.iter().filter(|(_, is_head)| *is_head).count();
-        Self { order, heads }
+        let blocks = order.iter().map(|placed| u32::from(placed.is_head) + u32::from(placed.has_jump));
+        Self { block_count: blocks.sum(), order }
     }
+}
+
+/// Where a branch leads.
+fn target(operands: &[Operand]) -> Option<BlockId> {
+    operands.first().and_then(|operand| operand.as_block())
 }
 
 /// Writes the copies of one nest.
@@ -141,6 +158,8 @@ struct Writer<'e, 'a, 'u> {
     unfolded: &'u Unfolded,
     /// By copy: the block that it is in.
     blocks: Vec<BlockId>,
+    /// By copy: the block of the jump after it, where that is not the same.
+    jumps: AHashMap<usize, BlockId>,
     bra: FormId,
     /// By register and round: its name there.
     names: AHashMap<(VRegId, u32), VRegId>,
@@ -189,7 +208,10 @@ impl Writer<'_, '_, '_> {
         }
         match copy.goes {
             Some(Way::Copy(to)) if Some(to) == next => {}
-            Some(way) => self.branch(block, way, None, moved),
+            Some(way) => {
+                let block = self.jumps.get(&at).copied().unwrap_or(block);
+                self.branch(block, way, None, moved);
+            }
             None => {}
         }
     }

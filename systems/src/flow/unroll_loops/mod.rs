@@ -4,7 +4,7 @@
 //!               loops)
 //! Reads         Blocks, Insts, VRegs, declarations, Fact::ControlFlow
 //! Writes        blocks, branches, instructions, registers, what `promote_locals` writes
-//! Needs         control flow ends its block; control-flow facts; no SSA form
+//! Needs         control flow ends its block; control-flow facts; instruction ids in program order; no SSA form
 //! Leaves        no access at a computed address to a local array where unrolling loops of a known number of rounds makes all of
 //!               its addresses constant, within the limits; such arrays in registers
 //! Breaks        control flow, loops, post-dominators, liveness, uniformity, definitions, program order; leaves dead code and decided
@@ -34,7 +34,7 @@
 //! 2. [`entry`] finds which registers are constant where such a loop is entered.
 //! 3. [`unfold`] runs it with what is known: blocks are copied round by round, a branch on a known predicate has one way. It ends
 //!    where no way leads to another round. Inner loops that nobody needs unrolled are copied as they are.
-//! 4. An array is worth it where every access to it then has a constant address. Loops that only others wait for are taken in:
+//! 4. An array is worth it ([`choice`]) where every access to it then has a constant address. Loops that only others wait for are taken in:
 //!    the counter of an inner loop may begin at that of an outer one.
 //! 5. [`emit`] writes the copies down and deletes the loop; `promote_locals` does the rest.
 //!
@@ -46,21 +46,24 @@
 //! - A register with an address that is read in another round than it was written in: it would hold several.
 //! - Everything where the assembler is asked to unroll nothing (`--no-unroll`).
 
+mod choice;
 mod emit;
 mod entry;
 mod needs;
+mod obstacles;
 mod unfold;
 
 use crate::analyze::control_flow;
 use crate::ssa::promote_locals;
-use crate::ssa::promote_locals::addresses::{Access, NOT_CONSTANT, Tracer};
+use crate::ssa::promote_locals::addresses::Tracer;
 use crate::ssa::promote_locals::numbers::Sources;
 use crate::ssa::promote_locals::slots::{Component, find_components};
 use bevy_ecs::prelude::*;
+use choice::Choice;
 use emit::Emitter;
-use entry::Entry;
+use obstacles::Obstacles;
 use ptxopt_components::code_object::CodeFlags;
-use ptxopt_components::ids::{Id, InstId, LoopId};
+use ptxopt_components::ids::{Id, InstId};
 use ptxopt_components::operand::OperandKind;
 use ptxopt_components::operation::Operation;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
@@ -71,13 +74,12 @@ use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::def_use::DefUse;
-use std::collections::BTreeSet;
-use unfold::{Limits, Refusal, Unfolded, unfold};
+use ptxopt_engine::values::reaching::Reaching;
 
 /// Phase 22.
 pub const PHASE: Phase = Phase {
     name: "unroll_loops",
-    needs: &[Fact::ControlFlow],
+    needs: &[Fact::ProgramOrder, Fact::ControlFlow],
     only: CodeFlags::COMPUTED_LOCALS,
     breaks: Fact::OF_EDGES_AND_ORDER,
     room_percent: 200,
@@ -87,12 +89,6 @@ pub const PHASE: Phase = Phase {
 
 /// The most arrays of a function for which loops are looked at.
 const COMPONENTS_MAX: usize = 32;
-
-/// Copies of instructions that are looked at in all, an instruction of the function.
-const WORK_MAX: usize = 4;
-
-/// How often loops around are taken in for one array: as deep as nests are.
-const TRIES_MAX: usize = 4;
 
 /// Works on the functions with arrays that wait for it.
 pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
@@ -113,6 +109,7 @@ pub struct Scratch {
     /// Of a function with arrays that wait: few have any, so the phase does not need the fact, which would be computed for all.
     nest: LoopNest,
     nest_scratch: NestScratch,
+    reaching: Reaching,
 }
 
 /// What is read of a function before it is changed.
@@ -123,11 +120,12 @@ struct Function<'a> {
     sources: Sources<'a>,
     nest: &'a LoopNest,
     tracer: &'a Tracer,
+    obstacles: &'a Obstacles,
 }
 
 /// Unrolls what is worth it; says whether that is anything.
 fn unroll(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) -> bool {
-    let Scratch { tracer, def_use, components, nest, nest_scratch } = scratch;
+    let Scratch { tracer, def_use, components, nest, nest_scratch, reaching } = scratch;
     let (view, forms) = f.view_and_forms();
     let def_use = if f.fact_holds(Fact::DefUse) {
         f.def_use()
@@ -142,21 +140,15 @@ fn unroll(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) -> bool {
     build_nest(graph, view.blocks, view.orders, nest_scratch, nest);
     let nest = &*nest;
     find_components(tracer, components);
+    reaching.start(&view);
     let tracer = &*tracer;
     let sources = Sources { view: &view, forms, def_use, positions: tracer.positions() };
-    let function = Function { view: &view, forms, sources, nest, tracer };
-    let mut choice = Choice {
-        function,
-        room: f.room().insts as usize * 3 / 4,
-        work_left: WORK_MAX * view.heads.len(),
-        plans: Vec::new(),
-        too_large: Vec::new(),
-    };
+    let obstacles = &Obstacles::find(&view, nest, tracer);
+    let function = Function { view: &view, forms, sources, nest, tracer, obstacles };
+    let mut choice = Choice::new(function, reaching, f.room());
     let mut missed: Vec<(InstId, &'static str)> = Vec::new();
     for component in components.iter().filter(|component| component.verdict.is_err()).take(COMPONENTS_MAX) {
-        if let Err(why) = choice.take_in(&tracer.accesses[component.accesses.clone()]) {
-            missed.push(why);
-        }
+        missed.extend(choice.take_in(&tracer.accesses[component.accesses.clone()]).err());
     }
     let plans = choice.plans;
     for (inst, reason) in missed {
@@ -165,123 +157,10 @@ fn unroll(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) -> bool {
     }
     let mut emitter = Emitter::new(&f.view());
     let mut is_unrolled = false;
-    for Plan { unfolded, .. } in &plans {
-        is_unrolled |= emitter.emit(f, nest, unfolded).is_some();
+    for plan in &plans {
+        is_unrolled |= emitter.emit(f, nest, plan).is_some();
     }
     is_unrolled
-}
-
-/// The loops of one nest that are unrolled, as they would come out.
-struct Plan {
-    /// All of them, the outermost first.
-    loops: Vec<LoopId>,
-    unfolded: Unfolded,
-}
-
-/// The choice of loops.
-struct Choice<'a> {
-    function: Function<'a>,
-    /// Rows that copies may take.
-    room: usize,
-    /// Copies of instructions that may still be looked at.
-    work_left: usize,
-    /// One for each nest, in the order of the loops.
-    plans: Vec<Plan>,
-    /// Choices that were too large: so is each that holds one.
-    too_large: Vec<BTreeSet<LoopId>>,
-}
-
-impl Choice<'_> {
-    /// Adds the loops that the accesses to an array need; or says why not, and at which access.
-    fn take_in(&mut self, accesses: &[Access]) -> Result<(), (InstId, &'static str)> {
-        let is_computed = |access: &&Access| access.refusal == Some(NOT_CONSTANT);
-        let first =
-            accesses.iter().find(|access| access.refusal.is_some()).map_or(InstId(0), |access| access.inst);
-        if let Some(other) = accesses.iter().find(|access| access.refusal.is_some() && !is_computed(access)) {
-            return Err((other.inst, "other accesses keep the local array in memory"));
-        }
-        let nest = self.function.nest;
-        let mut wanted: BTreeSet<LoopId> =
-            self.plans.iter().flat_map(|plan| plan.loops.iter().copied()).collect();
-        for access in accesses.iter().filter(is_computed) {
-            let found = needs::loops_of(&self.function, access.inst, &mut wanted);
-            found.map_err(|reason| (access.inst, reason))?;
-        }
-        for _ in 0..TRIES_MAX {
-            let around = match self.unfold_all(&wanted) {
-                Ok(plans) => {
-                    let is_exact =
-                        |access: &Access| plans.iter().any(|plan| plan.unfolded.is_exact(access.inst));
-                    let Some(access) = accesses.iter().filter(is_computed).find(|access| !is_exact(access))
-                    else {
-                        self.plans = plans;
-                        return Ok(());
-                    };
-                    // What it is added to comes from a loop around.
-                    let root = |plan: &&Plan| nest.holds(plan.loops[0], access.block);
-                    plans.iter().find(root).map(|plan| plan.loops[0])
-                }
-                Err(Refusal::Endless(id)) => Some(id),
-                Err(Refusal::TooLarge) => {
-                    self.too_large.push(wanted);
-                    const REASON: &str =
-                        "unrolled, the loop would have more instructions than there is room for";
-                    return Err((first, REASON));
-                }
-                Err(Refusal::Unfit(reason)) => return Err((first, reason)),
-            };
-            let parent = around.and_then(|id| nest.row(id).parent.get());
-            if !parent.is_some_and(|parent| wanted.insert(parent)) {
-                break;
-            }
-        }
-        Err((first, "no constant number of rounds makes the address of a local array constant"))
-    }
-
-    /// Unfolds these loops, nest by nest.
-    fn unfold_all(&mut self, wanted: &BTreeSet<LoopId>) -> Result<Vec<Plan>, Refusal> {
-        if self.too_large.iter().any(|choice| choice.is_subset(wanted)) {
-            return Err(Refusal::TooLarge);
-        }
-        let nest = self.function.nest;
-        let mut plans: Vec<Plan> = Vec::new();
-        let mut loops = wanted.iter().copied().peekable();
-        // Loops are numbered in a preorder of the nest.
-        while let Some(root) = loops.next() {
-            let mut of_root = vec![root];
-            while let Some(inner) = loops.next_if(|&inner| inner <= nest.row(root).last) {
-                of_root.push(inner);
-            }
-            let unfolded = match self.plans.iter().find(|plan| plan.loops == of_root) {
-                Some(plan) => plan.unfolded.clone(),
-                None => {
-                    let limits =
-                        Limits { rows: self.room, insts_left: self.function.view.text.insts_in as usize };
-                    unfold(
-                        &self.function,
-                        &of_root,
-                        limits,
-                        &mut self.work_left,
-                        &mut Entry::new(self.function),
-                    )?
-                }
-            };
-            plans.push(Plan { loops: of_root, unfolded });
-        }
-        if self.fits(&plans) { Ok(plans) } else { Err(Refusal::TooLarge) }
-    }
-
-    /// Whether the function has no more instructions than it came with, once what is constant is gone.
-    fn fits(&self, plans: &[Plan]) -> bool {
-        let Function { view, nest, .. } = self.function;
-        let is_inside = |block| plans.iter().any(|plan| nest.holds(plan.loops[0], block));
-        let outside =
-            view.block_ids().filter(|&block| !is_inside(block)).flat_map(|block| view.insts_of(block));
-        let left = outside.filter(|&inst| !self.function.goes(inst)).count();
-        let copied: usize = plans.iter().map(|plan| plan.unfolded.insts_left).sum();
-        let rows: usize = plans.iter().map(|plan| plan.unfolded.rows).sum();
-        left + copied <= view.text.insts_in as usize && rows <= self.room
-    }
 }
 
 impl Function<'_> {

@@ -12,11 +12,11 @@
 
 use super::Function;
 use super::entry::Entry;
+use crate::ssa::moves::moved_as;
 use crate::ssa::promote_locals::numbers::SHARED;
 use crate::values::conditional_constants::lattice::Cell;
 use crate::values::conditional_constants::transfer::Transfer;
 use ahash::AHashMap;
-use ptxopt_components::anchor::{Anchor, AnchorKind, Table};
 use ptxopt_components::form::{Role, Slot};
 use ptxopt_components::ids::{BlockId, Id, InstId, LoopId, VRegId};
 use ptxopt_components::instruction::Marks;
@@ -40,6 +40,9 @@ pub(super) enum Way {
     /// Out of the loop.
     Outside(BlockId),
 }
+
+/// Registers whose state is copied in the time in which an instruction is looked at.
+const STATES_AN_INST: usize = 16;
 
 /// A block in a round of each loop around it.
 #[derive(Clone, Debug)]
@@ -95,7 +98,8 @@ impl Unfolded {
 
 /// The type of the literal that may stand for a register in a slot.
 pub(super) fn literal_type(slot: Option<&Slot>, operand: Operand) -> Option<PtxType> {
-    let slot = slot.filter(|slot| slot.role == Role::Use)?;
+    // The elements of a vector must be of one type, which a literal has not.
+    let slot = slot.filter(|slot| slot.role == Role::Use && !slot.in_vector)?;
     let is_plain = operand.vreg().is_some_and(|vreg| operand == Operand::register(vreg));
     let is_number = |ty: &PtxType| {
         matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits) && matches!(ty.bits(), 16 | 32 | 64)
@@ -127,15 +131,22 @@ pub(super) fn unfold<'a>(
     loops: &[LoopId],
     limits: Limits,
     work_left: &mut usize,
-    entry: &mut Entry<'a>,
+    entry: &mut Entry<'a, '_>,
 ) -> Result<Unfolded, Refusal> {
     let mut walk = Walk::new(function, loops, limits, entry);
+    let looked_at = function.nest.blocks(loops[0]).len() * loops.len();
+    *work_left = work_left.checked_sub(looked_at).ok_or(Refusal::TooLarge)?;
     walk.look()?;
     walk.enter();
     while let Some((key, at)) = walk.pending.pop_first() {
-        let insts = function.view.blocks[walk.unfolded.copies[at].block.index()].insts.len();
-        *work_left = work_left.checked_sub(insts).ok_or(Refusal::TooLarge)?;
+        *work_left = work_left.checked_sub(walk.work_at(at)).ok_or(Refusal::TooLarge)?;
         walk.visit(&key, at)?;
+    }
+    // Threads of one warp may be in different rounds then, and meet at one instruction.
+    if walk.has_convergent && walk.unfolded.copies.iter().any(|copy| copy.taken.is_some()) {
+        return Err(Refusal::Unfit(
+            "threads that are in different rounds may meet at a convergent instruction",
+        ));
     }
     Ok(walk.finish())
 }
@@ -144,9 +155,9 @@ pub(super) fn unfold<'a>(
 /// header of the inner loop that holds it.
 type Key = Vec<u32>;
 
-struct Walk<'a, 'e> {
+struct Walk<'a, 'e, 'r> {
     function: Function<'a>,
-    entry: &'e mut Entry<'a>,
+    entry: &'e mut Entry<'a, 'r>,
     loops: &'e [LoopId],
     limits: Limits,
     /// By block of the nest: the unrolled loops around it.
@@ -162,11 +173,18 @@ struct Walk<'a, 'e> {
     /// By copy: when it was visited.
     visited: Vec<usize>,
     rounds: AHashMap<Key, u32>,
+    /// Whether an instruction is executed by the threads of a warp together.
+    has_convergent: bool,
     unfolded: Unfolded,
 }
 
-impl<'a, 'e> Walk<'a, 'e> {
-    fn new(function: &Function<'a>, loops: &'e [LoopId], limits: Limits, entry: &'e mut Entry<'a>) -> Self {
+impl<'a, 'e, 'r> Walk<'a, 'e, 'r> {
+    fn new(
+        function: &Function<'a>,
+        loops: &'e [LoopId],
+        limits: Limits,
+        entry: &'e mut Entry<'a, 'r>,
+    ) -> Self {
         let unfolded = Unfolded {
             root: loops[0],
             copies: Vec::new(),
@@ -190,6 +208,7 @@ impl<'a, 'e> Walk<'a, 'e> {
             states: Vec::new(),
             visited: Vec::new(),
             rounds: AHashMap::default(),
+            has_convergent: false,
             unfolded,
         }
     }
@@ -199,30 +218,15 @@ impl<'a, 'e> Walk<'a, 'e> {
         let Function { view, nest, tracer, .. } = self.function;
         let root = self.unfolded.root;
         let blocks = nest.blocks(root);
-        let header = nest.row(root).header;
-        if nest.irreducible_regions().any(|region| nest.holds(root, region[0])) {
-            return Err(Refusal::Unfit("a cycle with several entries is not unrolled"));
-        }
-        let is_listed = |table: &Table| view.pools.targets[table.targets.range()].contains(&header);
-        if view.tables.iter().any(is_listed) {
-            return Err(Refusal::Unfit("a branch table lists the header of the loop"));
-        }
-        if header == BlockId(0) {
-            return Err(Refusal::Unfit("the function begins with the loop"));
-        }
-        let is_kept =
-            |anchor: &Anchor| anchor.kind != AnchorKind::InstPragma && nest.holds(root, anchor.block);
-        if view.anchors.iter().any(is_kept) {
-            return Err(Refusal::Unfit("a pragma, a line or a directive stands in the loop"));
-        }
-        if tracer.address_stores().any(|inst| nest.holds(root, view.heads[inst.index()].block)) {
-            return Err(Refusal::Unfit("the loop stores the address of a local variable"));
+        if let Some(reason) = self.function.obstacles.of(blocks) {
+            return Err(Refusal::Unfit(reason));
         }
         for &block in blocks {
             let around = |id: &&LoopId| nest.holds(**id, block);
             self.chains.insert(block, self.loops.iter().filter(around).copied().collect());
             for inst in view.insts_of(block) {
                 self.look_at(inst)?;
+                self.has_convergent |= view.heads[inst.index()].marks.contains(Marks::CONVERGENT);
                 for vreg in writes(view.operands_of(inst)) {
                     let number = self.numbers.len();
                     self.numbers.entry(vreg).or_insert(number);
@@ -270,6 +274,8 @@ impl<'a, 'e> Walk<'a, 'e> {
         let Function { view, sources, nest, .. } = self.function;
         let def = sources.def_use.only_def(vreg)?.inst;
         let is_own = !view.vregs[vreg.index()].flags.intersects(SHARED);
+        // Under a guard it keeps what the round before has left.
+        let is_own = is_own && !view.heads[def.index()].opcode.is_guarded();
         let chain = self.chains.get(&view.heads[def.index()].block)?;
         let innermost = *chain.last()?;
         let mut uses = sources.def_use.uses(vreg);
@@ -349,13 +355,27 @@ impl<'a, 'e> Walk<'a, 'e> {
         Some(next)
     }
 
+    /// How much there is to do at a copy, in instructions: at the header of a loop that stays a loop, all of that is looked at.
+    fn work_at(&self, at: usize) -> usize {
+        let Function { view, nest, .. } = self.function;
+        let block = self.unfolded.copies[at].block;
+        let insts = |block: BlockId| view.blocks[block.index()].insts.len();
+        let kept = nest.loop_of(block).filter(|&id| nest.row(id).header == block && !self.is_unrolled(id));
+        let of_loop = kept.map_or(0, |id| nest.blocks(id).iter().map(|&block| insts(block)).sum());
+        insts(block) + of_loop + self.numbers.len() / STATES_AN_INST
+    }
+
+    fn is_unrolled(&self, id: LoopId) -> bool {
+        self.loops.binary_search(&id).is_ok()
+    }
+
     fn visit(&mut self, key: &Key, at: usize) -> Result<(), Refusal> {
         let Function { view, nest, .. } = self.function;
         let block = self.unfolded.copies[at].block;
         let mut state = std::mem::take(&mut self.states[at]);
         self.visited.push(at);
         if let Some(id) = nest.loop_of(block).filter(|&id| nest.row(id).header == block) {
-            if self.loops.contains(&id) {
+            if self.is_unrolled(id) {
                 let before = self.begins.insert(key[..key.len() - 2].to_vec(), state.clone());
                 if before.is_some_and(|before| key[key.len() - 2] > 0 && before == state) {
                     return Err(Refusal::Endless(id));
@@ -440,9 +460,13 @@ impl<'a, 'e> Walk<'a, 'e> {
             let operands = view.operands_of(at.inst);
             at.position + 1 == operands.len() && operands[0].as_block().is_some()
         };
-        let is_free = ty != PtxType::Pred || sources.def_use.uses(vreg).all(is_asked);
+        let is_free = || match ty {
+            PtxType::Pred => sources.def_use.uses(vreg).all(is_asked),
+            // It may have to be moved into a register after all.
+            _ => moved_as(ty).is_some(),
+        };
         let copy = &mut self.unfolded.copies[at];
-        match self.unfolded.renamed.get(&vreg).filter(|_| is_free) {
+        match self.unfolded.renamed.get(&vreg).filter(|_| is_free()) {
             Some(&depth) => {
                 self.unfolded.literals.insert((vreg, copy.rounds[depth]), bits);
                 self.unfolded.rows -= 1;
