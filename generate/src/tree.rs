@@ -265,6 +265,27 @@ pub struct Wander {
     pub guard: Option<Guard>,
 }
 
+/// A loop with a constant number of rounds that walks through a local array of its own, and leaves the sum of that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct March {
+    /// Names its registers.
+    pub id: u16,
+    /// Rounds, at most as many as the array has elements: 4.
+    pub rounds: u32,
+    /// Whether each round has a loop of its own over the elements that come after.
+    pub is_nested: bool,
+    /// Whether the address is generic.
+    pub is_generic: bool,
+    /// What is mixed into the elements.
+    pub value: Operand,
+    /// Guards what one round leaves to the next.
+    pub guard: Option<Guard>,
+    /// Ends the loop before its last round.
+    pub leaves: Option<Guard>,
+    /// The sum.
+    pub def: Def,
+}
+
 /// One load or store of an access.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryOp {
@@ -470,6 +491,8 @@ pub enum Statement {
     Access(Access),
     /// The wandering pointer leads elsewhere.
     Wander(Wander),
+    /// A walk through a local array.
+    March(March),
     /// An atomic operation.
     Atomic(Atomic),
     /// A carry chain: kind, whether it is 64 bits wide, links.

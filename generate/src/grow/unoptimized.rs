@@ -5,7 +5,7 @@ use super::{Context, Grower};
 use crate::catalogue::{Op, catalogue};
 use crate::options::Feature;
 use crate::tree::{
-    Access, Class, Cond, Def, Goto, Guard, Inst, MemoryOp, Node, Operand, Reg, Space, Statement,
+    Access, Class, Cond, Def, Goto, Guard, Inst, March, MemoryOp, Node, Operand, Reg, Space, Statement,
 };
 
 /// Variables of a frame: place, type and register class. None lies where [`Grower::element`] reaches.
@@ -60,6 +60,30 @@ impl Grower<'_> {
         if self.random.chance(50) {
             self.element(space, is_generic, into);
         }
+        // Numbers of their own, so that what else a seed grows does not depend on these.
+        let random = self.random.clone();
+        if self.random.chance(20) {
+            into.push(self.march());
+        }
+        self.random = random;
+    }
+
+    /// A walk through a local array, of two to four rounds.
+    fn march(&mut self) -> Statement {
+        let rounds = u32::try_from(self.random.between(2, 4)).expect("small");
+        let is_nested = self.random.chance(30);
+        let maybe = |grower: &mut Self, percent| grower.random.chance(percent).then(|| grower.guard());
+        self.cost += u64::from(rounds * if is_nested { 24 } else { 8 });
+        Statement::March(March {
+            id: self.fresh_id(),
+            rounds,
+            is_nested,
+            is_generic: self.random.chance(40),
+            value: self.operand(Class::R),
+            guard: maybe(self, 30),
+            leaves: maybe(self, 30),
+            def: Def::Reg(self.new_def(Class::R)),
+        })
     }
 
     /// An element of an array, stored by an index that is a constant or is not, and another one loaded.

@@ -244,10 +244,13 @@ impl Writer<'_> {
                 self.line("mov.u64 %state, state;");
                 self.line(format!("mad.wide.u32 %state, {thread}, 16, %state;"));
             }
-            "table" | "constants" | "frame" | "spill" => self.line(format!("mov.u64 %{name}, {name};")),
+            "table" | "constants" | "frame" | "spill" | "march" => {
+                self.line(format!("mov.u64 %{name}, {name};"))
+            }
             "frame_cleared" => self.clear_local("frame", 64),
             "spill_cleared" => self.clear_local("spill", 32),
             "pocket_cleared" => self.clear_local("pocket", 16),
+            "march_cleared" => self.clear_local("march", 16),
             "slot" => self.slot_pointer(),
             "totals" => self.clear_totals(),
             "wanderer" => {
@@ -339,11 +342,12 @@ impl Writer<'_> {
             "constants" => self.base("constants"),
             "frame" => self.base("frame"),
             "spill" => self.base("spill"),
+            "march" => self.base("march"),
             _ => self.base("slot"),
         };
         let space = match plain {
             "constants" => "const",
-            "frame" | "spill" => "local",
+            "frame" | "spill" | "march" => "local",
             "slot" => "shared",
             _ => "global",
         };
@@ -398,6 +402,7 @@ impl Writer<'_> {
             ("frame", "frame_cleared", 64),
             ("spill", "spill_cleared", 32),
             ("pocket", "pocket_cleared", 16),
+            ("march", "march_cleared", 16),
         ];
         for (name, cleared, size) in locals {
             if self.needs.bases.contains(name) || self.needs.bases.contains(cleared) {
@@ -421,7 +426,9 @@ enum Part {
 impl Part {
     fn names(self) -> &'static [&'static str] {
         match self {
-            Self::Shared => &["wanderer", "totals", "frame_cleared", "spill_cleared", "pocket_cleared"],
+            Self::Shared => {
+                &["wanderer", "totals", "frame_cleared", "spill_cleared", "pocket_cleared", "march_cleared"]
+            }
             Self::Generic => &[
                 "input_generic",
                 "own_generic",
@@ -430,6 +437,7 @@ impl Part {
                 "constants_generic",
                 "frame_generic",
                 "spill_generic",
+                "march_generic",
                 "slot_generic",
             ],
             Self::Memory => &[
@@ -441,6 +449,7 @@ impl Part {
                 "constants",
                 "frame",
                 "spill",
+                "march",
                 "slot",
                 "depth",
             ],

@@ -218,6 +218,7 @@ impl Writer<'_> {
             "frame" => self.needs.bases.insert("frame_cleared"),
             "spill" => self.needs.bases.insert("spill_cleared"),
             "pocket" => self.needs.bases.insert("pocket_cleared"),
+            "march" => self.needs.bases.insert("march_cleared"),
             _ => self.module.variables.insert(name),
         };
     }

@@ -11,6 +11,7 @@ mod collectives;
 pub(crate) mod conditions;
 mod exchange;
 mod instructions;
+mod marches;
 mod matrices;
 mod memory;
 mod module;
@@ -212,6 +213,7 @@ impl<'a> Writer<'a> {
             Statement::Bits(def, source) => self.float_bits(*def, *source),
             Statement::Access(access) => self.access(access),
             Statement::Wander(wander) => self.wander(wander),
+            Statement::March(march) => self.march(march),
             Statement::Atomic(atomic) => self.atomic(atomic),
             Statement::Carry(kind, is_wide, links) => self.carry(*kind, *is_wide, links),
             Statement::If(cond, then, otherwise) => self.branch(cond, then, otherwise),

@@ -156,6 +156,12 @@ fn visit_statement(statement: &mut Statement, see: &mut dyn FnMut(Part)) {
         }
         Statement::Access(access) => visit_access(access, see),
         Statement::Wander(wander) => see(Part::Guard(&mut wander.guard)),
+        Statement::March(march) => {
+            see(Part::Guard(&mut march.guard));
+            see(Part::Guard(&mut march.leaves));
+            see(Part::Operand(&mut march.value));
+            see(Part::Def(&mut march.def));
+        }
         Statement::Atomic(atomic) => {
             see(Part::Guard(&mut atomic.guard));
             see(Part::Def(&mut atomic.def));
