@@ -48,6 +48,8 @@ pub const SHAPES: [Shape; 36] = [
     Shape { name: "webs", of: "registers written under guards", large: 4_000, text: webs },
     Shape { name: "preloads", of: "loads before a loop", large: 20_000, text: preloads },
     Shape { name: "pairs", of: "pairs of instructions", large: 15_000, text: pairs },
+    Shape { name: "marches", of: "loops over one local array", large: 4_000, text: marches },
+    Shape { name: "hollows", of: "loops in a loop over a local array", large: 2_000, text: hollows },
     Shape { name: "indices", of: "indices with constants in one address", large: 20_000, text: indices },
     Shape { name: "waits", of: "loops between a load and its read", large: 4_000, text: waits },
     Shape { name: "checks", of: "checks for overflow", large: 10_000, text: checks },
@@ -432,6 +434,44 @@ fn halves(count: usize) -> String {
     let start = "mov.u64 %SP, frame;\ncvta.local.u64 %SP, %SP;\nst.u32 [%SP+4], 1;\nst.u32 [%SP+64], 15;\n";
     let round = "add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, 3;\n@%p1 bra H;\n";
     kernel(&head, &format!("{start}H:\n{body}{round}"))
+}
+
+/// Loops of two rounds over one local array, one after the other, beside copies that make room for them.
+fn marches(loops: usize) -> String {
+    let head = format!(
+        ".local .align 4 .b8 frame[16];\n.reg .b64 %SP, %i<{}>;\n.reg .b32 %k<{}>;\n.reg .pred %q<{loops}>;",
+        2 * loops,
+        5 * loops
+    );
+    let body = each(loops, |text, n| {
+        let (k, i) = (5 * n, 2 * n);
+        writeln!(
+            text,
+            "mov.u32 %r2, 0;\nH{n}: mul.wide.u32 %i{i}, %r2, 4;\nadd.s64 %i{}, %SP, %i{i};",
+            i + 1
+        )?;
+        writeln!(text, "ld.u32 %k{k}, [%i{}];\nxor.b32 %k{}, %k{k}, %r1;", i + 1, k + 1)?;
+        writeln!(text, "st.u32 [%i{}], %k{};\nmov.u32 %k{}, %k{};", i + 1, k + 1, k + 2, k + 1)?;
+        writeln!(text, "mov.u32 %k{}, %k{};\nmov.u32 %k{}, %k{};", k + 3, k + 2, k + 4, k + 3)?;
+        writeln!(text, "add.u32 %r2, %r2, 1;\nsetp.lt.u32 %q{n}, %r2, 2;\n@%q{n} bra H{n};")
+    });
+    let start = "mov.u64 %SP, frame;\ncvta.local.u64 %SP, %SP;\nst.u32 [%SP], 1;\nst.u32 [%SP+4], 2;\n";
+    let end = "ld.u32 %k0, [%SP];\nld.u32 %k1, [%SP+4];\nxor.b32 %r1, %k0, %k1;\n";
+    kernel(&head, &format!("{start}{body}{end}"))
+}
+
+/// A loop of three rounds over a local array, around loops around one another that nothing is known of.
+fn hollows(loops: usize) -> String {
+    let head = ".local .align 4 .b8 frame[16];\n.reg .b64 %SP, %i<2>;\n.reg .b32 %k;";
+    let front = each(loops, |text, n| writeln!(text, "mov.u32 %r2, 0;\nL{n}: xor.b32 %r1, %r1, {n};"));
+    let back = each(loops, |text, n| {
+        let level = loops - 1 - n;
+        writeln!(text, "add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p0, %r2, %r0;\n@%p0 bra L{level};")
+    });
+    let start = "mov.u64 %SP, frame;\ncvta.local.u64 %SP, %SP;\nmov.u32 %k, 0;\nH: mul.wide.u32 %i0, %k, 4;\n\
+                 add.s64 %i1, %SP, %i0;\nst.u32 [%i1], %r1;\n";
+    let end = "add.u32 %k, %k, 1;\nsetp.lt.u32 %p1, %k, 3;\n@%p1 bra H;\nld.u32 %k, [%SP+4];\nxor.b32 %r1, %r1, %k;\n";
+    kernel(head, &format!("{start}{front}{back}{end}"))
 }
 
 /// Loops around one another, each of which ends by a condition of two parts.

@@ -4,7 +4,7 @@ use super::Mistake;
 use super::line::{Inst, Line};
 use super::text::{Change, Mutated, each, each_function, insts, pairs, remove};
 
-pub const MISTAKES: [Mistake; 10] = [
+pub const MISTAKES: [Mistake; 12] = [
     Mistake::new("branch-negated", "a condition may be negated and its arms kept", [2, 10], |lines| {
         each(lines, |inst| {
             let is_branch = inst.is(&["bra"]);
@@ -30,6 +30,28 @@ pub const MISTAKES: [Mistake; 10] = [
             is_changed.then(|| Change::First(vec![first]))
         })
     }),
+    Mistake::new("round-early", "a loop that counts to a constant has a round less", [9, 99], |lines| {
+        pairs(lines, |pair| {
+            let compared = pair.first.result().filter(|_| pair.first.is(&["setp"]))?;
+            let guard = pair.second.guard.as_deref()?.trim_start_matches('!');
+            let bound: u32 =
+                pair.first.operands.get(2)?.parse().ok().filter(|bound| (2..64).contains(bound))?;
+            let is_bound = pair.second.is(&["bra"]) && guard == compared && pair.keeps(&[compared]);
+            let mut first = pair.first.clone();
+            first.operands[2] = (bound - 1).to_string();
+            is_bound.then(|| Change::First(vec![first]))
+        })
+    }),
+    Mistake::new(
+        "round-forgets",
+        "what is written under a guard has a name of its own in each round",
+        [9, 99],
+        |lines| {
+            remove(lines, |inst| {
+                inst.guard.is_some() && inst.result().is_some() && inst.is_pure() && !inst.is(&["setp"])
+            })
+        },
+    ),
     Mistake::new("table-entry", "a jump table ends with its first target again", [2, 30], |lines| {
         each_function(lines, |function| {
             let out: Vec<Line> = function.iter().map(table_without_last).collect();

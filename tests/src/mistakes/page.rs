@@ -21,7 +21,7 @@ What running cannot show is not in the table: fences and memory orders (the emul
 
 /// The phases that change something, and the mistakes that are typical of each: those that follow from its own rules.
 /// Phases 0, 3, 9 and 94, and the reports, change nothing: 3 stands after the mistakes of 15 and 18.
-pub const OF_PHASES: [(&str, &[&str]); 19] = [
+pub const OF_PHASES: [(&str, &[&str]); 20] = [
     (
         "6 SetControlFlowOpLastInBB",
         &["branch-crossed", "guarded-end", "exit-removed", "call-guarded", "return-exits"],
@@ -54,6 +54,7 @@ pub const OF_PHASES: [(&str, &[&str]); 19] = [
             "fall-through-lost",
         ],
     ),
+    ("22 OriLoopUnrolling, unroll_loops", &["loop-bound", "round-early", "round-forgets"]),
     (
         "29 GeneralOptimize and 37 GeneralOptimizeMid, general_optimize",
         &[
