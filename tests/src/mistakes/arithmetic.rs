@@ -46,7 +46,7 @@ pub const MISTAKES: [Mistake; 29] = [
     Mistake::new("sub-operands", "a difference is commutative", [2, 10], |lines| {
         each(lines, |inst| inst.is(&["sub"]) && swap(inst, 1, 2))
     }),
-    Mistake::new("shift-masked", "a shift takes its amount modulo the width", [2, 40], |lines| {
+    Mistake::new("shift-masked", "a shift takes its amount modulo the width", [2, 60], |lines| {
         each(lines, shift_masked)
     }),
     Mistake::new(

@@ -30,7 +30,7 @@ pub const MISTAKES: [Mistake; 12] = [
             is_changed.then(|| Change::First(vec![first]))
         })
     }),
-    Mistake::new("round-early", "a loop that counts to a constant has a round less", [9, 99], |lines| {
+    Mistake::new("round-early", "a loop that counts to a constant has a round less", [2, 10], |lines| {
         pairs(lines, |pair| {
             let compared = pair.first.result().filter(|_| pair.first.is(&["setp"]))?;
             let guard = pair.second.guard.as_deref()?.trim_start_matches('!');
@@ -45,7 +45,7 @@ pub const MISTAKES: [Mistake; 12] = [
     Mistake::new(
         "round-forgets",
         "what is written under a guard has a name of its own in each round",
-        [9, 99],
+        [2, 10],
         |lines| {
             remove(lines, |inst| {
                 inst.guard.is_some() && inst.result().is_some() && inst.is_pure() && !inst.is(&["setp"])
