@@ -1,7 +1,7 @@
 //! Emit: writes the copies of a nest down and deletes the nest.
 //!
-//! Copies that follow one another become one block where nothing else leads to the second. Elsewhere a jump leads on, if the copy is not
-//! the next in the text.
+//! Copies that follow one another become one block where nothing else leads to the second. Elsewhere a jump leads on, if the copy
+//! is not the next in the text.
 
 use super::choice::Plan;
 use super::unfold::{BlockCopy, Unfolded, Way, literal_type};
@@ -249,8 +249,8 @@ impl Writer<'_, '_, '_> {
         depth.is_some_and(|&depth| self.unfolded.literals.contains_key(&(vreg, copy.rounds[depth])))
     }
 
-    /// What stands for an operand in the rounds of a copy: its register by the name there, or a literal. A literal that the slot does not
-    /// take is moved into a register first.
+    /// What stands for an operand in the rounds of a copy: its register by the name there, or a literal. A literal that the slot
+    /// does not take is moved into a register first.
     fn read_or_written(
         &mut self,
         operand: Operand,

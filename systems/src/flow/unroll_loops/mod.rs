@@ -1,16 +1,15 @@
 //! Unroll loops: a loop that counts through a local array is written out, round by round, so that the array lies in registers.
 //!
-//! Source phase  22 OriLoopUnrolling (the sources name it without a document; the reasons not to unroll are those of their sister page on
+//! Source phase  22 OriLoopUnrolling (the sources name it without a document; reasons not to unroll as on their sister page about
 //!               loops)
 //! Reads         Blocks, Insts, VRegs, declarations, Fact::ControlFlow
 //! Writes        blocks, branches, instructions, registers, what `promote_locals` writes
 //! Needs         control flow ends its block; control-flow facts; instruction ids in program order; no SSA form
 //! Leaves        no access at a computed address to a local array where unrolling loops of a known number of rounds makes all of
 //!               its addresses constant, within the limits; such arrays in registers
-//! Breaks        control flow, loops, post-dominators, liveness, uniformity, definitions, program order; leaves dead code and decided
-//!               branches behind
+//! Breaks        control flow, loops, post-dominators, liveness, uniformity, definitions, program order; leaves dead code behind
 //! Cost          nothing for functions without a local array that only computed addresses keep in memory; for others the work of
-//!               `promote_locals`, and what is written out: at most the function's instructions [`TRIES_MAX`] times
+//!               `promote_locals`, and what is looked at to be written out: at most four copies of each instruction in the mean
 //! Paper         online partial evaluation (Jones, Gomard and Sestoft 1993): a block is copied for each state of the counters
 //! Checked by    check/edges.rs, check/control_flow.rs, check/forms.rs; the judge
 //!
@@ -30,19 +29,21 @@
 //! Other loops are left to the assembler, which unrolls by itself, and has to know the machine to do it well.
 //!
 //! # How
-//! 1. [`needs`] finds the loops that change what is added to an address.
-//! 2. [`entry`] finds which registers are constant where such a loop is entered.
-//! 3. [`unfold`] runs it with what is known: blocks are copied round by round, a branch on a known predicate has one way. It ends
+//! 1. `needs` finds the loops that change what is added to an address.
+//! 2. `entry` finds which registers are constant where such a loop is entered.
+//! 3. `unfold` runs it with what is known: blocks are copied round by round, a branch on a known predicate has one way. It ends
 //!    where no way leads to another round. Inner loops that nobody needs unrolled are copied as they are.
-//! 4. An array is worth it ([`choice`]) where every access to it then has a constant address. Loops that only others wait for are taken in:
-//!    the counter of an inner loop may begin at that of an outer one.
-//! 5. [`emit`] writes the copies down and deletes the loop; `promote_locals` does the rest.
+//! 4. An array is worth it (`choice`) where every access to it then has a constant address. Loops around are taken in where
+//!    that needs them: the counter of an inner loop may begin at that of an outer one.
+//! 5. `emit` writes the copies down and deletes the loop; `promote_locals` does the rest.
 //!
 //! # What is left alone
 //! - Loops after which the function would have more instructions than it came with, counted without what becomes constant.
 //! - Loops with calls, branch tables, carry chains or copied text; cycles with several entries; loops whose header a branch table
 //!   lists.
 //! - Loops with pragmas (`nounroll`), lines or directives in them: those cannot be copied.
+//! - Loops with a convergent instruction in which a branch stays: threads of a warp in different rounds would no longer meet at
+//!   one instruction.
 //! - A register with an address that is read in another round than it was written in: it would hold several.
 //! - Everything where the assembler is asked to unroll nothing (`--no-unroll`).
 

@@ -268,8 +268,8 @@ impl<'a, 'e, 'r> Walk<'a, 'e, 'r> {
         Ok(())
     }
 
-    /// The depth of the loop in each round of which a register gets a name of its own: the innermost of those that are unrolled around
-    /// its only definition, if all that reads it comes after that in the same round.
+    /// The depth of the loop in each round of which a register gets a name of its own: the innermost of those that are unrolled
+    /// around its only definition, if all that reads it comes after that in the same round.
     fn depth_of_name(&self, vreg: VRegId) -> Option<usize> {
         let Function { view, sources, nest, .. } = self.function;
         let def = sources.def_use.only_def(vreg)?.inst;
