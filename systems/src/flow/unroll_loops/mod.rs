@@ -52,6 +52,8 @@ mod emit;
 mod entry;
 mod needs;
 mod obstacles;
+#[cfg(test)]
+mod tests;
 mod unfold;
 
 use crate::analyze::control_flow;

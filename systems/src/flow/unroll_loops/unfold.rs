@@ -413,7 +413,8 @@ impl<'a, 'e, 'r> Walk<'a, 'e, 'r> {
         let operands = view.operands_of(inst);
         let operation = forms.get(view.heads[inst.index()].form).operation;
         let moves = self.moves_before(inst, at);
-        self.unfolded.rows += 1 + moves;
+        // Branches are written where they stay.
+        self.unfolded.rows += usize::from(operation != Operation::Bra) + moves;
         self.unfolded.names +=
             moves + writes(operands).filter(|vreg| self.unfolded.renamed.contains_key(vreg)).count();
         let transfer = Transfer { function: view, forms, inst };
@@ -548,6 +549,7 @@ impl<'a, 'e, 'r> Walk<'a, 'e, 'r> {
                 self.unfolded.insts_left -= 1;
             }
         }
+        self.unfolded.rows += usize::from(taken.is_some());
         let taken = taken.map(|to| self.go(key, block, to, state));
         let goes = goes.map(|to| self.go(key, block, to, state));
         let copy = &mut self.unfolded.copies[at];
