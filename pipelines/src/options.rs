@@ -561,7 +561,9 @@ mod tests {
         let default = Options::default();
         assert_eq!(verdict(&default, 16), Verdict::Runs);
         assert_eq!(verdict(&default, 49), Verdict::Runs);
-        assert_eq!(verdict(&default, 22), Verdict::DoesNothing(table::NOT_YET));
+        assert_eq!(verdict(&default, 24), Verdict::DoesNothing(table::NOT_YET));
+        assert_eq!(verdict(&default, 22), Verdict::Runs);
+        assert_eq!(verdict(&Options { no_unroll: true, ..Options::default() }, 22), Verdict::Disabled);
         let lowest = with(|options| options.level = OptLevel::O0);
         assert_eq!(verdict(&lowest, 16), Verdict::NotAtLevel);
         assert_eq!(verdict(&lowest, 3), Verdict::NotAtLevel);
@@ -602,13 +604,13 @@ mod tests {
         assert!(Options::default().notes().is_empty());
         assert!(with_knob("235").notes().is_empty());
         assert_eq!(with_knob("487").notes().len(), 1);
-        let mut options = with_knob("NamedPhases=OriLoopUnrolling+OriCopyProp");
-        options.set_knob("DUMPIR=OriStrengthReduce+OriLoopUnrolling").unwrap();
+        let mut options = with_knob("NamedPhases=OriPipelining+OriCopyProp");
+        options.set_knob("DUMPIR=OriStrengthReduce+OriPipelining").unwrap();
         let notes = options.notes();
         assert_eq!(
             notes,
             [
-                "phase 22 `OriLoopUnrolling` does nothing: no system for it in this release",
+                "phase 24 `OriPipelining` does nothing: no system for it in this release",
                 "phase 21 `OriStrengthReduce` does nothing: no system for it in this release",
             ]
         );

@@ -337,7 +337,7 @@ mod tests {
         let above_one = more
             .iter()
             .copied()
-            .chain([19, 35, 49, 50, 54, 56, 63, 64, 66, 69, 79, 82, 95, 138])
+            .chain([19, 22, 35, 49, 50, 54, 56, 63, 64, 66, 69, 79, 82, 95, 138])
             .collect::<BTreeSet<u8>>();
         assert!(running(OptLevel::O3).into_iter().eq(above_one), "these run above -O1 alone");
     }
