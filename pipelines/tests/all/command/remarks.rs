@@ -12,9 +12,10 @@ fn no_remark_is_printed_twice() {
     let found: Vec<&str> = stderr.lines().filter(|line| line.contains(": analysis: ")).collect();
     let once: std::collections::BTreeSet<&str> = found.iter().copied().collect();
     assert!(found.len() > 4 && found.len() == once.len(), "{stderr}");
-    let notes =
-        place.run("opt in.ptx -o out.ptx --knob DUMPIR=OriLoopUnrolling --named-phases OriLoopUnrolling+3+OriLoopUnrolling").expect(0);
-    assert_eq!(notes.stderr.matches("`OriLoopUnrolling` does nothing").count(), 1, "{notes:?}");
+    let notes = place
+        .run("opt in.ptx -o out.ptx --knob DUMPIR=OriPipelining --named-phases OriPipelining+3+OriPipelining")
+        .expect(0);
+    assert_eq!(notes.stderr.matches("`OriPipelining` does nothing").count(), 1, "{notes:?}");
 }
 
 /// The product is deleted, one slot becomes a register, and the address of the other variable is stored.
