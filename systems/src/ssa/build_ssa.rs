@@ -527,9 +527,12 @@ impl Scratch {
             *registers += 1;
             *phi_count += u32::from(number < phis.len());
         }
-        let values_max = function.vregs.len() as u32 + VALUES_LEAST;
-        let of_room = room.vregs - room.vregs / ROOM_LEFT;
-        let mut left = (of_room.min(values_max), room.insts - room.insts / ROOM_LEFT);
+        // An eighth more than the rows that are there, and some for every function.
+        let most = |rows: usize, least: u32| least + (rows as u64 * 112 / 100) as u32;
+        let of = |rows: u32| rows - rows / ROOM_LEFT;
+        let values_max = most(function.vregs.len(), VALUES_LEAST);
+        let phis_max = most(function.heads.len(), 2 * VALUES_LEAST);
+        let mut left = (of(room.vregs.min(values_max)), of(room.insts.min(phis_max)));
         let mut left_out = 0;
         for (candidate, cost) in candidates.iter().zip(&*costs) {
             if candidate_of[candidate.vreg.index()] == NO_CANDIDATE {
