@@ -110,7 +110,7 @@ pub const PHASE: Phase = Phase {
     name: "gvn_cse",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
     breaks: Fact::OF_EDGES_AND_ORDER,
-    room_percent: 10,
+    room_percent: 30,
     install: |slot| {
         slot.init_resource::<Settings>();
         slot.add(run);
