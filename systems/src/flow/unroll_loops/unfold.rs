@@ -11,7 +11,7 @@
 //! A loop inside that is not unrolled has one copy a round; what it writes is unknown from its header on.
 
 use super::Function;
-use super::entry::Entry;
+use super::entry::Entry as EntryOf;
 use crate::ssa::moves::moved_as;
 use crate::ssa::promote_locals::numbers::SHARED;
 use crate::values::conditional_constants::lattice::Cell;
@@ -28,6 +28,7 @@ use ptxopt_engine::edit::accepts;
 use ptxopt_engine::graph::build::next_living;
 use ptxopt_engine::values::def_use::OperandRef;
 use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
 
 /// The most copies of blocks times registers that the loop writes: what is kept of copies that wait.
 const STATES_MAX: usize = 1 << 18;
@@ -131,7 +132,7 @@ pub(super) fn unfold<'a>(
     loops: &[LoopId],
     limits: Limits,
     work_left: &mut usize,
-    entry: &mut Entry<'a, '_>,
+    entry: &mut EntryOf<'a, '_>,
 ) -> Result<Unfolded, Refusal> {
     let mut walk = Walk::new(function, loops, limits, entry);
     let looked_at = function.nest.blocks(loops[0]).len() * loops.len();
@@ -157,13 +158,15 @@ type Key = Vec<u32>;
 
 struct Walk<'a, 'e, 'r> {
     function: Function<'a>,
-    entry: &'e mut Entry<'a, 'r>,
+    entry: &'e mut EntryOf<'a, 'r>,
     loops: &'e [LoopId],
     limits: Limits,
     /// By block of the nest: the unrolled loops around it.
     chains: AHashMap<BlockId, Vec<LoopId>>,
     /// Registers that the nest writes, numbered.
     numbers: AHashMap<VRegId, usize>,
+    /// The same, by number: what is looked at one after the other comes out the same in every run.
+    written: Vec<VRegId>,
     /// What is known where each round of a loop begins.
     begins: AHashMap<Key, Vec<Cell>>,
     found: AHashMap<Key, usize>,
@@ -183,7 +186,7 @@ impl<'a, 'e, 'r> Walk<'a, 'e, 'r> {
         function: &Function<'a>,
         loops: &'e [LoopId],
         limits: Limits,
-        entry: &'e mut Entry<'a, 'r>,
+        entry: &'e mut EntryOf<'a, 'r>,
     ) -> Self {
         let unfolded = Unfolded {
             root: loops[0],
@@ -202,6 +205,7 @@ impl<'a, 'e, 'r> Walk<'a, 'e, 'r> {
             limits,
             chains: AHashMap::default(),
             numbers: AHashMap::default(),
+            written: Vec::new(),
             begins: AHashMap::default(),
             found: AHashMap::default(),
             pending: BTreeMap::new(),
@@ -228,12 +232,14 @@ impl<'a, 'e, 'r> Walk<'a, 'e, 'r> {
                 self.look_at(inst)?;
                 self.has_convergent |= view.heads[inst.index()].marks.contains(Marks::CONVERGENT);
                 for vreg in writes(view.operands_of(inst)) {
-                    let number = self.numbers.len();
-                    self.numbers.entry(vreg).or_insert(number);
+                    if let Entry::Vacant(place) = self.numbers.entry(vreg) {
+                        place.insert(self.written.len());
+                        self.written.push(vreg);
+                    }
                 }
             }
         }
-        for &vreg in self.numbers.keys() {
+        for &vreg in &self.written {
             if let Some(depth) = self.depth_of_name(vreg) {
                 self.unfolded.renamed.insert(vreg, depth);
             } else if tracer.address_in(vreg).is_some() {
@@ -293,7 +299,7 @@ impl<'a, 'e, 'r> Walk<'a, 'e, 'r> {
         let root = self.unfolded.root;
         let header = self.function.nest.row(root).header;
         let mut state = vec![Cell::Bottom; self.numbers.len()];
-        for (&vreg, &number) in &self.numbers {
+        for (number, &vreg) in self.written.iter().enumerate() {
             // What is written before it is read needs no value.
             if !self.unfolded.renamed.contains_key(&vreg) {
                 state[number] = self.entry.at(root, vreg);

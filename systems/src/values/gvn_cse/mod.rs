@@ -110,6 +110,7 @@ pub const PHASE: Phase = Phase {
     name: "gvn_cse",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
     breaks: Fact::OF_EDGES_AND_ORDER,
+    // What SSA form has added counts, too: a small function may be near the limit when a phi more comes.
     room_percent: 30,
     install: |slot| {
         slot.init_resource::<Settings>();
