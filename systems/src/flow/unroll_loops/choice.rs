@@ -18,7 +18,8 @@ const WORK_MAX: usize = 4;
 /// How often loops around are taken in for one array: as deep as nests are.
 const TRIES_MAX: usize = 4;
 
-const TOO_LARGE: &str = "unrolled, the loop would have more instructions than there is room for";
+/// Why a loop stays that would not fit: one of the limits.
+pub(super) const TOO_LARGE: &str = "unrolled, the loop would have more instructions than there is room for";
 
 /// The loops of one nest that are unrolled, as they would come out.
 pub(super) struct Plan {

@@ -62,7 +62,7 @@ use crate::ssa::promote_locals::addresses::Tracer;
 use crate::ssa::promote_locals::numbers::Sources;
 use crate::ssa::promote_locals::slots::{Component, find_components};
 use bevy_ecs::prelude::*;
-use choice::Choice;
+use choice::{Choice, TOO_LARGE};
 use emit::Emitter;
 use obstacles::Obstacles;
 use ptxopt_components::code_object::CodeFlags;
@@ -92,6 +92,8 @@ pub const PHASE: Phase = Phase {
 
 /// The most arrays of a function for which loops are looked at.
 const COMPONENTS_MAX: usize = 32;
+
+const TOO_MANY: &str = "the function has more local arrays than loops are looked at for";
 
 /// Works on the functions with arrays that wait for it.
 pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
@@ -150,11 +152,17 @@ fn unroll(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) -> bool {
     let function = Function { view: &view, forms, sources, nest, tracer, obstacles };
     let mut choice = Choice::new(function, reaching, f.room());
     let mut missed: Vec<(InstId, &'static str)> = Vec::new();
-    for component in components.iter().filter(|component| component.verdict.is_err()).take(COMPONENTS_MAX) {
+    let waiting = components.iter().filter_map(|component| Some((component, component.verdict.err()?)));
+    for (number, (component, (inst, _))) in waiting.enumerate() {
+        if number == COMPONENTS_MAX {
+            missed.push((inst, TOO_MANY));
+            break;
+        }
         missed.extend(choice.take_in(&tracer.accesses[component.accesses.clone()]).err());
     }
     let plans = choice.plans;
     for (inst, reason) in missed {
+        f.stats().limits_hit += u64::from([TOO_LARGE, TOO_MANY].contains(&reason));
         let offset = f.view().places[inst.index()].offset;
         f.missed(offset, reason);
     }
