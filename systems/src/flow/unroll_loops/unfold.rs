@@ -11,7 +11,7 @@
 //! A loop inside that is not unrolled has one copy a round; what it writes is unknown from its header on.
 
 use super::Function;
-use super::entry::Entry as EntryOf;
+use super::entry::Entry;
 use crate::ssa::moves::moved_as;
 use crate::ssa::promote_locals::numbers::SHARED;
 use crate::values::conditional_constants::lattice::Cell;
@@ -28,7 +28,6 @@ use ptxopt_engine::edit::accepts;
 use ptxopt_engine::graph::build::next_living;
 use ptxopt_engine::values::def_use::OperandRef;
 use std::collections::BTreeMap;
-use std::collections::hash_map::Entry;
 
 /// The most copies of blocks times registers that the loop writes: what is kept of copies that wait.
 const STATES_MAX: usize = 1 << 18;
@@ -132,7 +131,7 @@ pub(super) fn unfold<'a>(
     loops: &[LoopId],
     limits: Limits,
     work_left: &mut usize,
-    entry: &mut EntryOf<'a, '_>,
+    entry: &mut Entry<'a, '_>,
 ) -> Result<Unfolded, Refusal> {
     let mut walk = Walk::new(function, loops, limits, entry);
     let looked_at = function.nest.blocks(loops[0]).len() * loops.len();
@@ -158,7 +157,7 @@ type Key = Vec<u32>;
 
 struct Walk<'a, 'e, 'r> {
     function: Function<'a>,
-    entry: &'e mut EntryOf<'a, 'r>,
+    entry: &'e mut Entry<'a, 'r>,
     loops: &'e [LoopId],
     limits: Limits,
     /// By block of the nest: the unrolled loops around it.
@@ -186,7 +185,7 @@ impl<'a, 'e, 'r> Walk<'a, 'e, 'r> {
         function: &Function<'a>,
         loops: &'e [LoopId],
         limits: Limits,
-        entry: &'e mut EntryOf<'a, 'r>,
+        entry: &'e mut Entry<'a, 'r>,
     ) -> Self {
         let unfolded = Unfolded {
             root: loops[0],
@@ -232,8 +231,8 @@ impl<'a, 'e, 'r> Walk<'a, 'e, 'r> {
                 self.look_at(inst)?;
                 self.has_convergent |= view.heads[inst.index()].marks.contains(Marks::CONVERGENT);
                 for vreg in writes(view.operands_of(inst)) {
-                    if let Entry::Vacant(place) = self.numbers.entry(vreg) {
-                        place.insert(self.written.len());
+                    let number = self.written.len();
+                    if *self.numbers.entry(vreg).or_insert(number) == number {
                         self.written.push(vreg);
                     }
                 }
