@@ -45,7 +45,7 @@ bitflags! {
     pub struct CodeFlags: u32 {
         /// The structurizer took the function.
         const STRUCTURIZED = 1 << 0;
-        /// A `.local` variable stays in memory for accesses at computed addresses.
+        /// A `.local` variable stays in memory for accesses in loops at computed addresses: what phase 22 looks at.
         const COMPUTED_LOCALS = 1 << 1;
         /// A terminator leaves the kernel early (+1369 bit 7).
         const EARLY_EXIT_SEEN = 1 << 2;

@@ -1,8 +1,10 @@
 //! Promote locals: what lies in `.local` memory at constant addresses moves to registers.
 //!
-//! Source phase  before 23, and ConvertMemoryToRegisterOrUniform of 37 GeneralOptimizeMid; here rows 13 and 32
+//! Source phase  before 23, and ConvertMemoryToRegisterOrUniform of 37 GeneralOptimizeMid; here rows 13 and 32, and
+//!               again behind 22, where that has unrolled loops for it
 //! Reads         Blocks, Insts, VRegs, declarations, Fact::ControlFlow, Fact::DefUse where it holds
-//! Writes        loads and stores of `.local` variables of the body, registers, DROPS_LOCALS
+//! Writes        loads and stores of `.local` variables of the body, registers, DROPS_LOCALS, COMPUTED_LOCALS where computed
+//!               addresses in loops alone keep something in memory
 //! Needs         control flow ends its block; dominators
 //! Leaves        no access to a byte of a variable that does not escape and that only plain accesses at constant
 //!               addresses touch; a slot has a value before it is read, whatever the way to the read
