@@ -71,11 +71,12 @@ fn what_goes_anyway_is_not_counted() {
     check(&format!("{four}mov.b32 %r3, 7;\nadd.u32 %r3, %r3, %r8;\n"), 6, 5);
 }
 
-/// Under a guard a copy stays, and so does a branch that is not known.
+/// Under a guard a copy stays; a branch that is known goes, one that is not stays.
 #[test]
 fn what_a_guard_decides_is_counted_where_it_stays() {
     let three = "xor.b32 %r5, %r2, %i;\nadd.u32 %r6, %r5, %r5;\nxor.b32 %r3, %r6, %r2;\n";
     check(&format!("{three}setp.eq.u32 %p2, %r2, 9;\n@%p2 mov.b32 %r3, %r5;\n"), 5, 5);
+    check(&format!("{three}setp.eq.u32 %p2, %i, 9;\n@%p2 bra M;\nadd.u32 %r3, %r3, %r2;\nM:\n"), 6, 4);
     check(&format!("{three}setp.eq.u32 %p2, %r2, 9;\n@%p2 bra M;\nadd.u32 %r3, %r3, %r2;\nM:\n"), 6, 6);
 }
 

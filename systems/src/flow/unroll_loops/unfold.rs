@@ -417,9 +417,10 @@ impl<'a, 'e, 'r> Walk<'a, 'e, 'r> {
         let Function { view, forms, tracer, .. } = self.function;
         let operands = view.operands_of(inst);
         let operation = forms.get(view.heads[inst.index()].form).operation;
-        let moves = self.moves_before(inst, at);
-        // Branches are written where they stay.
-        self.unfolded.rows += usize::from(operation != Operation::Bra) + moves;
+        // Branches are written where they stay, and none on a literal does.
+        let is_branch = operation == Operation::Bra;
+        let moves = if is_branch { 0 } else { self.moves_before(inst, at) };
+        self.unfolded.rows += usize::from(!is_branch) + moves;
         self.unfolded.names +=
             moves + writes(operands).filter(|vreg| self.unfolded.renamed.contains_key(vreg)).count();
         let transfer = Transfer { function: view, forms, inst };
