@@ -570,6 +570,6 @@ mod tests {
         let (without, with) = check(&[&PHASE], 1000..1150);
         assert!(without >= with + 25, "{without} without, {with} with");
         let (without, with) = check(&[&PHASE, &gvn_cse::PHASE], 2000..2150);
-        assert!(without > with + 1270, "{without} without, {with} with");
+        assert!(without > with + 1240, "{without} without, {with} with");
     }
 }

@@ -5,7 +5,7 @@
 //! Writes        operands, moves, branches, blocks
 //! Needs         SSA form; control-flow facts; instruction ids in program order
 //! Leaves        no instruction whose results another one has computed that dominates it, but for moves to registers of another
-//!               type and to variables; no comparison that is the opposite of a known one, but for what phase 75 takes in; no
+//!               type and to variables, and for cheap ones far from it; no comparison that is the opposite of a known one, but for what phase 75 takes in; no
 //!               branch that another branch decides which asks the same predicate since then; addresses that nothing reads any
 //!               more
 //! Breaks        control flow, loops, post-dominators, liveness, uniformity, definitions, program order
@@ -30,6 +30,8 @@
 //! ```
 //! Where all that happened is that readers read another register of the same type, copy propagation has nothing new to do
 //! and is not asked again; a reader that has one register twice is.
+//!
+//! A cheap value stays where it is computed again, if that is a long way on and many registers live in between (`far.rs`).
 //!
 //! Stores that are overwritten in their block go with them, those too that only loads looked at which have just gone, and so do
 //! stores to local variables at the end of the function.
@@ -77,7 +79,7 @@ mod address_tests;
 mod alike_tests;
 #[cfg(test)]
 mod comparison_tests;
-mod crowds;
+mod far;
 #[cfg(test)]
 mod frame_tests;
 pub mod late;

@@ -1,7 +1,7 @@
 //! Takes away what is computed again: its readers read what was computed before, or it becomes a move.
 
 use super::Mode;
-use super::crowds::{self, Crowds};
+use super::far::Crowded;
 use super::negations::Negations;
 use super::scope::Scopes;
 use crate::ssa::moves::{move_form, moved_as, read_of};
@@ -50,7 +50,7 @@ pub(super) struct Redundancies {
     reads: Vec<(u32, InstId, usize)>,
     /// What branches read instead of another predicate now.
     asked: Vec<VRegId>,
-    crowds: Crowds,
+    crowded: Crowded,
     negations: Negations,
 }
 
@@ -67,12 +67,9 @@ impl Redundancies {
         mode: Mode,
     ) -> Option<bool> {
         self.scopes.find(f, reaching.tree(), mode);
-        self.crowds.start();
+        self.crowded.start();
         self.asked.clear();
         self.find(f, numbers, reaching);
-        if self.crowds.close() {
-            self.find(f, numbers, reaching);
-        }
         self.find_reads(f);
         let mut is_settled = true;
         let mut reads = &*self.reads;
@@ -164,13 +161,13 @@ impl Redundancies {
         inst: InstId,
         number: u32,
     ) -> Option<VRegId> {
-        let Self { scopes, leaders, crowds, .. } = self;
+        let Self { scopes, leaders, crowded, .. } = self;
         let block = f.head(inst).block;
         let leader = Some(leaders[number as usize]).filter(|&leader| leader != NOWHERE).map(VRegId)?;
         let Defined::Once(maker, of) = reaching.definitions().defined(leader) else { return None };
         let is_before = if of == block { maker < inst } else { reaching.tree().dominates(of, block) };
         let is_kept =
-            is_before && scopes.is_one(of, block) && crowds.admits(of, block, crowds::width(f, inst));
+            is_before && scopes.is_one(of, block) && !crowded.lies_between(f, (maker, leader), inst);
         is_kept.then_some(leader)
     }
 
