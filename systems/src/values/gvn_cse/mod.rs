@@ -11,7 +11,7 @@
 //! Breaks        control flow, loops, post-dominators, liveness, uniformity, definitions, program order
 //! Cost          a walk over all instructions with a look-up in a hash table each; a bounded look back through memory a load; a
 //!               walk over guarded instructions, and a list of definitions, where a branch asks a predicate again; a pass over
-//!               all operands where a comparison is the opposite of another one
+//!               all operands where a comparison is the opposite of another one, and two where a cheap value is far
 //! Papers        Briggs, Cooper and Simpson 1997 (dominator-based value numbering)
 //! Checked by    check/ssa.rs, check/operand_types.rs; values/gvn_cse/tests.rs on the emulator; the judge
 //!
