@@ -210,6 +210,9 @@ mod tests {
         assert_eq!(kernels.iter().map(|kernel| &kernel.name[..]).collect::<Vec<_>>(), ["k", "alone"]);
         assert_eq!(kernels[0].callees, Callees { slots: 2 + 2, is_known: true, is_extern: false });
         assert_eq!(kernels[1].callees, Callees::default());
+        // What `ptxas` reports where nothing takes a register, for every target.
+        assert_eq!(kernels[1].registers, 4);
+        assert!(kernels[0].registers >= 8);
     }
 
     /// Functions that call one another come to an end.
