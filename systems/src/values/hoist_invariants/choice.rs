@@ -16,9 +16,13 @@ use super::candidates::{Candidates, Look};
 use super::costs::{Cost, Slots, is_made_again};
 use ptxopt_components::ids::{Id, VRegId};
 use ptxopt_components::operand::{reads, writes};
+use ptxopt_components::operation::Operation;
 use ptxopt_components::types::RegClass;
 use ptxopt_engine::dataflow::liveness::LiveSet;
 use ptxopt_engine::dataflow::pressure::{self, place_of};
+
+/// Definitions that are looked through from a register to the constant or parameter of which it is a copy.
+const COPIES_MAX: u32 = 4;
 
 /// What is found out about a candidate.
 #[derive(Clone, Copy, Default)]
@@ -137,13 +141,25 @@ impl Choice {
         self.rows[number] = Row { given, cost, ..self.rows[number] };
     }
 
-    /// What a register takes that is written outside of the loop and read in it.
+    /// What a register takes that is written outside of the loop and read in it: nothing where it is a constant or a parameter,
+    /// or a copy of one.
     fn slots_of_outside(&self, look: Look<'_>, vreg: VRegId) -> Slots {
         let Look { function, forms, reaching, .. } = look;
-        let is_nothing = reaching.only_definition(vreg).is_some_and(|inst| {
-            is_made_again(forms.get(function.heads[inst.index()].form), function.operands_of(inst))
-        });
-        if is_nothing { Slots::default() } else { Slots::of(&function.vregs[vreg.index()]) }
+        let mut held = vreg;
+        for _ in 0..COPIES_MAX {
+            let Some(inst) = reaching.only_definition(held) else { break };
+            let (form, operands) = (forms.get(function.heads[inst.index()].form), function.operands_of(inst));
+            if is_made_again(form, operands) {
+                return Slots::default();
+            }
+            let is_copy = matches!(form.operation, Operation::Mov | Operation::Cvta | Operation::CvtaTo);
+            let mut sources = reads(operands);
+            match (sources.next(), sources.next()) {
+                (Some(source), None) if is_copy => held = source,
+                _ => break,
+            }
+        }
+        Slots::of(&function.vregs[vreg.index()])
     }
 
     /// What the results of a candidate take.

@@ -91,7 +91,7 @@ pub const PHASE: Phase = Phase {
 #[derive(Resource, Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// 32-bit registers up to which single instructions are hoisted. The machine adds about eight of its own, and with
-    /// 40 registers a thread three quarters of all threads still run at once.
+    /// 32 registers a thread all threads of an SM run at once.
     pub pressure: u32,
     /// 32-bit registers up to which sequences are hoisted. A register that goes to memory for one costs two instructions, and a
     /// division some twenty; what a thread may have is 255.
@@ -102,7 +102,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { pressure: 32, pressure_costly: 192, predicates: 5 }
+        Self { pressure: 24, pressure_costly: 192, predicates: 5 }
     }
 }
 
