@@ -13,6 +13,8 @@ pub mod split_at_control_flow;
 pub mod unroll_loops;
 
 #[cfg(test)]
+mod nested_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod value_tests;

@@ -1,7 +1,7 @@
 //! The phases on branches and loops by what they promise, on random functions: every run stores the same, and what the
 //! header of the phase says it leaves is left.
 
-use super::{optimize_branches, simplify_loops, split_at_control_flow};
+use super::{nested_branches, optimize_branches, simplify_loops, split_at_control_flow};
 use crate::check::testing::{Random, mixed};
 use crate::check::tests::run;
 use crate::upkeep::sweep;
@@ -315,7 +315,7 @@ fn rounds_are_bounded_and_a_function_with_more_is_counted() {
 }
 
 /// Takes back that control flow ends its block.
-static FORGETS: Phase =
+pub(super) static FORGETS: Phase =
     Phase { name: "forgets_where_blocks_end", install: |slot| slot.add(forget), ..Phase::NOTHING };
 
 fn forget(mut editor: Editor) {
@@ -330,4 +330,15 @@ fn branches_are_left_alone_until_blocks_end_at_them() {
     }
     let split = run(text, &[&FORGETS, &split_at_control_flow::PHASE, &optimize_branches::PHASE]);
     assert_eq!(split.steps[2].changes, 2, "the branch goes, and the blocks are merged");
+}
+
+/// Where %p1 does not hold, the store needs no guard; that is found where blocks end at their branches.
+#[test]
+fn questions_are_left_alone_until_blocks_end_at_them() {
+    let text =
+        b".version 8.6\n.target sm_90\n.global .u32 g;\n.entry k() {\n.reg .pred %p<2>;\n@%p1 bra END;\n\
+                 @!%p1 st.global.u32 [g], 1;\nEND:\nret;\n}\n";
+    let split = &split_at_control_flow::PHASE;
+    assert_eq!(run(text, &[split, &FORGETS, &nested_branches::PHASE]).steps[2].changes, 0);
+    assert_eq!(run(text, &[split, &nested_branches::PHASE]).steps[1].changes, 1);
 }
