@@ -321,6 +321,8 @@ mod tests {
         assert_eq!(range("shr.u32 %r1, %r2, 28; cvt.u64.u32 %d9, %r1;"), Some((0, 15)));
         assert_eq!(range("rem.u32 %r1, %r2, 10; cvt.u64.u32 %d9, %r1;"), Some((0, 9)));
         assert_eq!(range("and.b32 %r1, %r2, 7; cvt.s64.s32 %d1, %r1; sub.s64 %d9, %d1, 9;"), Some((-9, -2)));
+        let of_three = "and.b32 %r1, %r2, 3; mad.lo.u32 %r3, %r1, 4, 5; cvt.u64.u32 %d9, %r3;";
+        assert_eq!(range(of_three), Some((5, 17)));
     }
 
     /// Signed shifts copy the sign, signed remainders have one, and sums of 32 bits wrap around.
@@ -350,6 +352,8 @@ mod tests {
     fn what_is_written_after_it_is_read_is_anything() {
         assert_eq!(range("and.b64 %d1, %d2, 12; add.s64 %d9, %d1, 4;"), Some((4, 16)));
         assert_eq!(range("add.s64 %d9, %d1, 4; and.b64 %d1, %d2, 12;"), None);
+        // By its own instruction, too: a shift moves by 30 in the first round.
+        assert_eq!(range("shr.u64 %d9, %d9, 30;"), Some((0, (1 << 34) - 1)));
     }
 
     /// A guard, a second definition, a vector, a part: the register holds something else as well.

@@ -78,6 +78,19 @@ fn what_grows_grows_to_the_next_constant() {
     assert_eq!(bounds(widened(before, joined, &[-7, 9], false)), (0, u64::from(u32::MAX), -2, 9));
 }
 
+/// Where numbers without a sign lie on both sides of the largest one with a sign, nothing is known of them with a sign.
+#[test]
+fn what_grows_on_both_sides_of_the_sign_grows_at_one_end() {
+    const HALF: u64 = 1 << 31;
+    let (before, joined) = (Known::range(4, HALF, 32), Known::range(4, HALF + 1, 32));
+    let constants = [2, HALF as i64 + 100];
+    let (least, most) = (i64::from(i32::MIN), i64::from(i32::MAX));
+    assert_eq!(bounds(widened(before, joined, &constants, false)), (4, HALF + 100, least, most));
+    assert_eq!(bounds(widened(before, joined, &constants, true)), (4, u64::from(u32::MAX), least, most));
+    let joined = Known::range(3, HALF, 32);
+    assert_eq!(bounds(widened(before, joined, &constants, false)), (2, HALF, least, most));
+}
+
 #[test]
 fn what_grows_past_all_constants_or_too_often_grows_to_the_end() {
     let (before, joined) = (Known::range(4, 8, 32), Known::range(4, 9, 32));
