@@ -269,9 +269,10 @@ fn code_that_nothing_has_changed_comes_back_as_it_was() {
     }
 }
 
-/// Reads the sources of moves of values in their places, in some of the operands, those of phis among them; and puts
-/// constants into some phis.
-fn propagate(built: &mut Built, random: &mut Random) {
+/// Reads the sources of moves of values in their places, those of phis among them, and puts constants into phis: in some of the
+/// operands by chance, in all without it.
+fn propagate(built: &mut Built, mut random: Option<&mut Random>) {
+    let mut is_chosen = |of: usize| random.as_mut().is_none_or(|random| random.below(of) > 0);
     let function = built.function();
     let mut source_of: BTreeMap<VRegId, Operand> = BTreeMap::new();
     let is_value = |vreg: VRegId| !function.vregs[vreg.index()].flags.contains(VRegFlags::VARIABLE);
@@ -287,13 +288,13 @@ fn propagate(built: &mut Built, random: &mut Random) {
     for (inst, head, operands) in function.rows() {
         for (position, operand) in operands.iter().enumerate().filter(|(_, operand)| operand.is_use()) {
             let Some(mut vreg) = operand.vreg() else { continue };
-            while random.below(4) > 0
+            while is_chosen(4)
                 && let Some(source) = source_of.get(&vreg)
             {
                 if let Some(from) = source.vreg() {
                     vreg = from;
                 } else {
-                    if head.is_phi() && random.below(2) == 0 {
+                    if head.is_phi() && is_chosen(2) {
                         changes.push((inst, position, *source));
                     }
                     break;
@@ -324,7 +325,7 @@ fn what_was_propagated_through_phis_comes_back_right() {
         let stored = run(&built);
         let origins = build(&mut built);
         for _ in 0..2 {
-            propagate(&mut built, &mut random);
+            propagate(&mut built, Some(&mut random));
         }
         assert_eq!(run(&built), stored, "seed {seed}: the test's own propagation: {body}");
         let count = built.function().rows().filter(|(_, head, _)| !head.is_phi()).count();
@@ -334,6 +335,99 @@ fn what_was_propagated_through_phis_comes_back_right() {
         changed += usize::from(built.function().live_inst_count() > count);
     }
     assert!(changed > 300, "{changed} functions needed moves, {moves_made} in all");
+}
+
+/// A kernel with this body in SSA form, all of whose copies are propagated; and what it stores.
+fn propagated(body: &str) -> (Built, OriginsOf, Vec<u64>) {
+    let mut built = make_ready(&format!(".reg .b32 %r<9>, %a<600>; .reg .pred %p<4>; {body}"));
+    let stored = run(&built);
+    let origins = build(&mut built);
+    propagate(&mut built, None);
+    assert_eq!(run(&built), stored, "the test's own propagation: {body}");
+    (built, origins, stored)
+}
+
+/// Takes such a kernel out of SSA form; gives the number of moves that come into each of its blocks.
+fn moves_of(body: &str) -> Vec<usize> {
+    let (mut built, origins, stored) = propagated(body);
+    let counts = |built: &Built| -> Vec<usize> {
+        let function = built.function();
+        let count = |block| function.rows_of(block).filter(|(_, head, _)| !head.is_phi()).count();
+        function.block_ids().map(count).collect()
+    };
+    let before = counts(&built);
+    leave(&mut built, &origins);
+    assert_eq!(run(&built), stored, "{body}");
+    counts(&built).iter().zip(before).map(|(after, before)| after - before).collect()
+}
+
+/// Two phis that read each other's results: three moves and one more register.
+const SWAP: &str = "add.u32 %r1, %r7, %r7; add.u32 %r2, %r1, %r7; \
+                    A: st.global.u32 [g], %r1; mov.u32 %r3, %r1; mov.u32 %r1, %r2; mov.u32 %r2, %r3; \
+                    setp.eq.u32 %p1, %r1, %r7; @%p1 bra A; B: st.global.u32 [g], %r2; ";
+
+/// The values of the round before are read after the loop, so each phi has a register of its own. From the entry both get 5.
+/// Both values of %r4 are read after the loop as well: new registers are none of these.
+#[test]
+fn phis_of_two_webs_stay_apart_where_they_begin_alike() {
+    let moves = moves_of(
+        "add.u32 %r4, %r7, %r7; mov.u32 %r1, %r4; mov.u32 %r2, 5; mov.u32 %r3, 5; \
+         A: mov.u32 %r5, %r2; mov.u32 %r6, %r3; mov.u32 %r2, 7; mov.u32 %r3, 8; add.u32 %r4, %r7, 1; \
+         mov.u32 %r8, %r4; st.global.u32 [g], %r5; @%p1 bra A; \
+         B: st.global.u32 [g], %r1; st.global.u32 [g], %r8; st.global.u32 [g], %r5; st.global.u32 [g], %r6; ret;",
+    );
+    assert_eq!(moves[..3], [2, 4, 0]);
+}
+
+/// %r5 lives to the end, and comes from B to the phis of B and of C. They get one register, so B has one move; and A has one,
+/// since %r1 and %r2 live at the same time.
+#[test]
+fn a_value_that_comes_to_two_phis_is_moved_once() {
+    let moves = moves_of(
+        "add.u32 %r5, %r7, %r7; add.u32 %r1, %r5, %r7; add.u32 %r2, %r1, %r7; mov.u32 %r3, %r1; @%p1 bra B; \
+         A: mov.u32 %r4, %r2; bra C; \
+         B: st.global.u32 [g], %r3; mov.u32 %r3, %r5; mov.u32 %r4, %r5; @%p2 bra B; \
+         C: st.global.u32 [g], %r4; st.global.u32 [g], %r5; ret;",
+    );
+    assert_eq!(moves[..4], [0, 1, 1, 0]);
+}
+
+/// Five hundred values of one register live at the same time: they stay apart. The web that was seen before
+/// comes together as ever.
+#[test]
+fn a_web_with_too_many_pairs_stays_apart_alone() {
+    let values: String =
+        (0..500).map(|at| format!("add.u32 %r4, %r7, {at}; mov.u32 %a{at}, %r4; ")).collect();
+    let stores: String = (0..500).map(|at| format!("st.global.u32 [g], %a{at}; ")).collect();
+    let body = format!("{SWAP}{values}{stores}ret;");
+    assert_eq!(moves_of(&body)[..3], [0, 3, 0]);
+    let (mut built, origins, _) = propagated(&body);
+    let mut editor = PlainEditor::default();
+    let mut f = editor.edit(&mut built.tables, &mut built.forms, CODE);
+    leave_ssa::leave(&mut f, &origins, &mut leave_ssa::Scratch::default());
+    assert_eq!(f.stats().limits_hit, 1);
+}
+
+#[test]
+fn a_function_without_room_for_its_copies_is_left_and_counted() {
+    let body = format!("{SWAP}ret;");
+    assert_eq!(moves_of(&body)[..3], [0, 3, 0]);
+    for (vregs, insts) in (0..3).flat_map(|vregs| (0..6).map(move |insts| (vregs, insts))) {
+        let (mut built, origins, _) = propagated(&body);
+        built.tables.code_spans[0].room = Room { insts, vregs, ..built.tables.code_spans[0].room };
+        let mut editor = PlainEditor::default();
+        let mut f = editor.edit(&mut built.tables, &mut built.forms, CODE);
+        leave_ssa::leave(&mut f, &origins, &mut leave_ssa::Scratch::default());
+        let limits_hit = f.stats().limits_hit;
+        drop(f);
+        let is_left = built.function().state.flags.contains(CodeFlags::LEFT);
+        let has_room = vregs >= 1 && insts >= 3;
+        assert_eq!(
+            (is_left, limits_hit),
+            (!has_room, u64::from(!has_room)),
+            "{vregs} registers, {insts} rows"
+        );
+    }
 }
 
 #[test]
