@@ -120,19 +120,18 @@ impl Sources<'_> {
     /// mul.lo.s32 %r4, %r3, 13;
     /// sub.s32 %r5, %r1, %r4;               // %r1 % 13: 0 to 12
     /// ```
-    /// All of it must be straight code: around a loop, one load gives more than one value.
+    /// Each register read has one definition, which runs before it on every way: so all of them are of one round of a loop.
     fn number_or_each(&self, leaves: &mut impl Leaves, at: OperandRef, width: u32) -> Option<Known> {
         let mut watched = Watched { leaves, first: None, is_only: true };
         let mut walk = self.walk(&mut watched);
         let known = walk.number(at, width)?;
-        let is_straight = walk.is_straight;
         let is_near =
             known.high() - known.low() <= SPAN_MAX || known.most().abs_diff(known.least()) <= SPAN_MAX;
         let few = |(leaf, known): (Leaf, Known)| {
             (known.high() - known.low() < VALUES_MAX).then_some((leaf.width, known.low()..=known.high()))
         };
         let Some((leaf_width, values)) =
-            watched.first.filter(|_| watched.is_only && is_straight && !is_near).and_then(few)
+            watched.first.filter(|_| watched.is_only && !is_near).and_then(few)
         else {
             return Some(known);
         };
@@ -173,7 +172,7 @@ impl Sources<'_> {
     }
 
     fn walk<'a, L>(&'a self, leaves: &'a mut L) -> Walk<'a, L> {
-        Walk { sources: self, leaves, looks_left: LOOKS_MAX, is_straight: true }
+        Walk { sources: self, leaves, looks_left: LOOKS_MAX }
     }
 
     /// The register that is all of an operand.
@@ -192,8 +191,6 @@ struct Walk<'a, L> {
     sources: &'a Sources<'a>,
     leaves: &'a mut L,
     looks_left: u32,
-    /// Whether each register so far is written above where it is read, in the same block.
-    is_straight: bool,
 }
 
 impl<L: Leaves> Walk<'_, L> {
@@ -229,10 +226,7 @@ impl<L: Leaves> Walk<'_, L> {
         let width = head.ty.element().bits().min(64);
         match self.sources.def_use.only_def(vreg) {
             _ if head.flags.intersects(SHARED) => Some(Known::unknown(width)),
-            Some(def) if self.sources.is_before(def.inst, at.inst) => {
-                self.is_straight &= self.sources.is_above(def.inst, at.inst);
-                self.result(def, width)
-            }
+            Some(def) if self.sources.is_before(def.inst, at.inst) => self.result(def, width),
             // On some way nothing has written it: it may hold anything.
             Some(_) => Some(Known::unknown(width)),
             None => self.leaves.known(Leaf { at, vreg: Some(vreg), width }),
