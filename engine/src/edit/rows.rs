@@ -221,8 +221,13 @@ impl Change<'_, '_> {
     }
 
     /// A new register of the type of `like`, which nothing names yet.
+    ///
+    /// # Panics
+    /// When `like` is a vector.
     pub fn new_vreg_like(&mut self, like: VRegId) -> VRegId {
-        self.new_vreg(self.f.rows.vregs[like.index()].ty.element())
+        let ty = self.f.rows.vregs[like.index()].ty;
+        assert_eq!(ty.lanes, 1, "new registers are of one element");
+        self.new_vreg(ty.element())
     }
 
     /// A literal with these bits, as an operand for a slot of type `ty`.

@@ -8,6 +8,9 @@ use super::{COUNTERS, INPUT_BYTES, OWN_BYTES, Writer, temp_name, threads};
 use crate::tree::{Body, Class, Cond, Init, Reg};
 use std::collections::BTreeSet;
 
+/// One kernel in so many ends past a guard.
+const ENDS: u64 = 8;
+
 /// What mixes a value into the results.
 const MULTIPLIER: u64 = 0x0000_0100_0000_01B3;
 
@@ -21,7 +24,36 @@ impl Writer<'_> {
         self.level = super::Level::Thread;
         self.statements(&program.tail);
         self.fold(&program.outputs, totals);
+        match program.seed % ENDS {
+            0 => self.end_past_a_guard(&program.outputs),
+            _ => self.line("ret;"),
+        }
+    }
+
+    /// Ends past a guard, without a return: some threads are led back from there, where they may have parted before, some return,
+    /// and the others run off the end.
+    fn end_past_a_guard(&mut self, outputs: &[Reg]) {
+        let [back, end, apart] = [(); 3].map(|()| self.fresh_label());
+        let bits = self.program.seed / ENDS;
+        let lanes = bits.wrapping_mul(MULTIPLIER) as u32;
+        let [led_back, returning] = [lanes, lanes.rotate_left(7)]
+            .map(|lanes| self.predicate(&Cond::Lanes(lanes)).expect("not all lanes"));
+        let (first, second) = outputs.split_at(outputs.len() / 2);
+        if bits & 1 != 0 {
+            self.jump(Some(&led_back), false, &apart);
+            self.fold(first, Vec::new());
+            self.jump(None, false, &end);
+            self.label(&apart);
+        }
+        self.jump(None, false, &end);
+        self.label(&back);
+        self.fold(second, Vec::new());
         self.line("ret;");
+        self.label(&end);
+        self.jump(Some(&led_back), false, &back);
+        if bits & 2 != 0 {
+            self.line(format!("@{returning} ret;"));
+        }
     }
 
     /// Prints a function's code and end.

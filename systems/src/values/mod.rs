@@ -8,6 +8,7 @@ pub mod gvn_cse;
 pub mod hoist_common;
 pub mod hoist_invariants;
 pub mod known_bits;
+pub(crate) mod literals;
 pub(crate) mod movable;
 mod names;
 pub mod propagate_back_copies;

@@ -395,6 +395,9 @@ impl Reader<'_, '_> {
     /// names, and one after each control-flow instruction that is not the last before such a label. A label right before
     /// another leads an empty block, so that a block that was emptied reads back as what it was.
     ///
+    /// Where control runs off the end of the function past a guard, an empty block stands there, so that each way on from a
+    /// guarded branch, return or trap leads to a block.
+    ///
     /// The entry has no predecessor: where its first instruction is a target, an empty entry stands before it.
     fn number_blocks(&mut self) {
         let out = &mut *self.out;
@@ -412,14 +415,14 @@ impl Reader<'_, '_> {
         self.block_of_label_count.clear();
         self.block_of_label_count.push(current);
         let mut labels = self.labels.all.iter().peekable();
-        let mut is_after_control = false;
+        let (mut is_after_control, mut is_after_guard) = (false, false);
         let inst_count = out.inst_heads.len() - self.first.inst;
         for inst in 0..=inst_count {
             while let Some(label) = labels.next_if(|label| label.inst as usize == inst) {
                 if label.is_target {
                     let block = BlockLabel { name: Maybe::some(label.written), offset: label.offset };
                     current = push(out, inst, block);
-                    is_after_control = false;
+                    (is_after_control, is_after_guard) = (false, false);
                 }
                 self.block_of_label_count.push(current);
             }
@@ -429,7 +432,12 @@ impl Reader<'_, '_> {
                 current = push(out, inst, unlabelled(offset));
             }
             is_after_control = head.marks.contains(Marks::CONTROL);
+            is_after_guard = is_after_control && head.opcode.is_guarded();
             out.block_heads[first_block + current.index()].insts.count += 1;
+        }
+        if is_after_guard {
+            let offset = out.inst_places.last().map_or(0, |place| place.offset);
+            push(out, inst_count, unlabelled(offset));
         }
     }
 

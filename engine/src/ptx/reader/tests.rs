@@ -527,3 +527,29 @@ fn a_missing_mark_is_missed_at_the_end_of_its_line() {
     check("mov.u32 p,\n\t|= 2;", "=", "an operand");
     check("mov.u32 p |p\n\t, 2;", "p", mark);
 }
+
+/// Edges by block, of a kernel with this body.
+fn edges(body: &str) -> Vec<Vec<u32>> {
+    let text = format!(".version 8.0\n.target sm_90\n.entry k() {{ .reg .pred %p;\n{body} }}");
+    let module = Module::scan(text.as_bytes()).unwrap();
+    let (mut forms, mut scratch, mut tables) =
+        (FormTable::default(), ReaderScratch::default(), CodeTables::default());
+    read(&module, &module.functions, &mut forms, &mut scratch, &mut tables).unwrap();
+    let view = tables.view();
+    let function = view.functions().next().unwrap();
+    function.block_ids().map(|block| function.succs(block).iter().map(|to| to.0).collect()).collect()
+}
+
+/// Control that runs off the end past a guard leads to an empty block there.
+#[test]
+fn each_way_on_from_a_guarded_branch_or_return_leads_to_a_block() {
+    assert_eq!(edges("bra L; L: @%p bra L;"), [vec![1], vec![1, 2], vec![]]);
+    assert_eq!(edges("@%p ret;"), [vec![1], vec![]]);
+    assert_eq!(edges("@%p ret; END:"), [vec![1], vec![]], "the label names no target");
+    assert_eq!(edges("@%p bra END; END:"), [vec![1, 1], vec![]]);
+    // Nothing runs past these, and off the end of what has no guard it runs from its own block.
+    assert_eq!(edges("bra L; L: bra L;"), [vec![1], vec![1]]);
+    assert_eq!(edges("ret;"), [vec![]]);
+    assert_eq!(edges("bra L; L: bar.sync 0;"), [vec![1], vec![]]);
+    assert_eq!(edges(""), [vec![]]);
+}

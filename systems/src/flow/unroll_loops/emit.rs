@@ -262,8 +262,9 @@ impl Writer<'_, '_, '_> {
         let Some(bits) = self.unfolded.literal(operand, &copy.rounds) else {
             return self.renamed(operand, copy);
         };
-        let slot = self.change.forms().slots(form).get(position).copied();
-        if let Some(ty) = literal_type(slot.as_ref(), operand) {
+        let forms = self.change.forms();
+        let slot = forms.slots(form).get(position);
+        if let Some(ty) = literal_type(forms.get(form), slot, position, operand, bits) {
             return constants::operand(&mut self.change, bits, ty);
         }
         let like = operand.vreg().expect("only registers are literals");

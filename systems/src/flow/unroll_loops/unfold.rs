@@ -16,15 +16,15 @@ use crate::ssa::moves::moved_as;
 use crate::ssa::promote_locals::numbers::SHARED;
 use crate::values::conditional_constants::lattice::Cell;
 use crate::values::conditional_constants::transfer::Transfer;
+use crate::values::literals;
 use ahash::AHashMap;
-use ptxopt_components::form::{Role, Slot};
+use ptxopt_components::form::{Form, Slot};
 use ptxopt_components::ids::{BlockId, Id, InstId, LoopId, VRegId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, OperandKind, reads, writes};
 use ptxopt_components::operation::Operation;
-use ptxopt_components::types::{PtxType, TypeKind};
-use ptxopt_engine::edit::accepts;
+use ptxopt_components::types::PtxType;
 use ptxopt_engine::graph::build::next_living;
 use ptxopt_engine::values::def_use::OperandRef;
 use std::collections::BTreeMap;
@@ -96,16 +96,18 @@ impl Unfolded {
     }
 }
 
-/// The type of the literal that may stand for a register in a slot.
-pub(super) fn literal_type(slot: Option<&Slot>, operand: Operand) -> Option<PtxType> {
-    // The elements of a vector must be of one type, which a literal has not.
-    let slot = slot.filter(|slot| slot.role == Role::Use && !slot.in_vector)?;
+/// The type of the literal that may stand for a register in a slot, when the register holds `bits`. Bytes are stored from
+/// registers.
+pub(super) fn literal_type(
+    form: &Form,
+    slot: Option<&Slot>,
+    position: usize,
+    operand: Operand,
+    bits: u64,
+) -> Option<PtxType> {
     let is_plain = operand.vreg().is_some_and(|vreg| operand == Operand::register(vreg));
-    let is_number = |ty: &PtxType| {
-        matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits) && matches!(ty.bits(), 16 | 32 | 64)
-            || matches!(ty, PtxType::F32 | PtxType::F64)
-    };
-    slot.ty.filter(|ty| is_plain && is_number(ty) && accepts(slot, Operand::int(0)))
+    let slot = slot.filter(|slot| is_plain && !slot.in_vector)?;
+    literals::type_at(form, slot, position, bits).filter(|ty| ty.bits() > 8)
 }
 
 /// Why a nest is not unfolded.
@@ -278,7 +280,9 @@ impl<'a, 'e, 'r> Walk<'a, 'e, 'r> {
     fn depth_of_name(&self, vreg: VRegId) -> Option<usize> {
         let Function { view, sources, nest, .. } = self.function;
         let def = sources.def_use.only_def(vreg)?.inst;
-        let is_own = !view.vregs[vreg.index()].flags.intersects(SHARED);
+        let head = &view.vregs[vreg.index()];
+        // New names are of one element.
+        let is_own = !head.flags.intersects(SHARED) && head.ty.lanes == 1;
         // Under a guard it keeps what the round before has left.
         let is_own = is_own && !view.heads[def.index()].opcode.is_guarded();
         let chain = self.chains.get(&view.heads[def.index()].block)?;
@@ -487,11 +491,14 @@ impl<'a, 'e, 'r> Walk<'a, 'e, 'r> {
     fn moves_before(&self, inst: InstId, at: usize) -> usize {
         let Function { view, forms, .. } = self.function;
         let rounds = &self.unfolded.copies[at].rounds;
-        let slots = forms.slots(view.heads[inst.index()].form);
+        let form = view.heads[inst.index()].form;
+        let (form, slots) = (forms.get(form), forms.slots(form));
         let operands = view.operands_of(inst).iter().enumerate();
         let is_moved = |&(position, &operand): &(usize, &Operand)| {
-            let is_literal = operand.as_block().is_none() && self.unfolded.literal(operand, rounds).is_some();
-            is_literal && literal_type(slots.get(position), operand).is_none()
+            let literal = self.unfolded.literal(operand, rounds).filter(|_| operand.as_block().is_none());
+            literal.is_some_and(|bits| {
+                literal_type(form, slots.get(position), position, operand, bits).is_none()
+            })
         };
         operands.filter(is_moved).count()
     }

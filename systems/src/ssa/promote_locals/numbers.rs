@@ -130,8 +130,7 @@ impl Sources<'_> {
         let few = |(leaf, known): (Leaf, Known)| {
             (known.high() - known.low() < VALUES_MAX).then_some((leaf.width, known.low()..=known.high()))
         };
-        let Some((leaf_width, values)) =
-            watched.first.filter(|_| watched.is_only && !is_near).and_then(few)
+        let Some((leaf_width, values)) = watched.first.filter(|_| watched.is_only && !is_near).and_then(few)
         else {
             return Some(known);
         };

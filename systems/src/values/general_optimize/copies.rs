@@ -5,7 +5,7 @@ use super::clues::Clues;
 use super::constants::{bits_in, truncate};
 use super::missed::COPY_STAYS;
 use super::rewrite::{New, Rewrite, bits_of};
-use crate::values::known_bits::is_past_the_literal;
+use crate::values::literals::{self, has_literals};
 use crate::values::names::IS_SHARED;
 use ptxopt_components::form::{Accepts, Form, FormFlags, Role, Slot};
 use ptxopt_components::ids::{Id, InstId, VRegId};
@@ -325,7 +325,7 @@ impl Walk<'_, '_> {
                 let ty = if slot.in_vector {
                     self.type_of_element(form, slots, operands, slot)?
                 } else {
-                    slot.ty.filter(|ty| takes_constant(form, slot, *ty))?
+                    literals::type_at(form, slot, position, bits)?
                 };
                 let is_plain = operand == Operand::register(operand.vreg()?);
                 // Something must be left to compute, unless it is only moved.
@@ -333,8 +333,7 @@ impl Walk<'_, '_> {
                 let moves = matches!(form.operation, Operation::Mov | Operation::St);
                 let sources = operands.iter().enumerate().skip(1);
                 let computes = sources.filter(|&(at, _)| at != position).any(|(_, other)| !is_literal(other));
-                let fits = is_plain && (moves || computes) && !is_past_the_field(form, position, bits);
-                fits.then_some(New::Constant(bits, ty))
+                (is_plain && (moves || computes)).then_some(New::Constant(bits, ty))
             }
         }
     }
@@ -426,78 +425,4 @@ impl Walk<'_, '_> {
         let is_place = slot.role == Role::Use && slot.accepts.contains(Accepts::IMMEDIATE);
         (is_place && agree && has_literals(ty)).then_some(ty)
     }
-}
-
-/// Whether literals of a type are written: bits as integers, and floats of 32 and 64 bits.
-fn has_literals(ty: PtxType) -> bool {
-    match ty.kind() {
-        TypeKind::Integer | TypeKind::Bits => matches!(ty.bits(), 8 | 16 | 32 | 64),
-        TypeKind::Float => matches!(ty, PtxType::F32 | PtxType::F64),
-        TypeKind::Packed | TypeKind::Predicate => false,
-    }
-}
-
-/// Whether a constant is a position or length of a bit field that the assembler takes in a register only, or something of which it
-/// reads fewer bits than of a register: a lane, a bound of lanes, the amount of a shift of 16 bits.
-fn is_past_the_field(form: &Form, position: usize, bits: u64) -> bool {
-    let source = position.saturating_sub(usize::from(form.first_source));
-    let read = match (form.operation, source) {
-        (Operation::Shl | Operation::Shr, 1) => {
-            return form.types[0].is_some_and(|ty| is_past_the_literal(ty.bits(), truncate(bits, 32)));
-        }
-        (Operation::Bfe, 1..) | (Operation::Bfi, 2..) => 255,
-        (Operation::Bmsk, _) | (Operation::Shfl, 1) => 31,
-        (Operation::Shfl, 2) => 0x1F1F,
-        _ => return false,
-    };
-    truncate(bits, 32) & !read != 0
-}
-
-/// Whether a constant may stand in a slot of type `ty`.
-fn takes_constant(form: &Form, slot: &Slot, ty: PtxType) -> bool {
-    use Operation::{
-        Add, Addc, And, Atom, Bfe, Bfi, Bmsk, Copysign, Div, Fma, Lop3, Mad, Madc, Match, Max, Min, Mov, Mul,
-        Or, Prmt, Red, Redux, Rem, Sad, Selp, Set, Setp, Shf, Shfl, Shl, Shr, Slct, St, Sub, Subc, Vote, Xor,
-    };
-    let is_known = matches!(
-        form.operation,
-        Add | Addc
-            | And
-            | Atom
-            | Bfe
-            | Bfi
-            | Bmsk
-            | Copysign
-            | Div
-            | Fma
-            | Lop3
-            | Mad
-            | Madc
-            | Match
-            | Max
-            | Min
-            | Mov
-            | Mul
-            | Or
-            | Prmt
-            | Red
-            | Redux
-            | Rem
-            | Sad
-            | Selp
-            | Set
-            | Setp
-            | Shf
-            | Shfl
-            | Shl
-            | Shr
-            | Slct
-            | St
-            | Sub
-            | Subc
-            | Vote
-            | Xor
-    );
-    let is_place = slot.role == Role::Use && !slot.in_vector && slot.accepts.contains(Accepts::IMMEDIATE);
-    is_known && has_literals(ty) && is_place && form.lanes == 1
 }
