@@ -7,6 +7,7 @@
 //!   multiplicity, the fall-through last.
 //! - The predecessor lists are the exact inverse of the successor lists, parallel edges included. Their order means
 //!   nothing.
+//! - Each way on from a guard leads to a block: the last one does not end past a guarded branch, return or trap.
 //! - A dead block has no edges. Without instructions it would fall through to the block after it otherwise, and be a
 //!   predecessor there until the sweep.
 
@@ -14,6 +15,7 @@ use super::{Verdict, each_function, wrong_in};
 use bevy_ecs::prelude::*;
 use ptxopt_components::block::BlockFlags;
 use ptxopt_components::ids::{BlockId, Id};
+use ptxopt_components::instruction::Marks;
 use ptxopt_engine::graph::build::{EdgeSource, next_living};
 use ptxopt_engine::run::log::Violations;
 use ptxopt_engine::run::phase::{Check, Verify};
@@ -44,6 +46,7 @@ pub struct Scratch {
 pub fn verify(function: &FunctionView<'_>, scratch: &mut Scratch) -> Verdict {
     let Scratch { met, fresh, forward, backward } = scratch;
     let source = EdgeSource::of(function);
+    verify_end(function)?;
     if are_as_made(function, source, met) {
         return Ok(());
     }
@@ -111,6 +114,16 @@ fn are_as_made(function: &FunctionView<'_>, source: EdgeSource<'_>, met: &mut Ve
 }
 
 /// Verifies that the lists lie in the edge pool and name blocks.
+fn verify_end(function: &FunctionView<'_>) -> Verdict {
+    let is_living = |block: &BlockId| !function.blocks[block.index()].flags.contains(BlockFlags::DEAD);
+    let Some(block) = function.block_ids().rev().find(is_living) else { return Ok(()) };
+    let last = function.insts_of(block).next_back().map(|last| &function.heads[last.index()]);
+    match last.filter(|last| last.marks.contains(Marks::CONTROL) && last.opcode.is_guarded()) {
+        Some(_) => wrong_in(block, "it ends past a guard, and no block comes after it"),
+        None => Ok(()),
+    }
+}
+
 fn verify_spans(function: &FunctionView<'_>) -> Verdict {
     let pool = &function.pools.edges;
     for (block, row) in function.block_ids().zip(function.edges) {
@@ -246,6 +259,15 @@ mod tests {
         reports("bix0: its successors are [bix2, bix1], its instructions lead to [bix2, bix2]", |built| {
             built.tables.block_heads[1].flags |= BlockFlags::DEAD;
         });
+    }
+
+    #[test]
+    fn no_way_on_from_a_guard_leads_nowhere() {
+        let mut built = kernel(".reg .pred %p<2>; @%p1 bra END; END:");
+        assert_eq!(verdict(&built), Ok(()));
+        built.tables.block_heads[1].flags |= BlockFlags::DEAD;
+        let found = verdict(&built).unwrap_err();
+        assert!(found.contains("bix0: it ends past a guard"), "{found}");
     }
 
     #[test]
