@@ -600,6 +600,8 @@ pub struct Style {
     pub has_dynamic_shared: bool,
     /// 32-bit addresses into shared memory.
     pub has_short_shared: bool,
+    /// The kernel ends past a guarded branch or return, without a return of its own.
+    pub ends_past_a_guard: bool,
 }
 
 /// A module with one kernel.

@@ -70,6 +70,7 @@ fn frame(seed: u64, arch: u32, options: &Options, random: &mut Random) -> Progra
         is_listed: random.chance(30),
         has_dynamic_shared: random.chance(30),
         has_short_shared: random.chance(50),
+        ends_past_a_guard: seed.is_multiple_of(8),
     };
     let scalars = (0..random.between(1, 3)).map(|_| random.word() % 11).collect();
     let body = Body { pools: Default::default(), statements: Vec::new() };

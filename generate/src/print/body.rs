@@ -8,9 +8,6 @@ use super::{COUNTERS, INPUT_BYTES, OWN_BYTES, Writer, temp_name, threads};
 use crate::tree::{Body, Class, Cond, Init, Reg};
 use std::collections::BTreeSet;
 
-/// One kernel in so many ends past a guard.
-const ENDS: u64 = 8;
-
 /// What mixes a value into the results.
 const MULTIPLIER: u64 = 0x0000_0100_0000_01B3;
 
@@ -24,9 +21,10 @@ impl Writer<'_> {
         self.level = super::Level::Thread;
         self.statements(&program.tail);
         self.fold(&program.outputs, totals);
-        match program.seed % ENDS {
-            0 => self.end_past_a_guard(&program.outputs),
-            _ => self.line("ret;"),
+        if program.style.ends_past_a_guard {
+            self.end_past_a_guard(&program.outputs);
+        } else {
+            self.line("ret;");
         }
     }
 
@@ -34,7 +32,7 @@ impl Writer<'_> {
     /// and the others run off the end.
     fn end_past_a_guard(&mut self, outputs: &[Reg]) {
         let [back, end, apart] = [(); 3].map(|()| self.fresh_label());
-        let bits = self.program.seed / ENDS;
+        let bits = self.program.seed >> 3;
         let lanes = bits.wrapping_mul(MULTIPLIER) as u32;
         let [led_back, returning] = [lanes, lanes.rotate_left(7)]
             .map(|lanes| self.predicate(&Cond::Lanes(lanes)).expect("not all lanes"));

@@ -115,6 +115,7 @@ pub(crate) fn visit(program: &mut Program, see: &mut dyn FnMut(Part)) {
         &mut program.style.is_listed,
         &mut program.style.has_dynamic_shared,
         &mut program.style.has_short_shared,
+        &mut program.style.ends_past_a_guard,
     ] {
         see(Part::Flag(flag));
     }
