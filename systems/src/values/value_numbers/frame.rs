@@ -330,10 +330,11 @@ impl Frame {
         }
     }
 
-    /// What an operand is as an address: a register, or the name of a variable.
+    /// What an operand is as an address: a register, the name of a variable, or text in which one may stand (`depot[2]`).
     fn of(&self, operand: Operand) -> Origin {
         match operand.kind() {
             OperandKind::Symbol(name) if self.variables.binary_search(&name).is_ok() => Origin::Local,
+            OperandKind::Text(_) => Origin::Bits,
             _ => operand.vreg().map_or(Origin::Elsewhere, |vreg| self.origins[vreg.index()]),
         }
     }

@@ -13,6 +13,7 @@ use ahash::AHashMap;
 use ptxopt_components::anchor::{AnchorKind, Decl};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, NameId, VRegId};
+use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::types::StateSpace;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::store::view::FunctionView;
@@ -316,6 +317,7 @@ impl ValueNumbers {
 
     /// Lists what changes memory, and the chains that more than one access reads, or one that another one writes. Says whether
     /// no generic address of local memory exists: none is made in the function, which calls nobody, and nobody calls.
+    /// A generic access by name (`ld.u32 %r1, [depot]`) may be one of a local variable, too.
     fn list_changes(&mut self, function: &FunctionView<'_>, forms: &FormTable) -> bool {
         let Self { meanings, changes, used, frame, .. } = self;
         changes.clear();
@@ -341,7 +343,9 @@ impl ValueNumbers {
                     used.push(chain);
                 }
             }
-            local_is_private &= !meaning.makes_generic;
+            let is_generic = matches!(meaning.source, From::Load(Chain::Any))
+                || meaning.memory == Memory::Store(StateSpace::Generic);
+            local_is_private &= !(meaning.makes_generic || is_generic && has_name(function.operands_of(inst)));
             let space = match meaning.memory {
                 Memory::Untouched | Memory::Look | Memory::ReadParameter => continue,
                 Memory::WriteParameter => Some(StateSpace::Param),
@@ -372,4 +376,9 @@ impl ValueNumbers {
         }
         number
     }
+}
+
+/// Whether a place is given by a name (`[depot+8]`, `depot[2]`), not by a register.
+fn has_name(operands: &[Operand]) -> bool {
+    operands.iter().any(|operand| matches!(operand.kind(), OperandKind::Symbol(_) | OperandKind::Text(_)))
 }
