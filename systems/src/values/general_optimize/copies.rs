@@ -13,7 +13,7 @@ use ptxopt_components::instruction::Marks;
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, OperandKind, definitions};
 use ptxopt_components::operation::Operation;
-use ptxopt_components::qualifiers::Modifiers;
+use ptxopt_components::qualifiers::{Modifiers, Rounding};
 use ptxopt_components::types::{PtxType, TypeKind};
 use ptxopt_engine::edit::accepts;
 use ptxopt_engine::values::reaching::Value;
@@ -341,7 +341,8 @@ impl Walk<'_, '_> {
     /// Whether a slot of an instruction takes a register of another type than it holds.
     ///
     /// The assembler wants integers of whoever asks for bits but does not compute with them: masks of threads, barriers,
-    /// policies. There only the sign may differ. Nor do the coordinates of a texture differ in type.
+    /// policies. There only the sign may differ. Nor do the coordinates of a texture differ in type, nor the random bits that a
+    /// conversion rounds by.
     fn takes_register(&self, inst: InstId, position: usize, old: PtxType, new: PtxType) -> bool {
         let (form, slot) = (self.f.form_of(inst), &self.f.slots_of(inst)[position]);
         if old.bits() != new.bits() || slot.in_vector {
@@ -355,7 +356,9 @@ impl Walk<'_, '_> {
                 let is_bits = new.kind() == TypeKind::Bits || wanted.kind() == TypeKind::Bits;
                 let agrees = is_bits || wanted == new || are_integers(wanted);
                 let is_wide = wanted.bits() == new.bits() && form.lanes == 1;
-                is_wide && agrees && (are_integers(old) || self.computes_with_bits(inst, position))
+                let rounding = self.f.description_of(inst).qualifiers.rounding;
+                let is_random = rounding == Some(Rounding::Stochastic) && wanted.kind() == TypeKind::Bits;
+                is_wide && agrees && !is_random && (are_integers(old) || self.computes_with_bits(inst, position))
             }
             _ => false,
         }
