@@ -198,10 +198,8 @@ impl Crossings {
         is_convergent.resize(function.blocks.len(), false);
         for (_, head, operands) in function.padded_rows() {
             operands.iter().for_each(|operand| read_count[operand.read_or(nothing)] += 1);
-            let needs_all = head.marks.contains(Marks::CONVERGENT)
-                || head.marks.contains(Marks::KEPT)
-                    && forms.get(head.form).effects.intersects(Effects::CALL | Effects::UNKNOWN);
-            is_convergent[head.block.index()] |= needs_all;
+            let may_meet = head.marks.contains(Marks::KEPT) && forms.get(head.form).may_meet_threads();
+            is_convergent[head.block.index()] |= may_meet;
         }
         let own = |crossing: &Crossing| function.heads[crossing.ask.index()].block;
         all.retain(|crossing| computes_for_itself(function, forms, read_count, own(crossing)));

@@ -34,7 +34,6 @@ use bevy_ecs::prelude::*;
 use ptxopt_components::block::BlockFlags;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id};
-use ptxopt_components::opcodes::Effects;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::graph::nest::LoopNests;
@@ -160,8 +159,7 @@ fn find(
 
 /// Whether some instruction of a block asks which threads come together, or may ask it where it leads.
 fn holds_convergent(function: &FunctionView<'_>, forms: &FormTable, block: BlockId) -> bool {
-    let asks = Effects::CONVERGENT | Effects::CALL | Effects::UNKNOWN;
-    function.rows_of(block).any(|(_, head, _)| forms.get(head.form).effects.intersects(asks))
+    function.rows_of(block).any(|(_, head, _)| forms.get(head.form).may_meet_threads())
 }
 
 /// Leads every edge to `entries` through a chain of gates before the last one.

@@ -7,12 +7,20 @@
 //! it. A run with the jump in it stays, since nothing stands before it to which it could go. So each jump takes the run of its
 //! target with it or is the end of that run; and the run of a block that has been placed ends where the one ends that was
 //! placed after it.
+//!
+//! # Threads that come together
+//! ```text
+//! L: @p bra E; ...; bra J; E: ...; @q bra X; ...; bra M; J: ...; M: ...; @r bra L; X: activemask; ...; ret;
+//! ```
+//! With J go M and X, and E, a part of the loop, stands behind its end. The assembler lets threads wait for each other where
+//! ways meet, wherever the blocks stand; the ISA promises nothing, and the emulator runs those first that are furthest behind in
+//! the text. So functions that may tell which threads are together stay as they are.
 
 use super::model::{End, Model};
 use super::{Rewriter, Stopped};
-use ptxopt_components::anchor::AnchorKind;
+use ptxopt_components::anchor::{Anchor, AnchorKind};
 use ptxopt_components::ids::{BlockId, Id, Maybe};
-use ptxopt_engine::store::view::FunctionView;
+use ptxopt_components::instruction::Marks;
 
 /// Where runs of blocks end while they are moved.
 #[derive(Default)]
@@ -33,7 +41,7 @@ impl Rewriter<'_, '_> {
                 continue;
             }
             if !has_changed {
-                if keeps_its_order(&self.f.view()) {
+                if self.keeps_its_order() {
                     return Ok(false);
                 }
                 self.model.start_runs();
@@ -47,14 +55,19 @@ impl Rewriter<'_, '_> {
         }
         Ok(has_changed)
     }
-}
 
-/// Whether lines of a source stand in a function, or labels that debug sections name; or something behind the last instruction
-/// of a block, which would be before that of another one.
-fn keeps_its_order(function: &FunctionView<'_>) -> bool {
-    function.anchors.iter().any(|anchor| {
-        matches!(anchor.kind, AnchorKind::Loc | AnchorKind::DebugLabel) || function.is_at_the_end(anchor)
-    })
+    /// Whether lines of a source stand in the function, or labels that debug sections name; or something behind the last
+    /// instruction of a block, which would be before that of another one; or what may tell which threads are together.
+    fn keeps_its_order(&mut self) -> bool {
+        let (function, forms) = self.f.view_and_forms();
+        let is_tied = |anchor: &Anchor| {
+            matches!(anchor.kind, AnchorKind::Loc | AnchorKind::DebugLabel) || function.is_at_the_end(anchor)
+        };
+        function.anchors.iter().any(is_tied)
+            || function.rows().any(|(_, head, _)| {
+                head.marks.contains(Marks::KEPT) && forms.get(head.form).may_meet_threads()
+            })
+    }
 }
 
 impl Model {
