@@ -3,7 +3,7 @@
 use super::{KernelVerdict, Reference, Verdict};
 use crate::names::Selection;
 use crate::options::Options;
-use crate::table::{PHASES, PhaseNumber};
+use crate::table::{PASSES, PHASES, PhaseNumber};
 use anyhow::{Result, anyhow};
 
 /// What a check of every phase found.
@@ -64,6 +64,9 @@ fn walk(
     let mut last = Vec::new();
     let mut check = PhaseCheck { kernels: Vec::new(), guilty: None, phases_run: 0 };
     let mut selection = Selection::default();
+    // Passes outside of the pipeline have no place among the phases: they run each time, as where a knob asks for them.
+    let passes = PASSES.iter().filter(|row| options.named_phases.contains(row.number));
+    passes.for_each(|row| selection.insert(row.number));
     for row in PHASES.iter().filter(|row| options.runs(row.number)) {
         selection.insert(row.number);
         // Reading and writing alone is the first thing to judge.
