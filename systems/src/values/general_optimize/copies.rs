@@ -358,7 +358,10 @@ impl Walk<'_, '_> {
                 let is_wide = wanted.bits() == new.bits() && form.lanes == 1;
                 let rounding = self.f.description_of(inst).qualifiers.rounding;
                 let is_random = rounding == Some(Rounding::Stochastic) && wanted.kind() == TypeKind::Bits;
-                is_wide && agrees && !is_random && (are_integers(old) || self.computes_with_bits(inst, position))
+                is_wide
+                    && agrees
+                    && !is_random
+                    && (are_integers(old) || self.computes_with_bits(inst, position))
             }
             _ => false,
         }

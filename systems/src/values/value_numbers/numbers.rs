@@ -345,7 +345,8 @@ impl ValueNumbers {
             }
             let is_generic = matches!(meaning.source, From::Load(Chain::Any))
                 || meaning.memory == Memory::Store(StateSpace::Generic);
-            local_is_private &= !(meaning.makes_generic || is_generic && has_name(function.operands_of(inst)));
+            local_is_private &=
+                !(meaning.makes_generic || is_generic && has_name(function.operands_of(inst)));
             let space = match meaning.memory {
                 Memory::Untouched | Memory::Look | Memory::ReadParameter => continue,
                 Memory::WriteParameter => Some(StateSpace::Param),
