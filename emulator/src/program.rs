@@ -499,6 +499,8 @@ pub struct Uninterpreted {
     pub is_logged: bool,
     /// Whether the same inputs give a thread the same results again.
     pub is_repeatable: bool,
+    /// Whether it is copied text that names a variable: what it does there is not known, and others may look.
+    pub names_memory: bool,
 }
 
 /// What an operation does.

@@ -2,6 +2,7 @@
 
 use super::{Decoder, Instruction, NotModelled};
 use crate::arith::{Request, evaluator};
+use crate::layout::Symbol;
 use crate::program::{Evaluate, Kind, SOURCES_MAX, Source, Target, Uninterpreted};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::types::PtxType;
@@ -38,8 +39,9 @@ fn has_effect(mnemonic: &str) -> bool {
         && (is_ordered || !WITHOUT_EFFECT.iter().any(|known| mnemonic.starts_with(known)))
 }
 
-/// Roots that read textures: a kernel that writes what it reads so has no defined result, and may read once for twice.
-const REPEATABLE: [&str; 4] = ["tex", "tld4", "txq", "suq"];
+/// Roots that compute from what they are given alone, or read textures: a kernel that writes what it reads so has no defined result,
+/// and may read once for twice.
+const REPEATABLE: [&str; 5] = ["cvt", "tex", "tld4", "txq", "suq"];
 
 impl Decoder<'_> {
     /// What the evaluators know.
@@ -122,8 +124,20 @@ impl Decoder<'_> {
             sources: sources.into(),
             is_logged: targets.is_empty() || is_verbatim || has_effect(of.mnemonic),
             is_repeatable: REPEATABLE.contains(&root),
+            names_memory: is_verbatim && of.operands.iter().any(|&operand| self.names_memory(operand)),
             targets: targets.into(),
         }))
+    }
+
+    /// Whether copied text has the name of a variable in it.
+    fn names_memory(&self, operand: Operand) -> bool {
+        let OperandKind::Text(literal) = operand.kind() else { return false };
+        let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_$%".contains(byte);
+        let mut words = self.text(literal).split(|byte| !is_of_name(byte));
+        words.any(|word| {
+            let symbol = self.symbol(&String::from_utf8_lossy(word));
+            matches!(symbol, Some(Symbol::Variable { .. } | Symbol::Frame { .. }))
+        })
     }
 
     /// The cells of an operand whatever it is: text and names that have no address by their spelling.

@@ -1,8 +1,8 @@
 //! Instructions and functions without a model.
 //!
 //! What comes out is a hash of the mnemonic, of the values that go in, and of how often this thread has executed that
-//! mnemonic with those values before: nothing in it depends on register numbers, lines or other instructions. Reads of textures
-//! are not counted: the same place shows the same.
+//! mnemonic with those values before: nothing in it depends on register numbers, lines or other instructions. Conversions and
+//! reads of textures are not counted: the same place shows the same.
 
 use super::Exec;
 use crate::lanes::{Lanes, WARP_SIZE};
@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 impl Exec<'_, '_> {
     /// An instruction without a model.
     pub(super) fn uninterpreted(&mut self, op: &Uninterpreted, mask: u32) -> Result<(), Stop> {
-        if !self.world.options.uninterpreted {
+        if !self.world.options.uninterpreted || op.names_memory {
             return Err(self.not_supported(op.mnemonic.clone()));
         }
         let inputs: Vec<Lanes> = op.sources.iter().map(|&source| self.value(source, mask)).collect();

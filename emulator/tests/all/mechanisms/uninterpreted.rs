@@ -1,7 +1,7 @@
 //! Instructions without a model.
 
 use super::{kernel, run_with, words_of};
-use ptxopt_emulator::{Effect, Options, Outcome};
+use ptxopt_emulator::{Effect, Options, Outcome, Stop};
 
 fn outcome(body: &str) -> Outcome {
     let options = Options { uninterpreted: true, ..Options::default() };
@@ -36,6 +36,31 @@ fn a_texture_shows_the_same_again() {
         let once = outcome(&format!("cvt.rn.f32.u32 %f1, %t; {} ret;", read("%r1")));
         assert_eq!(twice.buffers, once.buffers, "{root}");
     }
+}
+
+/// Some formats have no model.
+#[test]
+fn a_conversion_gives_the_same_again() {
+    let read = |result: &str| format!("cvt.rn.bf16x2.e4m3x2 {result}, %h; st.global.u32 [%own], {result};");
+    let given = ".reg .b16 %h; cvt.u16.u32 %h, %t;";
+    let twice = outcome(&format!("{given} {} {} ret;", read("%r1"), read("%r2")));
+    let once = outcome(&format!("{given} {} ret;", read("%r1")));
+    assert_eq!(twice.buffers, once.buffers);
+}
+
+/// What copied text does to a variable that it names is not known, and others may look.
+#[test]
+fn text_that_names_a_variable_is_not_run() {
+    let options = Options { uninterpreted: true, ..Options::default() };
+    let run = |statement: &str| {
+        let body = format!(".local .b32 depot[4]; and.b32 %r1, %t, 3; {statement} ret;");
+        run_with(&kernel(&body), 4, 4, &options).stop
+    };
+    for access in ["st.local.u32 depot[%r1], 5;", "ld.local.u32 %r2, depot[%r1+1];"] {
+        let stop = run(access);
+        assert!(matches!(stop, Some(Stop::NotSupported { .. })), "{access}: {stop:?}");
+    }
+    assert_eq!(run("frob => %r1;"), None);
 }
 
 #[test]
