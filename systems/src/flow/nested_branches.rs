@@ -53,9 +53,7 @@ use ptxopt_components::block::BlockFlags;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
-use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, OperandKind, reads, writes};
-use ptxopt_components::operation::Operation;
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::forms::FormTable;
@@ -186,7 +184,7 @@ impl Crossings {
         if function.blocks.iter().any(|head| head.flags.contains(BlockFlags::IRREDUCIBLE)) {
             return;
         }
-        all.extend(function.block_ids().filter_map(|block| crossing_at(function, forms, settings, block)));
+        all.extend(function.block_ids().filter_map(|block| crossing_at(function, settings, block)));
         if all.is_empty() {
             return;
         }
@@ -304,12 +302,7 @@ fn leaves_loop(
 }
 
 /// What a block asks, if that is all that it does.
-fn crossing_at(
-    function: &FunctionView<'_>,
-    forms: &FormTable,
-    settings: &Settings,
-    block: BlockId,
-) -> Option<Crossing> {
+fn crossing_at(function: &FunctionView<'_>, settings: &Settings, block: BlockId) -> Option<Crossing> {
     let head = &function.blocks[block.index()];
     let order = &function.orders[block.index()];
     let preds_left = function.preds(block).len() as u32;
@@ -317,10 +310,9 @@ fn crossing_at(
     let is_header = head.flags.intersects(BlockFlags::LOOP_HEADER);
     let is_left_alone = preds_left < 2 || is_header || !order.is_reachable() || is_long;
     let ask = function.insts_of(block).next_back().filter(|_| !is_left_alone)?;
-    let &[target, guard] = function.operands_of(ask) else { return None };
-    let is_branch = forms.get(function.heads[ask.index()].form).operation == Operation::Bra;
-    let is_guarded = matches!(guard.kind(), OperandKind::Predicate { .. });
-    let taken = target.as_block().filter(|_| is_branch && is_guarded)?;
+    // The second operand of a branch is its guard.
+    let &[target, _] = function.operands_of(ask) else { return None };
+    let taken = target.as_block()?;
     let &next = function.succs(block).last()?;
     let is_turning = |to: BlockId| {
         let is_header = function.blocks[to.index()].flags.contains(BlockFlags::LOOP_HEADER);
@@ -348,9 +340,7 @@ fn computes_for_itself(
         }
         let form = forms.get(head.form);
         let is_last = head.marks.contains(Marks::CONTROL);
-        let is_plain = (form.is_pure() || form.is_phi())
-            && !form.effects.intersects(Effects::CARRY_IN | Effects::CARRY_OUT)
-            && !head.opcode.is_guarded();
+        let is_plain = (form.is_pure() || form.is_phi()) && !head.opcode.is_guarded();
         if !(is_plain || is_last) {
             return false;
         }

@@ -25,7 +25,7 @@ use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
-use ptxopt_components::qualifiers::{Comparison, Qualifiers};
+use ptxopt_components::qualifiers::Comparison;
 use ptxopt_components::types::PtxType;
 use ptxopt_engine::values::phis::NO_VALUE;
 
@@ -155,11 +155,9 @@ impl Walk<'_, '_> {
         let description = self.f.description_of(definition);
         let &[_, one, other] = self.f.operands_of(definition) else { return None };
         let comparison = description.qualifiers.comparison?;
-        let is_plain = Qualifiers { comparison: None, ..description.qualifiers } == Qualifiers::default();
-        let ty = description.types[0].filter(|&ty| is_integer(ty))?;
-        if description.operation != Operation::Setp || !is_plain {
-            return None;
-        }
+        // With three operands no other predicate takes part.
+        let is_setp = description.operation == Operation::Setp;
+        let ty = description.types[0].filter(|&ty| is_setp && is_integer(ty))?;
         let is_value = |operand: Operand| match operand.vreg() {
             Some(vreg) => operand == plain(operand) && self.definition_of_value(vreg).is_some(),
             None => self.literal(operand).is_some(),
