@@ -242,12 +242,6 @@ impl Form {
         self.effects.contains(Effects::CONVERGENT)
     }
 
-    /// Whether what it does depends on the threads that come together there, or it may lead to what does: a call.
-    #[must_use]
-    pub const fn may_meet_threads(&self) -> bool {
-        self.effects.intersects(Effects::CONVERGENT.union(Effects::CALL).union(Effects::UNKNOWN))
-    }
-
     /// The positions of the two operands that may change places.
     #[inline]
     #[must_use]

@@ -1,5 +1,5 @@
 //! Phases that change blocks and edges, and what they share: [`conditions`], [`guards`],
-//! [`loop_entries`].
+//! [`loop_entries`], [`depends_on_convergence`].
 
 pub mod conditions;
 pub mod guards;
@@ -18,3 +18,13 @@ mod nested_tests;
 mod tests;
 #[cfg(test)]
 mod value_tests;
+
+use ptxopt_components::instruction::{InstHead, Marks};
+use ptxopt_components::opcodes::Effects;
+use ptxopt_engine::forms::FormTable;
+
+/// Whether what an instruction does depends on the threads that execute it together, or it may lead to one that does: a call.
+pub fn depends_on_convergence(head: &InstHead, forms: &FormTable) -> bool {
+    let asks = Effects::CONVERGENT | Effects::CALL | Effects::UNKNOWN;
+    head.marks.contains(Marks::KEPT) && forms.get(head.form).effects.intersects(asks)
+}

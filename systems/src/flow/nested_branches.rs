@@ -46,6 +46,7 @@
 //! - A phi that would take two values from one predecessor.
 
 use super::conditions::{self, Conditions, Learns, Memory};
+use super::depends_on_convergence;
 use super::guards;
 use bevy_ecs::prelude::*;
 use ptxopt_components::anchor::AnchorKind;
@@ -196,8 +197,7 @@ impl Crossings {
         is_convergent.resize(function.blocks.len(), false);
         for (_, head, operands) in function.padded_rows() {
             operands.iter().for_each(|operand| read_count[operand.read_or(nothing)] += 1);
-            let may_meet = head.marks.contains(Marks::KEPT) && forms.get(head.form).may_meet_threads();
-            is_convergent[head.block.index()] |= may_meet;
+            is_convergent[head.block.index()] |= depends_on_convergence(head, forms);
         }
         let own = |crossing: &Crossing| function.heads[crossing.ask.index()].block;
         all.retain(|crossing| computes_for_itself(function, forms, read_count, own(crossing)));

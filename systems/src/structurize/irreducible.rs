@@ -30,6 +30,7 @@
 
 use super::emit::{Carrier, Detour, Gate, Gates, Stands, To};
 use super::shape::Shape;
+use crate::flow::depends_on_convergence;
 use bevy_ecs::prelude::*;
 use ptxopt_components::block::BlockFlags;
 use ptxopt_components::code_object::CodeFlags;
@@ -159,7 +160,7 @@ fn find(
 
 /// Whether some instruction of a block asks which threads come together, or may ask it where it leads.
 fn holds_convergent(function: &FunctionView<'_>, forms: &FormTable, block: BlockId) -> bool {
-    function.rows_of(block).any(|(_, head, _)| forms.get(head.form).may_meet_threads())
+    function.rows_of(block).any(|(_, head, _)| depends_on_convergence(head, forms))
 }
 
 /// Leads every edge to `entries` through a chain of gates before the last one.

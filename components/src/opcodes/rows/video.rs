@@ -2,7 +2,7 @@
 //!
 //! Selectors pick a byte or half (`.b2`, `.h1`) in the scalar forms, several in the SIMD forms (`.h10`,
 //! `.b3210`). A destination with a selector is merged into the last source and written whole, so it is not
-//! tied. The types say how registers are read; a register of floats may stand nowhere.
+//! tied. All operands are integers: `ptxas` refuses a register of floats.
 
 use super::super::row::{Effects, Row, row};
 

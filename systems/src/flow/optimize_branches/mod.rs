@@ -37,7 +37,7 @@
 //!
 //! # What is left alone
 //! - The order of blocks, but for runs that one jump leads to; all of it where the text has lines of a source or labels that debug
-//!   sections name, which keep their order.
+//!   sections name, which keep their order, and where something depends on convergence (`place.rs`).
 //! - Headers. A branch past an empty header would enter its loop in the middle:
 //!   ```text
 //!   bra H; ... H: bra B; ... B: ...; @p bra H; // `bra B` makes the cycle of H and B one with two entries

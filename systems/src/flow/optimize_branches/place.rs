@@ -8,19 +8,20 @@
 //! target with it or is the end of that run; and the run of a block that has been placed ends where the one ends that was
 //! placed after it.
 //!
-//! # Threads that come together
+//! # Convergence
 //! ```text
 //! L: @p bra E; ...; bra J; E: ...; @q bra X; ...; bra M; J: ...; M: ...; @r bra L; X: activemask; ...; ret;
 //! ```
-//! With J go M and X, and E, a part of the loop, stands behind its end. The assembler lets threads wait for each other where
-//! ways meet, wherever the blocks stand; the ISA promises nothing, and the emulator runs those first that are furthest behind in
-//! the text. So functions that may tell which threads are together stay as they are.
+//! M and X move with J, and E, which is part of the loop, ends up after X. The assembler makes threads reconverge where control
+//! flow joins, wherever the blocks stand. The ISA does not promise that, and the emulator goes by the order of the text. So blocks
+//! stay where they are in a function with a convergent instruction or a call: one more pass over the rows of a function in which
+//! a block could move.
 
 use super::model::{End, Model};
 use super::{Rewriter, Stopped};
+use crate::flow::depends_on_convergence;
 use ptxopt_components::anchor::{Anchor, AnchorKind};
 use ptxopt_components::ids::{BlockId, Id, Maybe};
-use ptxopt_components::instruction::Marks;
 
 /// Where runs of blocks end while they are moved.
 #[derive(Default)]
@@ -56,17 +57,15 @@ impl Rewriter<'_, '_> {
         Ok(has_changed)
     }
 
-    /// Whether lines of a source stand in the function, or labels that debug sections name; or something behind the last
-    /// instruction of a block, which would be before that of another one; or what may tell which threads are together.
+    /// Whether lines of a source stand in the function, or labels that debug sections name; or something after the last
+    /// instruction of a block, which would come before that of another one; or an instruction that depends on convergence.
     fn keeps_its_order(&mut self) -> bool {
         let (function, forms) = self.f.view_and_forms();
         let is_tied = |anchor: &Anchor| {
             matches!(anchor.kind, AnchorKind::Loc | AnchorKind::DebugLabel) || function.is_at_the_end(anchor)
         };
         function.anchors.iter().any(is_tied)
-            || function.rows().any(|(_, head, _)| {
-                head.marks.contains(Marks::KEPT) && forms.get(head.form).may_meet_threads()
-            })
+            || function.rows().any(|(_, head, _)| depends_on_convergence(head, forms))
     }
 }
 

@@ -13,6 +13,9 @@
 //! *gives an address away*: one that stores it elsewhere, hands it to a call, or does anything with it that is not listed here.
 //! What no way leads to from there still knows the frame alone.
 //!
+//! The name may stand in text that the reader keeps: `depot[2]`, and a copied statement with `depot[%r1]`. Such text counts as bits
+//! of an address, so an access by it gives the address away.
+//!
 //! Who compares an address with something else may learn it, and gives it away. What is computed of its bits is no address any more.
 //! Who compares that with anything, or reads or writes where it says, as in a table with an entry for each byte, gives the address
 //! away. So does who reads or writes at an address in the frame by another space: a table may lie there.
