@@ -136,6 +136,7 @@ fn optimize(
             Threader { f, conditions: &mut conditions, crossings, settings }.lead_past(block)?;
         }
     }
+    f.stats().limits_hit += u64::from(conditions.has_missed_an_index());
     for at in 0..crossings.all.len() {
         let Crossing { ask, preds_left, falls: Some(truth), .. } = crossings.all[at] else { continue };
         if preds_left == 1 && guards::may_settle(f, ask) {

@@ -95,18 +95,18 @@ fn optimize(
     choices: &mut Vec<Choice>,
 ) -> Option<()> {
     let mut conditions = Conditions::start(memory, reaching, &f.view(), Learns::Numbers);
-    let has_tables = !f.view().tables.is_empty();
     for at in 0..conditions.preorder().len() {
         let block = conditions.preorder()[at];
         conditions.enter(f, block);
         guards::settle_block(f, &mut conditions, block)?;
-        if has_tables {
-            choices.extend(choice_at(f, &mut conditions, block));
-        }
+        choices.extend(choice_after(f, &mut conditions, block));
     }
+    f.stats().limits_hit += u64::from(conditions.has_missed_an_index());
     // New instructions end the program order that the conditions rely on.
     for choice in choices.iter() {
-        make_test(f, choice)?;
+        if stands(f, choice) {
+            make_test(f, choice)?;
+        }
     }
     Some(())
 }
@@ -128,23 +128,25 @@ pub struct Choice {
     otherwise: BlockId,
 }
 
-/// The indexed branch that is all of `block`, if its table has two targets that one comparison tells apart, and the branch
-/// before it leads to one of them where the index is out of range.
-fn choice_at(f: &FunctionEditor<'_>, conditions: &mut Conditions<'_>, block: BlockId) -> Option<Choice> {
+/// The indexed branch that is all of the block behind `before`, if its table has two targets that one comparison tells apart, and the
+/// branch at the end of `before` leads to one of them where the index is out of range. What is asked of that way is asked with what
+/// `before` knows: in the block behind it, the opposite of the branch is known as well, from which anything follows.
+fn choice_after(f: &FunctionEditor<'_>, conditions: &mut Conditions<'_>, before: BlockId) -> Option<Choice> {
     let function = f.view();
-    let mut insts = function.insts_of(block);
-    let branch = insts.next().filter(|&inst| f.form_of(inst).operation == Operation::BrxIdx)?;
-    let &[index, table] = f.operands_of(branch) else { return None };
-    let &[before] = function.preds(block) else { return None };
     let range_test = function.insts_of(before).next_back()?;
     let &[otherwise, _] = f.operands_of(range_test) else { return None };
     let otherwise = otherwise.as_block().filter(|_| f.form_of(range_test).operation == Operation::Bra)?;
-    let falls_here = f.next_in_text(before) == Some(block) && otherwise != block;
+    let block = f.next_in_text(before).filter(|&block| block != otherwise)?;
+    let branch = function.insts_of(block).next().filter(|&inst| is_indexed(f, inst))?;
+    let &[index, table] = f.operands_of(branch) else { return None };
+    if function.preds(block) != [before] {
+        return None;
+    }
 
     let targets = function.tables[table.as_table()?.index()].targets;
     let targets = &function.pools.targets[targets.range()];
     let (to, comparison, constant) = told_apart(targets, otherwise)?;
-    let next = f.next_in_text(block).filter(|&next| falls_here && (next == to || next == otherwise))?;
+    let next = f.next_in_text(block).filter(|&next| next == to || next == otherwise)?;
     let outcomes =
         if comparison == Comparison::Equal { Outcomes::EQUAL } else { Outcomes::LESS | Outcomes::EQUAL };
     let test = Test { ty: PtxType::U32, order: Order::Unsigned, holds: outcomes };
@@ -168,6 +170,19 @@ fn told_apart(targets: &[BlockId], otherwise: BlockId) -> Option<(BlockId, Compa
         (0, last) if last > 0 => Some((to, Comparison::LessEqual, last as u64)),
         (first, last) => (first == last).then_some((to, Comparison::Equal, first as u64)),
     }
+}
+
+/// Whether neither branch of a choice has been decided since it was found.
+fn stands(f: &FunctionEditor<'_>, choice: &Choice) -> bool {
+    let is_guarded = f.operands_of(choice.range_test).len() == 2;
+    f.head(choice.range_test).is_live()
+        && is_guarded
+        && f.head(choice.branch).is_live()
+        && is_indexed(f, choice.branch)
+}
+
+fn is_indexed(f: &FunctionEditor<'_>, inst: InstId) -> bool {
+    f.form_of(inst).operation == Operation::BrxIdx
 }
 
 /// Puts a comparison and a branch in the place of the indexed branch and the test of the range.

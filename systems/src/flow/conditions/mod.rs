@@ -20,7 +20,8 @@
 //! before the last way over the edge. A register that was written since has another value there.
 //!
 //! # Cost
-//! A few lookups a question; definitions are followed [`DEPTH_MAX`] deep, copies [`COPIES_MAX`].
+//! A few lookups a question; definitions are followed [`DEPTH_MAX`] deep, copies [`COPIES_MAX`]; of
+//! tables so many targets are looked at in one function as [`TARGETS_MAX`] says.
 
 pub mod comparison;
 pub mod facts;
@@ -52,6 +53,10 @@ pub const COPIES_MAX: usize = 4;
 
 /// Registers that something else than the function's own instructions may write.
 const WRITTEN_ELSEWHERE: VRegFlags = VRegFlags::PINNED.union(VRegFlags::MODULE).union(VRegFlags::CARRY);
+
+/// Targets of tables that are looked at in one function: each way out of a table asks where among all of them it stands. Tables of a
+/// thousand targets and less have room for each of theirs; where there is none, an index is not known behind its branch.
+pub const TARGETS_MAX: usize = 1 << 20;
 
 /// What a source is: a number, or what a register held when it had this value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -108,6 +113,8 @@ pub struct Memory {
     scopes: Vec<Scope>,
     /// The live instructions that are guarded or end a block, in program order.
     deciding: Vec<InstId>,
+    /// Targets of tables that may still be looked at: see [`TARGETS_MAX`].
+    targets_left: usize,
 }
 
 impl<'c> Conditions<'c> {
@@ -122,6 +129,7 @@ impl<'c> Conditions<'c> {
         debug_assert!(!function.state.flags.contains(CodeFlags::OUT_OF_ORDER), "places tell no order");
         memory.facts.clear();
         memory.scopes.clear();
+        memory.targets_left = TARGETS_MAX;
         let decides = |head: &InstHead| {
             head.is_live() && (head.opcode.is_guarded() || head.marks.contains(Marks::CONTROL))
         };
@@ -141,6 +149,11 @@ impl<'c> Conditions<'c> {
     /// The instruction at a place of that list.
     pub fn deciding(&self, place: usize) -> InstId {
         self.memory.deciding[place]
+    }
+
+    /// Whether a table had too many ways out for those behind it to say anything of the index.
+    pub fn has_missed_an_index(&self) -> bool {
+        self.memory.targets_left == 0
     }
 
     /// Reachable blocks, each before those that it dominates: the order in which they are to be [entered](Self::enter).
@@ -204,6 +217,10 @@ impl<'c> Conditions<'c> {
     fn learn_index(&mut self, f: &FunctionEditor<'_>, branch: InstId, targets: &[BlockId], block: BlockId) {
         let Some(&index) = f.operands_of(branch).first() else { return };
         let place = Place { block: f.head(branch).block, before: branch };
+        self.memory.targets_left = self.memory.targets_left.saturating_sub(targets.len());
+        if self.memory.targets_left == 0 {
+            return;
+        }
         let first = targets.iter().position(|&target| target == block);
         let last = targets.iter().rposition(|&target| target == block);
         let (Some(first), Some(last)) = (first, last) else { return };
