@@ -33,6 +33,7 @@ use super::variable_moves::{Move, VariableMoves};
 use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{InstId, VRegId};
+use ptxopt_components::operand::OperandKind;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
@@ -80,9 +81,10 @@ pub fn remove(f: &mut FunctionEditor<'_>, values: &mut ReachingValues, scratch: 
     f.delete_each(redundant, "the variable holds this already");
 }
 
-/// `mov v, v`.
+/// `mov v, v`, but not `mov.pred v, !v`.
 fn is_of_itself(found: &Move) -> bool {
-    found.operand.vreg() == Some(found.to)
+    let is_negated = matches!(found.operand.kind(), OperandKind::Predicate { negated: true, .. });
+    !is_negated && found.operand.vreg() == Some(found.to)
 }
 
 /// Lists the moves of which another one has the same variable and source.
