@@ -373,8 +373,9 @@ impl Tracer {
             return Err(OTHER_WIDTH);
         }
         let size = i64::from(variable.size);
-        let (low, high) = (address.offset.low, address.offset.high.saturating_add(bytes));
-        let is_exact = address.offset.low == address.offset.high;
+        let offset = if form.space == StateSpace::Local { address.offset.in_local() } else { address.offset };
+        let (low, high) = (offset.low, offset.high.saturating_add(bytes));
+        let is_exact = offset.low == offset.high;
         // Where it goes is known, and outside; or it is not known, and there is no place inside.
         if is_exact && (low < 0 || high > size) || low > size - bytes || high < bytes {
             return Err("an access lies outside of its local variable");
@@ -452,7 +453,7 @@ impl Looks<'_> {
             return Err(UNDER_GUARD);
         }
         let qualifiers = &forms.describe(view.heads[at.inst.index()].form).qualifiers;
-        let with_space = |space| Ok(Address { space, ..address });
+        let with_space = |space| Ok(Address { space, offset: address.offset.in_local(), ..address });
         let is_of_local = form_space(qualifiers) == Some(StateSpace::Local);
         // The width of an address: an immediate counts as a number of that width.
         let ty = form.types[0].filter(|ty| matches!(ty.bits(), 32 | 64)).ok_or_else(|| other_use(form))?;

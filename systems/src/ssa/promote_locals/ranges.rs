@@ -3,6 +3,9 @@
 /// Numbers are smaller than this, or nothing is said of them: sums of a few do not overflow.
 const MAGNITUDE_MAX: i64 = 1 << 56;
 
+/// Local memory has addresses of 32 bits, whatever holds them: two numbers that are smaller than this lead to two places.
+const LOCAL_MAX: i64 = 1 << 31;
+
 /// The numbers from `low` to `high`, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
@@ -46,6 +49,12 @@ impl Range {
         self.counted().unwrap_or(Self::ANY)
     }
 
+    /// The range of numbers of which the lower 32 bits count; any number where another one may have those of a number in the range.
+    #[must_use]
+    pub fn in_local(self) -> Self {
+        if self.low > -LOCAL_MAX && self.high < LOCAL_MAX { self } else { Self::ANY }
+    }
+
     /// The range, if its numbers are small enough to be added.
     #[must_use]
     pub fn counted(self) -> Option<Self> {
@@ -56,6 +65,17 @@ impl Range {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn local_memory_ends_after_32_bits_of_an_address() {
+        let near = Range { low: -LOCAL_MAX + 1, high: LOCAL_MAX - 1 };
+        assert_eq!(near.in_local(), near);
+        for far in
+            [Range { low: -LOCAL_MAX, ..near }, Range { high: LOCAL_MAX, ..near }, Range::exact(1 << 32)]
+        {
+            assert_eq!(far.in_local(), Range::ANY);
+        }
+    }
 
     #[test]
     fn sums_of_large_numbers_are_any_number_and_stay_so() {

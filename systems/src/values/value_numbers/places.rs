@@ -73,13 +73,16 @@ pub(super) fn covers(outer: Bytes, inner: Bytes) -> bool {
 }
 
 /// How far the second access is ahead of the first, and the first of the second, on the circle of their addresses; none where
-/// they have other bases, or other circles.
+/// they have other bases, or other circles. Of addresses in `.shared` and `.local` the lower 32 bits count, whatever holds them.
 fn distance(one: Bytes, other: Bytes) -> Option<(u64, u64)> {
+    let is_small =
+        [one, other].iter().any(|bytes| matches!(bytes.space, StateSpace::Shared | StateSpace::Local));
     let (one, other) = (one.address, other.address);
     if one.base != other.base || one.width != other.width {
         return None;
     }
-    let mask = if one.width >= 64 { u64::MAX } else { (1 << one.width) - 1 };
+    let width = if is_small { one.width.min(32) } else { one.width };
+    let mask = if width >= 64 { u64::MAX } else { (1 << width) - 1 };
     let forward = (other.offset.wrapping_sub(one.offset)) as u64 & mask;
     Some((forward, forward.wrapping_neg() & mask))
 }
@@ -125,6 +128,20 @@ mod tests {
         assert!(!are_apart(one, narrow), "sums that wrap elsewhere");
         let global = Bytes { space: StateSpace::Global, ..at(Base::Number(1), 64, 4, 64) };
         assert!(!are_apart(one, global) && !are_same(one, global));
+    }
+
+    #[test]
+    fn small_spaces_end_after_32_bits_of_an_address() {
+        let (one, far) = (at(Base::Number(1), 4, 4, 64), at(Base::Number(1), 4 + (1 << 32), 4, 64));
+        assert!(are_same(one, far) && !are_apart(one, far) && covers(one, far));
+        let in_space = |bytes: Bytes, space| Bytes { space, ..bytes };
+        for (space, is_small) in
+            [(StateSpace::Local, true), (StateSpace::Global, false), (StateSpace::Generic, false)]
+        {
+            let (one, far) = (in_space(one, space), in_space(far, space));
+            assert_eq!((are_same(one, far), are_apart(one, far)), (is_small, !is_small), "{space:?}");
+        }
+        assert!(are_apart(one, at(Base::Number(1), (1 << 32) - 4, 4, 64)), "eight bytes before");
     }
 
     #[test]
