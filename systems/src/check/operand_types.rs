@@ -8,7 +8,7 @@
 //!   without registers of their own (`bf16`, packed ones) take bits.
 //! - A register is as wide as its slot. Loads, stores, texture and surface accesses, and conversions take wider ones
 //!   as well, of integers and bits for integers, and of bits alone for floats.
-//! - The elements of a vector agree with one another in kind and width, literals included.
+//! - The elements of a vector agree with one another in kind and width, literals included. No literal stands beside a component.
 //! - A literal has the kind of its slot: a float takes no integer, an integer no float, bits both, if a float is as wide.
 //! - Special registers stand in `mov` and `cvt` alone, and in predicate slots; a symbol's address where the form takes one.
 //! - At least one result of several is no sink.
@@ -180,9 +180,13 @@ fn register_stands(form: &Form, wanted: PtxType, ty: PtxType) -> bool {
 fn verify_vectors(function: &FunctionView<'_>, codes: &[u8], operands: &[Operand]) -> Verdict {
     let mut operands = operands.iter();
     let (mut known, mut is_inside): (Option<Actual>, bool) = (None, false);
+    let (mut has_component, mut has_literal) = (false, false);
     for &code in codes {
         match code {
-            shape::BRACE_OPEN => (known, is_inside) = (None, true),
+            shape::BRACE_OPEN => {
+                (known, is_inside) = (None, true);
+                (has_component, has_literal) = (false, false);
+            }
             shape::BRACE_CLOSE => is_inside = false,
             shape::OPERAND | shape::INDEXED => {
                 let Some(&operand) = operands.next() else { break };
@@ -194,6 +198,11 @@ fn verify_vectors(function: &FunctionView<'_>, codes: &[u8], operands: &[Operand
                     && !agree(known, actual)
                 {
                     return Err(format!("{operand} is {actual} beside {known} in its vector"));
+                }
+                has_component |= operand.selector().is_some();
+                has_literal |= matches!(actual, Actual::Integer | Actual::Float(_));
+                if has_component && has_literal {
+                    return Err(format!("{operand} is beside a component or a literal in its vector"));
                 }
                 // Bits agree with all, so whatever says more is compared with.
                 let is_vague = |actual| matches!(actual, Actual::Register(ty) if ty.kind() == TypeKind::Bits);

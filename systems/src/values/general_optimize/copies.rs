@@ -404,7 +404,7 @@ impl Walk<'_, '_> {
 
     /// The type that a constant has as an element of the vector that an instruction packs or stores; none where it takes none.
     ///
-    /// The assembler takes no integer beside a float, nor a float beside an integer.
+    /// The assembler takes no integer beside a float, nor a float beside an integer, nor either beside a component, `%v.x`.
     fn type_of_element(
         &self,
         form: &Form,
@@ -427,7 +427,8 @@ impl Walk<'_, '_> {
                 || (own.kind() == TypeKind::Float) == (ty.kind() == TypeKind::Float);
             is_of_kind && (form.operation == Operation::St || own.bits() == ty.bits())
         };
-        let agree = elements().all(|(_, operand)| operand.vreg().is_none_or(agrees));
+        let takes = |operand: &Operand| operand.selector().is_none() && operand.vreg().is_none_or(agrees);
+        let agree = elements().all(|(_, operand)| takes(operand));
         let is_place = slot.role == Role::Use && slot.accepts.contains(Accepts::IMMEDIATE);
         (is_place && agree && has_literals(ty)).then_some(ty)
     }
