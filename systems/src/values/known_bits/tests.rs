@@ -145,6 +145,128 @@ fn results_of_values_are_values() {
     }
 }
 
+/// The narrowest set that holds all of these.
+fn hull(values: impl Iterator<Item = u64>) -> Known {
+    values.map(|value| Known::constant(value, WIDTH)).reduce(Known::join).unwrap()
+}
+
+/// Sets that are bits, ranges, and ranges with a sign, and nothing more.
+fn kinds() -> [Vec<Known>; 3] {
+    let mut bits = sets();
+    let mut ranges = bits.split_off(3_usize.pow(WIDTH));
+    let signed_ranges = ranges.split_off((END * (END + 1) / 2) as usize);
+    [bits, ranges, signed_ranges]
+}
+
+/// What a set says as bits, as a range, or as a range with a sign.
+fn said(known: Known, kind: usize) -> (i128, i128) {
+    match kind {
+        0 => (known.zeros().into(), known.ones().into()),
+        1 => (known.low().into(), known.high().into()),
+        _ => (known.least().into(), known.most().into()),
+    }
+}
+
+/// Bits of `add`, `sub`, and logic depend on no other bits but by carries, which the sources bound; the ends of other ranges come of the
+/// ends of their sources. So for these nothing narrower can be said.
+#[test]
+fn results_are_no_wider_than_their_values() {
+    let [bits, range, signed] = [0, 1, 2];
+    let exact: &[(&str, &[usize])] = &[
+        ("add", &[bits, range, signed]),
+        ("sub", &[bits, range, signed]),
+        ("mul", &[range, signed]),
+        ("mul_high", &[range]),
+        ("mul_high_signed", &[signed]),
+        ("div", &[range]),
+        ("and", &[bits]),
+        ("or", &[bits]),
+        ("xor", &[bits]),
+        ("min", &[range, signed]),
+        ("max", &[range, signed]),
+        ("min_signed", &[range, signed]),
+        ("max_signed", &[range, signed]),
+        ("shr", &[range]),
+        ("shr_signed", &[signed]),
+    ];
+    // What wraps around is in no range of its own.
+    let wraps = |name: &str, kind: usize, a: u64, b: u64| {
+        let [a, b] = if kind == range { [a as i64, b as i64] } else { [extend(a), extend(b)] };
+        let result = match name {
+            "add" => a + b,
+            "sub" => a - b,
+            "mul" => a * b,
+            _ => return false,
+        };
+        let fits = if kind == range { 0..END as i64 } else { -(END as i64) / 2..END as i64 / 2 };
+        kind != bits && !fits.contains(&result)
+    };
+    let sets = kinds();
+    for &(name, kinds) in exact {
+        let &(_, transfer, compute) = BINARY.iter().find(|(other, ..)| *other == name).unwrap();
+        for &kind in kinds {
+            for (&one, &other) in
+                sets[kind].iter().flat_map(|one| sets[kind].iter().map(move |other| (one, other)))
+            {
+                let pairs: Vec<(u64, u64)> = values(one)
+                    .into_iter()
+                    .flat_map(|a| values(other).into_iter().map(move |b| (a, b)))
+                    .collect();
+                let is_told = pairs.iter().all(|&(a, b)| compute(a, b).is_some() && !wraps(name, kind, a, b));
+                if is_told {
+                    let all = hull(pairs.iter().map(|&(a, b)| compute(a, b).unwrap()));
+                    let result = transfer(one, other);
+                    assert_eq!(said(result, kind), said(all, kind), "{name} of {one:?} and {other:?}");
+                }
+            }
+        }
+    }
+}
+
+/// As of two sources; `abs` has the ends of what has no sign, and one of both.
+#[test]
+fn results_of_one_source_are_no_wider_than_their_values() {
+    let [bits, range, signed] = [0, 1, 2];
+    let sets = kinds();
+    let check = |name: &str, kinds: &[usize], transfer: fn(Known) -> Known, compute: fn(u64) -> u64| {
+        for &kind in kinds {
+            for &known in &sets[kind] {
+                let result = transfer(known);
+                let width = result.width();
+                let of_values = values(known).into_iter().map(|value| Known::constant(compute(value), width));
+                let all = of_values.reduce(Known::join).unwrap();
+                assert_eq!(said(result, kind), said(all, kind), "{name} of {known:?}");
+            }
+        }
+    };
+    check("not", &[bits, range, signed], Known::not, |value| !value);
+    check("popc", &[bits], Known::count_ones, |value| u64::from(value.count_ones()));
+    check("clz", &[range], Known::leading_zeros, |value| u64::from(value.leading_zeros() - 60));
+    check("truncate", &[bits], |known| known.truncate(2), |value| value);
+    check("extend", &[bits, range], |known| known.extend(7), |value| value);
+    check("extend_signed", &[bits, signed], |known| known.extend_signed(7), |value| extend(value) as u64);
+}
+
+/// Of two ranges it is known which values are less, and of bits which are other ones, wherever all pairs agree.
+#[test]
+fn comparisons_are_decided_wherever_all_values_agree() {
+    let [bits, ranges, signed_ranges] = kinds();
+    let check = |sets: &[Known], decide: fn(Known, Known) -> Option<bool>, holds: fn(u64, u64) -> bool| {
+        for (&one, &other) in sets.iter().flat_map(|one| sets.iter().map(move |other| (one, other))) {
+            let mut answers =
+                values(one).into_iter().flat_map(|a| values(other).into_iter().map(move |b| holds(a, b)));
+            let first = answers.next();
+            let all = first.filter(|&first| answers.all(|answer| answer == first));
+            assert_eq!(decide(one, other), all, "{one:?} and {other:?}");
+        }
+    };
+    check(&ranges, Known::is_less, |a, b| a < b);
+    check(&signed_ranges, Known::is_less_signed, |a, b| extend(a) < extend(b));
+    for sets in [bits, ranges, signed_ranges] {
+        check(&sets, Known::is_equal, |a, b| a == b);
+    }
+}
+
 /// What the machine makes of it may be anything.
 #[test]
 fn nothing_is_known_where_a_divisor_may_be_zero() {

@@ -154,7 +154,9 @@ impl Known {
     /// `!self`.
     pub(crate) fn not(self) -> Self {
         let mask = mask(self.width);
-        Self::bits(self.ones, self.zeros, self.width).within(mask & !self.high, mask & !self.low)
+        Self::bits(self.ones, self.zeros, self.width)
+            .within(mask & !self.high, mask & !self.low)
+            .within_signed(!self.most, !self.least)
     }
 
     /// `-self`.
