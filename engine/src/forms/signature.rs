@@ -42,6 +42,8 @@ fn items(shape: &[u8]) -> Option<Vec<Item>> {
             }
             shape::COMMA if open.is_empty() => items.push(Item { parts: vec![Part::default()] }),
             shape::PIPE if open.is_empty() => items.last_mut()?.parts.push(Part::default()),
+            // No rule knows what becomes of it: such an instruction stays as it is.
+            shape::UNIFIED => return None,
             _ => {}
         }
     }

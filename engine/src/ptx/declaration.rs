@@ -33,6 +33,13 @@ impl Cursor<'_> {
     /// The type after `.reg`, `.b32` or `.v4 .b32`.
     pub(super) fn register_type(&mut self) -> Result<PackedType, Diagnostic> {
         self.skip_blank()?;
+        // Registers have no address: the assembler takes an alignment and makes nothing of it.
+        if self.text[self.pos..].starts_with(b".align") {
+            self.pos += b".align".len();
+            self.skip_blank()?;
+            self.integer()?;
+            self.skip_blank()?;
+        }
         let mut lanes = 1;
         if let [b'.', b'v', digit @ (b'2' | b'4'), after, ..] = self.text[self.pos..]
             && !Self::continues_name(after)

@@ -312,6 +312,7 @@ impl Writer<'_> {
                     }
                 }
                 shape::COMMA => self.out.extend_from_slice(b", "),
+                shape::UNIFIED => self.out.extend_from_slice(b".unified"),
                 shape::VERBATIM => {}
                 code => self.out.push(code),
             }

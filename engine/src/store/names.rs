@@ -127,6 +127,22 @@ impl Names {
         NameId(id)
     }
 
+    /// Notes that `prefix` and numbers below `count` are names, too: fresh labels have greater numbers.
+    pub(crate) fn note_members(&mut self, module: &[u8], prefix: NameId, count: u32) {
+        let bytes = self.bytes(module, prefix);
+        let is_near = |label: &[u8]| bytes.starts_with(label);
+        if count == 0 || !is_near(FRESH_LABEL) && !is_near(FLOW_LABEL) {
+            return;
+        }
+        let last = [bytes, (count - 1).to_string().as_bytes()].concat();
+        let made = self.made.last_mut().expect("there is one at least");
+        if let Some(number) = last.strip_prefix(FRESH_LABEL) {
+            made.next_label = made.next_label.max(after_number(number));
+        } else if let Some(number) = last.strip_prefix(FLOW_LABEL) {
+            made.next_flow = made.next_flow.max(after_number(number));
+        }
+    }
+
     /// A name for a label, which no function of module number `module` of the batch holds. It is not found by its bytes.
     pub fn fresh_label(&mut self, module: u32) -> NameId {
         let Made { next_label, .. } = &mut self.made[module as usize];
@@ -208,6 +224,27 @@ mod tests {
         names.intern(text, 26, text.len());
         let fresh = names.fresh_label(0);
         assert_eq!(names.bytes(text, fresh), b"$L__ptxopt_4");
+    }
+
+    #[test]
+    fn fresh_labels_are_no_members_of_ranges() {
+        let text = b"Flow Flow1 $L__ptxopt_ %r";
+        let mut names = Names::default();
+        let (flow, flow_1) = (names.intern(text, 0, 4), names.intern(text, 5, 10));
+        let (label, register) = (names.intern(text, 11, 22), names.intern(text, 23, 25));
+        let next = |names: &mut Names| {
+            let made = [names.fresh_flow_label(0), names.fresh_label(0)];
+            made.map(|name| String::from_utf8(names.bytes(text, name).to_vec()).unwrap())
+        };
+        names.note_members(text, register, 100);
+        assert_eq!(next(&mut names), ["Flow2", "$L__ptxopt_0"]);
+        names.note_members(text, flow, 5);
+        names.note_members(text, label, 7);
+        names.note_members(text, label, 0);
+        assert_eq!(next(&mut names), ["Flow5", "$L__ptxopt_7"]);
+        names.note_members(text, flow_1, 3);
+        names.note_members(text, label, 4);
+        assert_eq!(next(&mut names), ["Flow13", "$L__ptxopt_8"]);
     }
 
     #[test]

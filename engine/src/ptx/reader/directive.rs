@@ -73,7 +73,7 @@ impl Reader<'_, '_> {
             };
             let is_label = end > first && self.cursor.text[first..end].ends_with(b"function_name");
             if Cursor::is_digit(byte) && !is_label {
-                self.cursor.skip_digits();
+                self.cursor.skip_integer();
             } else if is_word || is_label {
                 self.cursor.name();
             } else if matches!(byte, b',' | b'+') {

@@ -8,6 +8,7 @@ use crate::ptx::numbered::{digits_of, number_of, splits};
 use crate::store::left::LeftReason;
 use ahash::AHashMap;
 use ptxopt_components::ids::{Id, NameId};
+use ptxopt_components::special_registers::{self, SPECIAL_REGISTERS};
 use ptxopt_components::types::PackedType;
 
 /// A family of variables, `v<3>`.
@@ -26,6 +27,8 @@ pub(super) struct FreshNames {
     stamp: u32,
     /// Names written in this function, in their order.
     written_names: Vec<NameId>,
+    /// How many of them `least_singles` knows.
+    noted: usize,
     /// Next number under each fresh prefix.
     numbers: AHashMap<NameId, u32>,
     /// By base of a fresh name: its separator, and the next number to try, so that many labels of one name stay linear.
@@ -33,8 +36,11 @@ pub(super) struct FreshNames {
     /// Registers and variables that are written with a whole name that ends in a number: by what stands before it, the
     /// least one.
     least_singles: AHashMap<NameId, u32>,
-    /// Registers and variables that are declared with a whole name that ends in a number, by what stands before it.
-    numbered: AHashMap<NameId, Vec<NameId>>,
+    /// Registers and variables that open scopes declare with a whole name that ends in a number, by what stands before it: each with
+    /// its place in `numbered_stems`.
+    numbered: AHashMap<NameId, Vec<(usize, NameId)>>,
+    /// What stands before the number of each of them, in their order.
+    numbered_stems: Vec<NameId>,
     /// Words of copied statements that are bound to nothing.
     loose_words: Vec<NameId>,
     /// Prefixes of ranges and families declared in this function, with the most members that one of them has.
@@ -56,10 +62,12 @@ impl FreshNames {
             written: _,
             stamp,
             written_names,
+            noted,
             numbers,
             suffixes,
             least_singles,
             numbered,
+            numbered_stems,
             loose_words,
             prefixes,
             families,
@@ -67,10 +75,12 @@ impl FreshNames {
         } = self;
         *stamp += 1;
         written_names.clear();
+        *noted = 0;
         numbers.clear();
         suffixes.clear();
         least_singles.clear();
         numbered.clear();
+        numbered_stems.clear();
         loose_words.clear();
         prefixes.clear();
         families.clear();
@@ -93,6 +103,18 @@ impl FreshNames {
         self.written.get(name.index()) == Some(&self.stamp)
     }
 
+    /// How many names that end in a number the open scopes declare.
+    pub(super) fn numbered_count(&self) -> usize {
+        self.numbered_stems.len()
+    }
+
+    /// Forgets those that were declared since there were `count`.
+    pub(super) fn forget_numbered(&mut self, count: usize) {
+        for stem in self.numbered_stems.drain(count..) {
+            self.numbered.get_mut(&stem).map(Vec::pop);
+        }
+    }
+
     /// Notes a word of a copied statement that is bound to nothing.
     pub(super) fn note_loose_word(&mut self, name: NameId) {
         self.loose_words.push(name);
@@ -105,6 +127,7 @@ impl Reader<'_, '_> {
         let prefixes = &mut self.scopes.fresh.prefixes;
         let before = prefixes.get(&prefix).copied();
         prefixes.insert(prefix, count.max(before.unwrap_or(0)));
+        self.out.pools.names.note_members(self.cursor.text, prefix, count);
         before.is_some()
     }
 
@@ -124,6 +147,29 @@ impl Reader<'_, '_> {
         *least = number.min(*least);
     }
 
+    /// Notes what is written so far with a whole name that ends in a number, whatever it is: labels, tables, names of the module's.
+    pub(super) fn note_written(&mut self) {
+        while let Some(&name) = self.scopes.fresh.written_names.get(self.scopes.fresh.noted) {
+            self.scopes.fresh.noted += 1;
+            let text = self.cursor.text;
+            let bytes = self.out.pools.names.bytes(text, name);
+            let split = digits_of(bytes);
+            if let Some(number) = number_of(&bytes[split..]) {
+                let stem = bytes[..split].to_vec();
+                let stem = self.out.pools.names.intern_fresh(text, &stem);
+                self.note_single_of(stem, number);
+            }
+        }
+    }
+
+    /// Whether a range of an inner scope spells special registers, which the function may name elsewhere.
+    pub(super) fn hides_special_registers(&self, first: usize, end: usize, count: u32) -> bool {
+        let Some(prefix) = self.cursor.text[first..end].strip_prefix(b"%") else { return false };
+        let number = |name: &str| name.as_bytes().strip_prefix(prefix).and_then(number_of);
+        let mut numbers = SPECIAL_REGISTERS.iter().filter_map(|register| number(register.name));
+        self.scopes.depth() > Self::BODY_DEPTH && numbers.any(|number| number < count)
+    }
+
     /// Notes that `name`, spelled at `first..end`, is declared by its whole name.
     pub(super) fn note_numbered(&mut self, name: NameId, first: usize, end: usize) {
         let text = self.cursor.text;
@@ -136,10 +182,9 @@ impl Reader<'_, '_> {
 
     /// As [`Self::note_numbered`], for a name that is `stem` and a number.
     pub(super) fn note_numbered_of(&mut self, stem: NameId, name: NameId) {
-        let known = self.scopes.fresh.numbered.entry(stem).or_default();
-        if known.last() != Some(&name) {
-            known.push(name);
-        }
+        let fresh = &mut self.scopes.fresh;
+        fresh.numbered.entry(stem).or_default().push((fresh.numbered_stems.len(), name));
+        fresh.numbered_stems.push(stem);
     }
 
     /// Whether the innermost scope declares, by its whole name, one of the `count` registers of `prefix`.
@@ -148,13 +193,15 @@ impl Reader<'_, '_> {
         let bytes = names.bytes(text, prefix);
         let stem = &bytes[..digits_of(bytes)];
         let known = names.find(text, stem).and_then(|stem| numbered.get(&stem));
-        known.into_iter().flatten().any(|&name| {
+        let first = self.scopes.innermost_numbered();
+        let of_here = known.into_iter().flatten().rev().take_while(|&&(place, _)| place >= first);
+        of_here.into_iter().any(|&(_, name)| {
             let number = names.bytes(text, name).strip_prefix(bytes).and_then(number_of);
             number.is_some_and(|number| number < count) && self.scopes.is_bound_here(name)
         })
     }
 
-    /// Whether a register or variable declared by its whole name may spell one of the `count` registers of `prefix`.
+    /// Whether a name that is declared or was [noted](Self::note_written) may spell one of the `count` registers of `prefix`.
     pub(super) fn meets_a_single(&self, prefix: NameId, count: u32) -> bool {
         let (text, names, singles) =
             (self.cursor.text, &self.out.pools.names, &self.scopes.fresh.least_singles);
@@ -183,7 +230,9 @@ impl Reader<'_, '_> {
         let is_of_module = !self.module.registers.is_empty() && self.module.registers.single(text).is_some();
         let shadows = self.spells_ranged_register(text);
         self.scopes.has_digit_shadows |= shadows;
-        was_written || shadows || is_of_module
+        let is_inner = self.scopes.depth() > Self::BODY_DEPTH;
+        let is_special = is_inner && text.strip_prefix(b"%").and_then(special_registers::find).is_some();
+        was_written || shadows || is_of_module || is_special
     }
 
     /// As [`Self::must_rename`], for what is no label:

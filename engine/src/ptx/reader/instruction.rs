@@ -5,7 +5,7 @@ use crate::diagnostics::Diagnostic;
 use crate::forms::{MnemonicId, Operands};
 use crate::ptx::cursor::Cursor;
 use crate::store::left::LeftReason;
-use ptxopt_components::form::{FormFlags, Kinds, Role};
+use ptxopt_components::form::{FormFlags, Kinds, Role, shape};
 use ptxopt_components::ids::{BlockId, CodeId, FormId, Id};
 use ptxopt_components::instruction::{InstHead, InstOperands, InstPlace, Marks, OpcodeWord};
 use ptxopt_components::opcodes::Effects;
@@ -54,10 +54,12 @@ impl Reader<'_, '_> {
         self.push_instruction(form, first, guard)
     }
 
-    /// Whether the call just read names a function that never returns. It has no results, so the callee comes first.
+    /// Whether the call just read names a function that never returns. It has no results, so the callee comes first; a result may have
+    /// the name of such a function.
     fn calls_never_returning(&self) -> bool {
+        let has_results = self.shape.first() == Some(&shape::PAREN_OPEN);
         match self.operands.first().map(|callee| callee.kind()) {
-            Some(OperandKind::Symbol(name)) => {
+            Some(OperandKind::Symbol(name)) if !has_results => {
                 self.module.never_returns(self.out.pools.names.bytes(self.cursor.text, name))
             }
             _ => false,

@@ -20,6 +20,9 @@ const OPERANDS_MAX: usize = 4096;
 /// Operands of a call, and registers of a copied statement with the text between them. Rows count operands in 16 bits.
 const PARTS_MAX: usize = u16::MAX as usize - 16;
 
+/// What may stand behind an address.
+const UNIFIED: &[u8] = b".unified";
+
 /// How the names of functions begin that OptiX puts in the place of calls. Its modules do not declare them, and `ptxas` is never
 /// given any.
 const OPTIX: &[u8] = b"_optix_";
@@ -65,6 +68,10 @@ impl Reader<'_, '_> {
                     self.close(byte)?;
                     wants_operand = false;
                 }
+                b'.' if self.is_at_unified() => {
+                    self.shape.push(shape::UNIFIED);
+                    self.cursor.pos += UNIFIED.len();
+                }
                 b'|' => {
                     self.punctuation(shape::PIPE);
                     wants_operand = true;
@@ -91,6 +98,16 @@ impl Reader<'_, '_> {
             }
             None => Ok(()),
         }
+    }
+
+    /// Whether `.unified` stands here, behind an address.
+    #[cold]
+    fn is_at_unified(&self) -> bool {
+        let text = &self.cursor.text[self.cursor.pos..];
+        self.shape.last() == Some(&shape::BRACKET_CLOSE)
+            && text
+                .strip_prefix(UNIFIED)
+                .is_some_and(|after| !after.first().is_some_and(|&byte| Cursor::continues_name(byte)))
     }
 
     #[inline]
@@ -253,7 +270,10 @@ impl Reader<'_, '_> {
                 self.scopes.fresh.mark_written(written);
                 Ok(Operand::symbol(written))
             }
-            Binding::Special(row) => Ok(Operand::special(row as usize)),
+            Binding::Special(row) => {
+                self.scopes.fresh.mark_written(name);
+                Ok(Operand::special(row as usize))
+            }
             Binding::Table(index) => {
                 self.name_table(index as usize);
                 Ok(Operand::table(ptxopt_components::ids::TableId(index)))
@@ -289,6 +309,7 @@ impl Reader<'_, '_> {
         }
         match special_registers::find(bytes.strip_prefix(b"%").unwrap_or(bytes)) {
             Some(row) => {
+                self.scopes.fresh.mark_written(name);
                 self.scopes.bind_for_batch(name, Binding::Special(row as u32));
                 Ok(Operand::special(row))
             }

@@ -18,8 +18,11 @@ use ptxopt_components::vreg::{VRegFlags, VRegName};
 /// Open ranges that are compared one after the other. Where more are open, hashing a prefix is cheaper.
 const COMPARED_MAX: usize = 16;
 
-/// Largest register number that is looked up in an array. Above, a hash map serves, so that using the last register
-/// of a range of 20 million costs an entry and not 80 MB.
+/// Registers by which an array outgrows twice its length at most: a hash map serves for numbers further on, so that using the
+/// last register of a range of 20 million costs an entry and not 80 MB, and using that of 20 thousand ranges not 80 MB either.
+const DENSE_STEP: u32 = 1 << 10;
+
+/// Largest register number that is looked up in an array.
 const DENSE_MAX: u32 = 1 << 16;
 
 /// A declared range of registers. Each gets an id when it is used.
@@ -31,9 +34,9 @@ struct RegisterRange {
     flags: VRegFlags,
     /// What the writer calls them: prefix, and the number of register 0.
     written: (NameId, u32),
-    /// Register by number, as far as [`DENSE_MAX`]; grows with the largest number used.
+    /// Register by number, as far as [`DENSE_MAX`]; grows with the largest number used, by no more than [`DENSE_STEP`] allows.
     dense: Vec<Maybe<VRegId>>,
-    /// The registers above.
+    /// The registers that were not within it when they were first used.
     sparse: AHashMap<u32, VRegId>,
     link: Link,
 }
@@ -264,9 +267,10 @@ impl Reader<'_, '_> {
     /// The range of the module that holds register `number` of the prefix at `first..split`.
     fn range_of_module(&mut self, first: usize, split: usize, number: u32) -> Option<RangeId> {
         let text = self.cursor.text;
-        let (ty, _) =
+        let (ty, count) =
             self.module.registers.range(&text[first..split]).filter(|&(_, count)| number < count)?;
         let prefix = self.out.pools.names.intern(text, first, split);
+        self.out.pools.names.note_members(text, prefix, count);
         let ranges = &mut self.scopes.ranges;
         if let Some(&index) = ranges.of_module_by_prefix.get(&prefix) {
             return Some(RangeId::OfModule(index as usize));
@@ -316,16 +320,14 @@ impl Reader<'_, '_> {
     /// As [`Self::register_of_range`], for what is perhaps not used yet.
     fn new_register_of_range(&mut self, id: RangeId, number: u32) -> Result<VRegId, Diagnostic> {
         let range = self.scopes.ranges.get(id);
-        if number >= DENSE_MAX
-            && let Some(&vreg) = range.sparse.get(&number)
-        {
+        if let Some(&vreg) = range.sparse.get(&number) {
             return Ok(vreg);
         }
         let name = VRegName { prefix: range.written.0, number: range.written.1.saturating_add(number) };
         let (ty, flags) = (range.ty, range.flags);
         let vreg = self.new_vreg(ty, flags, name)?;
         let range = self.scopes.ranges.get_mut(id);
-        if number < DENSE_MAX {
+        if number < DENSE_MAX.min(2 * range.dense.len() as u32 + DENSE_STEP) {
             if range.dense.len() <= number as usize {
                 range.dense.resize(number as usize + 1, Maybe::NONE);
             }
@@ -362,9 +364,11 @@ impl Reader<'_, '_> {
         if around.is_some_and(|range| range.depth == depth) || self.holds_a_name_of_here(prefix, count) {
             return Err(self.duplicate(first, end));
         }
+        self.note_written();
         let is_repeated = self.note_prefix(prefix, count)
             || self.meets_a_single(prefix, count)
-            || self.hides_members_of_module(first, end);
+            || self.hides_members_of_module(first, end)
+            || self.hides_special_registers(first, end, count);
         let written = if is_repeated { self.fresh_numbers(prefix, ty, count) } else { (prefix, 0) };
         let ranges = &mut self.scopes.ranges;
         let mut range = ranges.spare(prefix, ty, VRegFlags::empty());

@@ -45,6 +45,8 @@ pub(super) struct Single {
 struct OpenScope {
     shadowed: usize,
     ranges: usize,
+    /// Names that end in a number.
+    numbered: usize,
     labels: usize,
     pending: usize,
     /// Byte offset of its brace.
@@ -100,9 +102,15 @@ impl Scopes {
         self.open.last().map_or(0, |scope| scope.offset)
     }
 
+    /// How many names that end in a number were declared before the innermost scope opened.
+    pub(super) fn innermost_numbered(&self) -> usize {
+        self.open.last().map_or(0, |scope| scope.numbered)
+    }
+
     pub(super) fn open(&mut self, offset: usize, labels: usize, pending: usize) {
         let (shadowed, ranges) = (self.shadowed.len(), self.ranges.len());
-        self.open.push(OpenScope { shadowed, ranges, labels, pending, offset });
+        let numbered = self.fresh.numbered_count();
+        self.open.push(OpenScope { shadowed, ranges, numbered, labels, pending, offset });
     }
 
     fn close_all(&mut self) {
@@ -119,6 +127,7 @@ impl Scopes {
             self.bindings[name.index()] = binding;
         }
         self.ranges.close(scope.ranges);
+        self.fresh.forget_numbered(scope.numbered);
         (scope.labels, scope.pending)
     }
 

@@ -89,6 +89,10 @@ impl Reader<'_, '_> {
         loop {
             let name = self.variable_name()?;
             let count = self.cursor.family_count()?;
+            // What follows a name without a count begins behind it: a comment there is no part of the declaration.
+            if count.is_none() {
+                self.cursor.pos = name.1;
+            }
             let after_count = self.cursor.pos;
             let end = self.skip_to_end_of_declarator()?;
             match count {
