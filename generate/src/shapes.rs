@@ -18,7 +18,7 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 38] = [
+pub const SHAPES: [Shape; 40] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
     Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
@@ -41,6 +41,8 @@ pub const SHAPES: [Shape; 38] = [
     Shape { name: "invariants", of: "invariants of a loop", large: 30_000, text: invariants },
     Shape { name: "conditions", of: "levels", large: 10_000, text: conditions },
     Shape { name: "cases", of: "cases", large: 10_000, text: cases },
+    Shape { name: "ways", of: "ways out of a table", large: 40_000, text: ways },
+    Shape { name: "scopes", of: "scopes with registers of their own", large: 20_000, text: scopes },
     Shape { name: "copies", of: "copies that one join takes", large: 10_000, text: copies },
     Shape { name: "sinks", of: "values before a row of loops and branches", large: 8_000, text: sinks },
     Shape { name: "around", of: "values around a row of loops", large: 8_000, text: around },
@@ -496,6 +498,23 @@ fn cases(count: usize) -> String {
     });
     let start = format!("ways: .branchtargets {labels};\nrem.u32 %r2, %r0, {count};\nbrx.idx %r2, ways;\n");
     kernel("", &(start + &bodies + "END:\n"))
+}
+
+/// Cases of a switch, each of which ends by itself and reads the index.
+fn ways(count: usize) -> String {
+    let labels = each(count, |text, n| write!(text, "{}C{n}", if n > 0 { ", " } else { "" }));
+    let bodies = each(count, |text, n| writeln!(text, "C{n}: add.u32 %r1, %r2, {n};\nbra END;"));
+    let start = format!("ways: .branchtargets {labels};\nrem.u32 %r2, %r0, {count};\nbrx.idx %r2, ways;\n");
+    kernel("", &(start + &bodies + "END:\n"))
+}
+
+/// Scopes with a range of registers each, beside as many registers that are declared by their whole names, and begin like them.
+fn scopes(count: usize) -> String {
+    let singles = each(count, |text, n| writeln!(text, ".reg .b32 t{n};"));
+    let scopes = each(count, |text, n| {
+        writeln!(text, "{{ .reg .b32 t<4>;\nadd.u32 t3, %r1, {n};\nxor.b32 %r1, t3, %r0;\n}}")
+    });
+    kernel(&singles, &scopes)
 }
 
 /// Cases each of which copies a value of its own into one variable.

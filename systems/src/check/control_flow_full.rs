@@ -137,10 +137,12 @@ fn dominator_sets(function: &FunctionView<'_>, reachable: &[bool]) -> BitMatrix 
 }
 
 fn verify_idoms(function: &FunctionView<'_>, reachable: &[bool], dominators: &BitMatrix) -> Verdict {
+    let counts: Vec<usize> =
+        function.block_ids().map(|block| dominators.ones(block.index()).count()).collect();
     for block in function.block_ids() {
         // The dominators of a block lie on one path, so the one with most dominators of its own is the nearest.
         let strict = dominators.ones(block.index()).filter(|&dominator| dominator != block.index());
-        let nearest = strict.max_by_key(|&dominator| dominators.ones(dominator).count()).map(BlockId::new);
+        let nearest = strict.max_by_key(|&dominator| counts[dominator]).map(BlockId::new);
         let wanted = nearest.filter(|_| reachable[block.index()]);
         let idom = function.orders[block.index()].idom.get();
         if idom != wanted {

@@ -39,7 +39,9 @@ use machine::{Machine, Place};
 use ptxopt_components::ids::{BlockId, Id, InstId, NameId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::types::RegClass;
-use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, solve};
+use ptxopt_components::vreg::VRegHead;
+use ptxopt_engine::bits::BitMatrix;
+use ptxopt_engine::dataflow::liveness::{DENSE_WORDS_MAX, LiveSet, LivenessScratch, solve};
 use ptxopt_engine::dataflow::pressure::{Pressure, place_of};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::graph::nest::LoopNest;
@@ -169,8 +171,17 @@ fn in_loops(nest: &LoopNest, walks: &Walks) -> (u32, u32) {
     })
 }
 
-/// Slots at the peak of the registers of PTX.
+/// Words of live sets up to which the registers of a function that is too large for the estimator are counted where they live. Live sets
+/// grow with blocks times registers, whatever finds them.
+const PEAK_WORDS_MAX: usize = 4 * DENSE_WORDS_MAX;
+
+/// Slots at the peak of the registers of PTX; those of all registers where even that is too much to find.
 fn peak_as_it_stands(function: &FunctionView<'_>, forms: &FormTable) -> u32 {
+    if function.blocks.len() * BitMatrix::stride_for(function.vregs.len()) > PEAK_WORDS_MAX {
+        let registers = function.vregs.iter().filter(|vreg| vreg.class() == RegClass::R);
+        let slots = |vreg: &VRegHead| u32::from(vreg.ty.lanes) * vreg.ty.element().bits().div_ceil(32);
+        return registers.map(slots).sum();
+    }
     let (mut set, mut pressure) = (LiveSet::default(), Pressure::default());
     solve(function, forms, &mut LivenessScratch::default(), &mut set);
     pressure.build(function, forms, &set);
