@@ -32,6 +32,13 @@ pub fn shown(path: &Path) -> String {
     if path == Path::new(STANDARD_STREAM) { "<stdin>".to_owned() } else { path.display().to_string() }
 }
 
+/// Whether two paths lead to one file.
+pub fn are_same(one: &Path, other: &Path) -> bool {
+    let followed =
+        [one, other].map(|path| path.canonicalize().ok().filter(|_| path != Path::new(STANDARD_STREAM)));
+    followed[0].is_some() && followed[0] == followed[1]
+}
+
 /// Whether a file in a folder is taken for a module.
 pub fn is_module(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ptx"))

@@ -121,6 +121,10 @@ fn run_opt(arguments: &OptArguments, flags: &Flags, options: &Options) -> Result
         );
         return Ok(USAGE);
     }
+    if remarks.as_ref().is_some_and(|remarks| files::are_same(remarks, input)) {
+        complain("error", format!("the remarks would be written over `{name}`"));
+        return Ok(USAGE);
+    }
     let pool = batch::pool(options.threads)?;
     let start = Instant::now();
     let text = files::read(input).with_context(|| format!("cannot read `{name}`"))?;
