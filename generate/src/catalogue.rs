@@ -250,7 +250,8 @@ const PREDICATES: &str = "
     setp.(lt|ge|eq).(and|or|xor).(s32|u32) >p, <r, <r, (|!)=p
     setp.(gt|ne).(and|or|xor).s32 >?p|>?p, <r, <r, (|!)=p
     (and|or|xor).pred >p, =p, =p
-    (not|mov).pred >p, =p
+    not.pred >p, =p
+    mov.pred >p, (|!)=p
 ";
 
 const MOVES: &str = "
