@@ -115,6 +115,11 @@ impl FreshNames {
         }
     }
 
+    /// What is written so far was noted name by name.
+    pub(super) fn has_noted_all(&mut self) {
+        self.noted = self.written_names.len();
+    }
+
     /// Notes a word of a copied statement that is bound to nothing.
     pub(super) fn note_loose_word(&mut self, name: NameId) {
         self.loose_words.push(name);

@@ -261,6 +261,7 @@ impl Reader<'_, '_> {
             }
             self.cursor.pos += 1;
         }
+        self.scopes.fresh.has_noted_all();
         Ok(())
     }
 
