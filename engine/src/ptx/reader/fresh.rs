@@ -199,8 +199,8 @@ impl Reader<'_, '_> {
         let stem = &bytes[..digits_of(bytes)];
         let known = names.find(text, stem).and_then(|stem| numbered.get(&stem));
         let first = self.scopes.innermost_numbered();
-        let of_here = known.into_iter().flatten().rev().take_while(|&&(place, _)| place >= first);
-        of_here.into_iter().any(|&(_, name)| {
+        let mut of_here = known.into_iter().flatten().rev().take_while(|&&(place, _)| place >= first);
+        of_here.any(|&(_, name)| {
             let number = names.bytes(text, name).strip_prefix(bytes).and_then(number_of);
             number.is_some_and(|number| number < count) && self.scopes.is_bound_here(name)
         })

@@ -223,7 +223,7 @@ fn results_are_no_wider_than_their_values() {
     }
 }
 
-/// As of two sources; `abs` has the ends of what has no sign, and one of both.
+/// As of two sources.
 #[test]
 fn results_of_one_source_are_no_wider_than_their_values() {
     let [bits, range, signed] = [0, 1, 2];
