@@ -1,9 +1,13 @@
 //! Folding and algebra against the emulator: every operation that is folded, on edge and random operands, both constant and
-//! with one of them loaded.
+//! with one of them loaded. What the assembler folds is compared, too: the emulator can share a mistake with the optimizer.
 
 use super::splitmix::Random;
 use ptxopt::check::{CheckOptions, Reference, Verdict, launches};
 use ptxopt::{Options, optimize};
+use ptxopt_tests::cubin::code_sections;
+use ptxopt_tests::ptxas::{Flags, Ptxas};
+use ptxopt_tests::say::say;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 impl Random {
@@ -192,12 +196,20 @@ fn register(width: u32, number: usize) -> String {
     }
 }
 
-/// A kernel that applies an operation `count` times. Source number `loaded` comes from memory, the others are constants.
+const HEADER: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";
+
+/// A kernel that applies an operation `count` times, with its launch. Source number `loaded` comes from memory, the others are
+/// constants.
 fn kernel(shape: &Shape, count: usize, loaded: Option<usize>, random: &mut Random) -> String {
+    let launch = format!("// launch k grid 1 block 1 args u64[{count}]=zero u64[{count}]=bits\n");
+    launch + HEADER + &entry("k", shape, count, loaded, random)
+}
+
+/// The kernel alone.
+fn entry(name: &str, shape: &Shape, count: usize, loaded: Option<usize>, random: &mut Random) -> String {
     let mut text = format!(
-        "// launch k grid 1 block 1 args u64[{count}]=zero u64[{count}]=bits\n.version 8.0\n.target sm_80\n.address_size 64\n\
-         .visible .entry k(.param .u64 out, .param .u64 in)\n{{\n.reg .b16 %rs<9>;\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n\
-         ld.param.u64 %rd7, [out];\nld.param.u64 %rd8, [in];\n"
+        ".visible .entry {name}(.param .u64 out, .param .u64 in)\n{{\n.reg .b16 %rs<9>;\n.reg .b32 %r<9>;\n\
+         .reg .b64 %rd<9>;\nld.param.u64 %rd7, [out];\nld.param.u64 %rd8, [in];\n"
     );
     for at in 0..count {
         let mut names = Vec::new();
@@ -286,4 +298,142 @@ fn quotients_are_folded_but_for_those_without_a_value() {
         let after = judged(&text, mnemonic);
         assert_eq!(!after.contains(mnemonic), is_folded, "{mnemonic} {one}, {other}\n{after}");
     }
+}
+
+/// Operations of few forms, some of which the ISA leaves open for some operands.
+fn other_shapes() -> Vec<Shape> {
+    let mut shapes = Vec::new();
+    let mut add = |mnemonic: &str, result: u32, sources: &[u32], of_floats: bool| {
+        let (mnemonic, sources) = (mnemonic.to_owned(), sources.to_vec());
+        shapes.push(Shape { mnemonic, result, sources, of_floats, of_vector: false });
+    };
+    for width in [16, 32, 64] {
+        for ty in [format!("s{width}"), format!("u{width}")] {
+            add(&format!("div.{ty}"), width, &[width; 2], false);
+            add(&format!("rem.{ty}"), width, &[width; 2], false);
+            add(&format!("sad.{ty}"), width, &[width; 3], false);
+            for comparison in ["eq", "ne", "lt", "le", "gt", "ge"] {
+                add(&format!("set.{comparison}.u32.{ty}"), 32, &[width; 2], false);
+            }
+            if width > 16 {
+                add(&format!("bfe.{ty}"), width, &[width, 32, 32], false);
+                add(&format!("bfind.{ty}"), 32, &[width], false);
+                add(&format!("bfind.shiftamt.{ty}"), 32, &[width], false);
+            }
+        }
+        add(&format!("cnot.b{width}"), width, &[width], false);
+        if width > 16 {
+            add(&format!("brev.b{width}"), width, &[width], false);
+            add(&format!("bfi.b{width}"), width, &[width, width, 32, 32], false);
+            add(&format!("slct.b{width}.s32"), width, &[width, width, 32], false);
+            add(&format!("slct.b{width}.f32"), width, &[width, width, 32], true);
+        }
+    }
+    for shift in ["l.clamp", "l.wrap", "r.clamp", "r.wrap"] {
+        add(&format!("shf.{shift}.b32"), 32, &[32; 3], false);
+    }
+    for mode in ["", ".f4e", ".b4e", ".rc8", ".ecl", ".ecr", ".rc16"] {
+        add(&format!("prmt.b32{mode}"), 32, &[32; 3], false);
+    }
+    for ty in ["s32", "u32"] {
+        for part in ["lo", "hi"] {
+            add(&format!("mul24.{part}.{ty}"), 32, &[32; 2], false);
+            add(&format!("mad24.{part}.{ty}"), 32, &[32; 3], false);
+        }
+        for other in ["s32", "u32"] {
+            add(&format!("dp4a.{ty}.{other}"), 32, &[32; 3], false);
+            add(&format!("dp2a.lo.{ty}.{other}"), 32, &[32; 3], false);
+            add(&format!("dp2a.hi.{ty}.{other}"), 32, &[32; 3], false);
+        }
+        add(&format!("szext.clamp.{ty}"), 32, &[32; 2], false);
+        add(&format!("szext.wrap.{ty}"), 32, &[32; 2], false);
+    }
+    for saturating in ["add.sat.s32", "sub.sat.s32", "cvt.pack.sat.u16.s32", "cvt.pack.sat.s16.s32"] {
+        add(saturating, 32, &[32; 2], false);
+    }
+    add("mad.hi.sat.s32", 32, &[32; 3], false);
+    for comparison in ["eq", "ne", "lt", "ge", "equ", "neu", "leu", "gtu", "num", "nan"] {
+        for (ty, width) in [("f32", 32), ("ftz.f32", 32), ("f64", 64)] {
+            let ty = ty.strip_prefix("ftz.").map_or(format!("u32.{ty}"), |ty| format!("ftz.u32.{ty}"));
+            add(&format!("set.{comparison}.{ty}"), 32, &[width; 2], true);
+        }
+    }
+    for (ty, width) in [("f32", 32), ("f64", 64), ("f16", 16)] {
+        for integer in ["s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"] {
+            let bits: u32 = integer[1..].parse().expect("a width");
+            for rounding in ["rzi", "rmi", "rpi"] {
+                add(&format!("cvt.{rounding}.{integer}.{ty}"), bits.max(16), &[width], true);
+            }
+            for rounding in ["rn", "rm", "rp"] {
+                add(&format!("cvt.{rounding}.{ty}.{integer}"), width, &[bits.max(16)], false);
+            }
+        }
+    }
+    for name in ["min", "max"] {
+        for form in ["NaN.f32", "ftz.NaN.f32", "NaN.f16", "bf16", "NaN.bf16"] {
+            let width = if form.ends_with("f32") { 32 } else { 16 };
+            add(&format!("{name}.{form}"), width, &[width; 2], true);
+        }
+    }
+    for conversion in ["rn", "rz", "rn.relu"] {
+        add(&format!("cvt.{conversion}.bf16x2.f32"), 32, &[32; 2], true);
+        add(&format!("cvt.{conversion}.f16.f32"), 16, &[32], true);
+    }
+    shapes
+}
+
+#[test]
+fn what_has_constant_operands_of_other_forms_is_what_the_emulator_computes() {
+    let mut random = Random(4);
+    for shape in other_shapes() {
+        judged(&kernel(&shape, 100, None, &mut random), &shape.mnemonic);
+    }
+}
+
+/// How often each operation stands in machine code, without those that fill up. The same operations in other bytes read other
+/// constants.
+fn operations(code: &[u8]) -> BTreeMap<u16, u32> {
+    const NOP: u16 = 0x918;
+    let mut counts = BTreeMap::new();
+    for inst in code.chunks_exact(16) {
+        *counts.entry(u16::from_le_bytes([inst[0], inst[1]]) & 0xFFF).or_insert(0) += 1;
+    }
+    counts.remove(&NOP);
+    counts
+}
+
+/// A kernel for each set of operands, as it is and optimized: where the assembler makes the same operations of both, it stores
+/// the same constant.
+#[test]
+fn what_the_assembler_folds_is_what_was_folded() {
+    const COUNT: usize = 8;
+    let Some(ptxas) = Ptxas::find() else { return };
+    let mut random = Random(5);
+    let (mut same, mut all) = (0, 0);
+    for shapes in [shapes(), float_shapes(), other_shapes()] {
+        let shapes: Vec<&Shape> = shapes.iter().filter(|shape| !shape.of_vector).collect();
+        let kernels = shapes.iter().flat_map(|shape| (0..COUNT).map(move |_| shape)).enumerate();
+        let kernels: Vec<String> =
+            kernels.map(|(at, shape)| entry(&format!("k{at}"), shape, 1, None, &mut random)).collect();
+        let before = HEADER.to_owned() + &kernels.concat();
+        let after = optimize(before.as_bytes(), &Options::default()).expect("it is valid").text;
+        let [before, after] = [before.as_bytes(), &after]
+            .map(|text| ptxas.cubin(text, &Flags::of(text), 120).expect("the assembler takes it"));
+        let [before, after] = [&before, &after].map(|file| code_sections(file).expect("it has code"));
+        for (at, kernel) in kernels.iter().enumerate() {
+            let name = format!(".text.k{at}");
+            let (before, after) = (before[&name], after[&name]);
+            let is_same = before == after;
+            assert!(
+                is_same || operations(before) != operations(after),
+                "another constant is stored\n{kernel}"
+            );
+            same += usize::from(is_same);
+        }
+        all += kernels.len();
+    }
+    say(&format!(
+        "folding: of {all} kernels the assembler makes the same code of {same} as they are and optimized"
+    ));
+    assert!(same > all / 2, "the assembler folds more than {same} of {all}");
 }

@@ -168,15 +168,13 @@ impl Known {
     /// What lies in a range without a sign, too; none where that is nothing.
     #[must_use]
     pub fn limited(self, low: u64, high: u64) -> Option<Self> {
-        let is_apart = low > high || high < self.low || low > self.high;
-        if is_apart { None } else { self.if_any(self.within(low, high)) }
+        if low > high { None } else { self.if_any(self.within(low, high)) }
     }
 
     /// What lies in a range with a sign, too; none where that is nothing.
     #[must_use]
     pub fn limited_signed(self, least: i64, most: i64) -> Option<Self> {
-        let is_apart = least > most || most < self.least || least > self.most;
-        if is_apart { None } else { self.if_any(self.within_signed(least, most)) }
+        if least > most { None } else { self.if_any(self.within_signed(least, most)) }
     }
 
     /// A part of this set, unless there is nothing in it: such a part has become the set of all.

@@ -247,6 +247,26 @@ fn results_of_one_source_are_no_wider_than_their_values() {
     check("extend_signed", &[bits, signed], |known| known.extend_signed(7), |value| extend(value) as u64);
 }
 
+/// As of two sources, wherever nothing of a range is shifted out; an amount of all bits or more leaves 0.
+#[test]
+fn what_is_shifted_left_is_no_wider_than_its_values() {
+    let [bits, range] = [0, 1];
+    let sets = kinds();
+    for (kind, amount) in (0..3).flat_map(|kind| (0..6).map(move |amount| (kind, amount))) {
+        let fits = |value: u64| match kind {
+            _ if kind == bits || amount >= 4 => true,
+            _ if kind == range => value << amount < END,
+            _ => (-(END as i64) / 2..END as i64 / 2).contains(&(extend(value) << amount)),
+        };
+        for &known in sets[kind].iter().filter(|&&known| values(known).into_iter().all(fits)) {
+            let all = hull(values(known).into_iter().map(|value| value << amount & (END - 1)));
+            let result = known.shl(Known::constant(amount, 4));
+            assert_eq!(said(result, kind), said(all, kind), "{known:?} by {amount}");
+        }
+    }
+    assert_eq!(Known::unknown(64).shl(Known::constant(64, 32)), Known::constant(0, 64));
+}
+
 /// Of two ranges it is known which values are less, and of bits which are other ones, wherever all pairs agree.
 #[test]
 fn comparisons_are_decided_wherever_all_values_agree() {
