@@ -103,8 +103,9 @@ fn optimize(
     }
     f.stats().limits_hit += u64::from(conditions.has_missed_an_index());
     // New instructions end the program order that the conditions rely on.
+    // The walk may have decided a branch after it was found, but no test of a range: that was decided before.
     for choice in choices.iter() {
-        if stands(f, choice) {
+        if is_indexed(f, choice.branch) {
             make_test(f, choice)?;
         }
     }
@@ -170,15 +171,6 @@ fn told_apart(targets: &[BlockId], otherwise: BlockId) -> Option<(BlockId, Compa
         (0, last) if last > 0 => Some((to, Comparison::LessEqual, last as u64)),
         (first, last) => (first == last).then_some((to, Comparison::Equal, first as u64)),
     }
-}
-
-/// Whether neither branch of a choice has been decided since it was found.
-fn stands(f: &FunctionEditor<'_>, choice: &Choice) -> bool {
-    let is_guarded = f.operands_of(choice.range_test).len() == 2;
-    f.head(choice.range_test).is_live()
-        && is_guarded
-        && f.head(choice.branch).is_live()
-        && is_indexed(f, choice.branch)
 }
 
 fn is_indexed(f: &FunctionEditor<'_>, inst: InstId) -> bool {

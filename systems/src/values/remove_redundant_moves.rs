@@ -110,8 +110,7 @@ fn is_held(f: &FunctionEditor<'_>, reaching: &mut Reaching, found: &Move) -> boo
     let Value::Of(definition) = value(found.to, found) else { return false };
     let Some(before) = Move::of(f, definition) else { return false };
     let has_same_guard = before.guard.is_none() || before.guard == found.guard;
-    before.to == found.to
-        && before.source == found.source
+    before.source == found.source
         && has_same_guard
         && before.read().all(|vreg| value(vreg, &before) == value(vreg, found))
 }
