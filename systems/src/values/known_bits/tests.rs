@@ -442,11 +442,65 @@ const COMPARISONS: &[Compares] = &[
     (PtxType::S8, Comparison::GreaterEqual, |a, b| extend(a) >= extend(b)),
 ];
 
+/// Of constants each comparison is, with the sign of the type that is compared. Floats compare in another order.
+#[test]
+fn comparisons_of_instructions_are_decided() {
+    let name = |comparison| match comparison {
+        Comparison::Equal => "eq",
+        Comparison::NotEqual => "ne",
+        Comparison::Less => "lt",
+        Comparison::LessEqual => "le",
+        Comparison::Greater => "gt",
+        Comparison::GreaterEqual => "ge",
+        Comparison::Lower => "lo",
+        Comparison::LowerSame => "ls",
+        Comparison::Higher => "hi",
+        _ => "hs",
+    };
+    for &(ty, comparison, holds) in COMPARISONS {
+        let ty = match ty {
+            PtxType::S8 => "s32",
+            PtxType::U8 => "u32",
+            _ => "b32",
+        };
+        for mnemonic in
+            [format!("setp.{}.{ty}", name(comparison)), format!("set.{}.u32.{ty}", name(comparison))]
+        {
+            let compares = description(&mnemonic);
+            for (a, b) in (0..END).flat_map(|a| (0..END).map(move |b| (a, b))) {
+                let [one, other] = [a, b].map(|value| Known::constant(value, WIDTH));
+                assert_eq!(decided(&compares, one, other), Some(holds(a, b)), "{mnemonic} {a}, {b}");
+            }
+            assert_eq!(decided(&compares, Known::unknown(WIDTH), Known::constant(3, WIDTH)), None);
+        }
+    }
+    let (one, other) = (Known::constant(1, 32), Known::constant(2, 32));
+    assert_eq!(decided(&description("setp.lt.f32"), one, other), None);
+    assert_eq!(passing(PtxType::F32, Comparison::Less, Known::unknown(32), other), Known::unknown(32));
+}
+
+/// Loads and conversions fill a register that is wider, with the sign of their type; of bits, loads alone do.
+#[test]
+fn registers_hold_what_was_written_to_them() {
+    let holds = |mnemonic: &str, width| in_register(&description(mnemonic), Known::constant(0x80, 8), width);
+    for (mnemonic, bits) in
+        [("cvt.s8.s32", 0xFF80), ("cvt.u8.u32", 0x80), ("ld.global.s8", 0xFF80), ("ld.global.u8", 0x80)]
+    {
+        assert_eq!(holds(mnemonic, 16), Some(Known::constant(bits, 16)), "{mnemonic}");
+        assert_eq!(holds(mnemonic, 8), Some(Known::constant(0x80, 8)), "{mnemonic}");
+    }
+    assert_eq!(holds("ld.global.b8", 16), Some(Known::constant(0x80, 16)));
+    for mnemonic in ["add.u16", "not.b16", "ld.global.f32"] {
+        assert_eq!(holds(mnemonic, 32), None, "{mnemonic}");
+    }
+}
+
 #[test]
 fn wide_values_do_not_wrap() {
     let tid = of_special_register(0, "x", &LaunchLimits::default()).unwrap();
     assert_eq!((tid.high(), tid.is_positive()), (1023, true));
     let all = Known::unknown(64);
+    assert_eq!(all.field(Known::constant(0, 32), Known::constant(64, 32)), all);
     assert_eq!(all.add(all), all);
     assert_eq!(all.mul(all), all);
     let top = Known::range(u64::MAX - 1, u64::MAX, 64);
