@@ -501,6 +501,15 @@ fn wide_values_do_not_wrap() {
     assert_eq!((tid.high(), tid.is_positive()), (1023, true));
     let all = Known::unknown(64);
     assert_eq!(all.field(Known::constant(0, 32), Known::constant(64, 32)), all);
+    let field = |bits: u64, [position, length]: [u64; 2]| {
+        Known::range(0, bits, 64).field(Known::range(0, position, 32), Known::range(0, length, 32))
+    };
+    assert_eq!(field(99, [255, 255]), Known::range(0, 99, 64));
+    assert_eq!(field(99, [256, 255]), Known::range(0, 99, 64));
+    assert_eq!(field(99, [256, 4]), Known::range(0, 15, 64));
+    assert_eq!(field(99, [255, 256]), all);
+    let past = Known::constant(256, 32);
+    assert_eq!(Known::constant(1, 64).field(past, Known::constant(4, 32)), Known::range(0, 1, 64));
     assert_eq!(all.add(all), all);
     assert_eq!(all.mul(all), all);
     let top = Known::range(u64::MAX - 1, u64::MAX, 64);

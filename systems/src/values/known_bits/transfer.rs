@@ -2,6 +2,9 @@
 
 use super::{Known, mask, sign_extend};
 
+/// The greatest position and length of a field that the ISA and the assembler read alike.
+const FIELD_MAX: u64 = 0xFF;
+
 impl Known {
     /// `self + other`.
     pub(crate) fn add(self, other: Self) -> Self {
@@ -227,10 +230,17 @@ impl Known {
         }
     }
 
-    /// The field of `length` bits at `position`, as `bfe` of a type without a sign takes it out.
+    /// The field of `length` bits at `position`, as `bfe` of a type without a sign takes it out. The ISA reads the lowest byte of
+    /// both, and the assembler (13.0) all of them, of 64 bits: of larger ones is known what both have in common.
     pub(crate) fn field(self, position: Self, length: Self) -> Self {
-        let (position, length) = (position.truncated_to_byte(), length.truncated_to_byte());
-        let shifted = self.shr(position);
+        if length.high > FIELD_MAX {
+            return Self::unknown(self.width);
+        }
+        let shifted = if position.high > FIELD_MAX {
+            Self::range(0, self.high, self.width)
+        } else {
+            self.shr(position)
+        };
         let longest =
             if length.high >= u64::from(self.width) { mask(self.width) } else { (1 << length.high) - 1 };
         let mask = match length.only() {
@@ -238,11 +248,6 @@ impl Known {
             None => Self::range(0, longest, self.width),
         };
         shifted.and(mask)
-    }
-
-    /// The lowest byte, in the same width.
-    fn truncated_to_byte(self) -> Self {
-        self.and(Self::constant(0xFF, self.width))
     }
 
     /// The smaller value without a sign.
