@@ -1,7 +1,7 @@
 //! Literals: where a constant may stand for a register.
 
 use super::general_optimize::constants::truncate;
-use super::known_bits::is_past_the_literal;
+use super::known_bits::{FIELD_MAX, is_past_the_literal};
 use ptxopt_components::form::{Accepts, Form, Role, Slot};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::types::{PtxType, TypeKind};
@@ -29,7 +29,7 @@ fn is_past_the_field(form: &Form, position: usize, bits: u64) -> bool {
         (Operation::Shl | Operation::Shr, 1) => {
             return form.types[0].is_some_and(|ty| is_past_the_literal(ty.bits(), truncate(bits, 32)));
         }
-        (Operation::Bfe, 1..) | (Operation::Bfi, 2..) => 255,
+        (Operation::Bfe, 1..) | (Operation::Bfi, 2..) => FIELD_MAX,
         (Operation::Bmsk, _) | (Operation::Shfl, 1) => 31,
         (Operation::Shfl, 2) => 0x1F1F,
         _ => return false,

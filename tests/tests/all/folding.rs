@@ -95,11 +95,18 @@ struct Shape {
     of_vector: bool,
 }
 
+impl Shape {
+    /// One whose sources are no vector.
+    fn new(mnemonic: String, result: u32, sources: &[u32], of_floats: bool) -> Self {
+        Self { mnemonic, result, sources: sources.to_vec(), of_floats, of_vector: false }
+    }
+}
+
 /// Operations on floats, in every format and rounding.
 fn float_shapes() -> Vec<Shape> {
     let mut shapes = Vec::new();
     let mut add = |mnemonic: String, result: u32, sources: &[u32]| {
-        shapes.push(Shape { mnemonic, result, sources: sources.to_vec(), of_floats: true, of_vector: false });
+        shapes.push(Shape::new(mnemonic, result, sources, true));
     };
     for (ty, width, roundings) in [
         ("f32", 32, &["rn", "rz", "rm", "rp"][..]),
@@ -143,13 +150,7 @@ fn float_shapes() -> Vec<Shape> {
 fn shapes() -> Vec<Shape> {
     let mut shapes = Vec::new();
     let mut add = |mnemonic: String, result: u32, sources: &[u32]| {
-        shapes.push(Shape {
-            mnemonic,
-            result,
-            sources: sources.to_vec(),
-            of_floats: false,
-            of_vector: false,
-        });
+        shapes.push(Shape::new(mnemonic, result, sources, false));
     };
     for width in [16, 32, 64] {
         for ty in [format!("s{width}"), format!("u{width}")] {
@@ -184,6 +185,87 @@ fn shapes() -> Vec<Shape> {
     for (result, sources) in [(32, &[16; 2][..]), (64, &[32; 2]), (64, &[16; 4])] {
         let (mnemonic, sources) = (format!("mov.b{result}"), sources.to_vec());
         shapes.push(Shape { mnemonic, result, sources, of_floats: false, of_vector: true });
+    }
+    shapes
+}
+
+/// Operations of few forms, some of which the ISA leaves open for some operands.
+fn other_shapes() -> Vec<Shape> {
+    let mut shapes = Vec::new();
+    let mut add = |mnemonic: &str, result: u32, sources: &[u32], of_floats: bool| {
+        shapes.push(Shape::new(mnemonic.to_owned(), result, sources, of_floats));
+    };
+    for width in [16, 32, 64] {
+        for ty in [format!("s{width}"), format!("u{width}")] {
+            add(&format!("div.{ty}"), width, &[width; 2], false);
+            add(&format!("rem.{ty}"), width, &[width; 2], false);
+            add(&format!("sad.{ty}"), width, &[width; 3], false);
+            for comparison in ["eq", "ne", "lt", "le", "gt", "ge"] {
+                add(&format!("set.{comparison}.u32.{ty}"), 32, &[width; 2], false);
+            }
+            if width > 16 {
+                add(&format!("bfe.{ty}"), width, &[width, 32, 32], false);
+                add(&format!("bfind.{ty}"), 32, &[width], false);
+                add(&format!("bfind.shiftamt.{ty}"), 32, &[width], false);
+            }
+        }
+        add(&format!("cnot.b{width}"), width, &[width], false);
+        if width > 16 {
+            add(&format!("brev.b{width}"), width, &[width], false);
+            add(&format!("bfi.b{width}"), width, &[width, width, 32, 32], false);
+            add(&format!("slct.b{width}.s32"), width, &[width, width, 32], false);
+            add(&format!("slct.b{width}.f32"), width, &[width, width, 32], true);
+        }
+    }
+    for shift in ["l.clamp", "l.wrap", "r.clamp", "r.wrap"] {
+        add(&format!("shf.{shift}.b32"), 32, &[32; 3], false);
+    }
+    for mode in ["", ".f4e", ".b4e", ".rc8", ".ecl", ".ecr", ".rc16"] {
+        add(&format!("prmt.b32{mode}"), 32, &[32; 3], false);
+    }
+    for ty in ["s32", "u32"] {
+        for part in ["lo", "hi"] {
+            add(&format!("mul24.{part}.{ty}"), 32, &[32; 2], false);
+            add(&format!("mad24.{part}.{ty}"), 32, &[32; 3], false);
+        }
+        for other in ["s32", "u32"] {
+            add(&format!("dp4a.{ty}.{other}"), 32, &[32; 3], false);
+            add(&format!("dp2a.lo.{ty}.{other}"), 32, &[32; 3], false);
+            add(&format!("dp2a.hi.{ty}.{other}"), 32, &[32; 3], false);
+        }
+        add(&format!("szext.clamp.{ty}"), 32, &[32; 2], false);
+        add(&format!("szext.wrap.{ty}"), 32, &[32; 2], false);
+    }
+    for saturating in ["add.sat.s32", "sub.sat.s32", "cvt.pack.sat.u16.s32", "cvt.pack.sat.s16.s32"] {
+        add(saturating, 32, &[32; 2], false);
+    }
+    add("mad.hi.sat.s32", 32, &[32; 3], false);
+    for comparison in ["eq", "ne", "lt", "ge", "equ", "neu", "leu", "gtu", "num", "nan"] {
+        for (ty, width) in [("u32.f32", 32), ("ftz.u32.f32", 32), ("u32.f64", 64)] {
+            add(&format!("set.{comparison}.{ty}"), 32, &[width; 2], true);
+        }
+    }
+    for (ty, width) in [("f32", 32), ("f64", 64), ("f16", 16)] {
+        for integer in ["s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"] {
+            let bits: u32 = integer[1..].parse().expect("a width");
+            for rounding in ["rzi", "rmi", "rpi"] {
+                add(&format!("cvt.{rounding}.{integer}.{ty}"), bits.max(16), &[width], true);
+            }
+            for rounding in ["rn", "rm", "rp"] {
+                add(&format!("cvt.{rounding}.{ty}.{integer}"), width, &[bits.max(16)], false);
+            }
+        }
+    }
+    for name in ["min", "max"] {
+        for form in ["NaN.f32", "ftz.NaN.f32", "NaN.f16", "bf16", "NaN.bf16"] {
+            let width = if form.ends_with("f32") { 32 } else { 16 };
+            add(&format!("{name}.{form}"), width, &[width; 2], true);
+        }
+    }
+    add("cvt.rn.bf16x2.f32", 32, &[32; 2], true);
+    for conversion in ["rz", "rn.relu"] {
+        add(&format!("cvt.{conversion}.bf16x2.f32"), 32, &[32; 2], true);
+        add(&format!("cvt.{conversion}.f16.f32"), 16, &[32], true);
     }
     shapes
 }
@@ -298,88 +380,6 @@ fn quotients_are_folded_but_for_those_without_a_value() {
         let after = judged(&text, mnemonic);
         assert_eq!(!after.contains(mnemonic), is_folded, "{mnemonic} {one}, {other}\n{after}");
     }
-}
-
-/// Operations of few forms, some of which the ISA leaves open for some operands.
-fn other_shapes() -> Vec<Shape> {
-    let mut shapes = Vec::new();
-    let mut add = |mnemonic: &str, result: u32, sources: &[u32], of_floats: bool| {
-        let (mnemonic, sources) = (mnemonic.to_owned(), sources.to_vec());
-        shapes.push(Shape { mnemonic, result, sources, of_floats, of_vector: false });
-    };
-    for width in [16, 32, 64] {
-        for ty in [format!("s{width}"), format!("u{width}")] {
-            add(&format!("div.{ty}"), width, &[width; 2], false);
-            add(&format!("rem.{ty}"), width, &[width; 2], false);
-            add(&format!("sad.{ty}"), width, &[width; 3], false);
-            for comparison in ["eq", "ne", "lt", "le", "gt", "ge"] {
-                add(&format!("set.{comparison}.u32.{ty}"), 32, &[width; 2], false);
-            }
-            if width > 16 {
-                add(&format!("bfe.{ty}"), width, &[width, 32, 32], false);
-                add(&format!("bfind.{ty}"), 32, &[width], false);
-                add(&format!("bfind.shiftamt.{ty}"), 32, &[width], false);
-            }
-        }
-        add(&format!("cnot.b{width}"), width, &[width], false);
-        if width > 16 {
-            add(&format!("brev.b{width}"), width, &[width], false);
-            add(&format!("bfi.b{width}"), width, &[width, width, 32, 32], false);
-            add(&format!("slct.b{width}.s32"), width, &[width, width, 32], false);
-            add(&format!("slct.b{width}.f32"), width, &[width, width, 32], true);
-        }
-    }
-    for shift in ["l.clamp", "l.wrap", "r.clamp", "r.wrap"] {
-        add(&format!("shf.{shift}.b32"), 32, &[32; 3], false);
-    }
-    for mode in ["", ".f4e", ".b4e", ".rc8", ".ecl", ".ecr", ".rc16"] {
-        add(&format!("prmt.b32{mode}"), 32, &[32; 3], false);
-    }
-    for ty in ["s32", "u32"] {
-        for part in ["lo", "hi"] {
-            add(&format!("mul24.{part}.{ty}"), 32, &[32; 2], false);
-            add(&format!("mad24.{part}.{ty}"), 32, &[32; 3], false);
-        }
-        for other in ["s32", "u32"] {
-            add(&format!("dp4a.{ty}.{other}"), 32, &[32; 3], false);
-            add(&format!("dp2a.lo.{ty}.{other}"), 32, &[32; 3], false);
-            add(&format!("dp2a.hi.{ty}.{other}"), 32, &[32; 3], false);
-        }
-        add(&format!("szext.clamp.{ty}"), 32, &[32; 2], false);
-        add(&format!("szext.wrap.{ty}"), 32, &[32; 2], false);
-    }
-    for saturating in ["add.sat.s32", "sub.sat.s32", "cvt.pack.sat.u16.s32", "cvt.pack.sat.s16.s32"] {
-        add(saturating, 32, &[32; 2], false);
-    }
-    add("mad.hi.sat.s32", 32, &[32; 3], false);
-    for comparison in ["eq", "ne", "lt", "ge", "equ", "neu", "leu", "gtu", "num", "nan"] {
-        for (ty, width) in [("f32", 32), ("ftz.f32", 32), ("f64", 64)] {
-            let ty = ty.strip_prefix("ftz.").map_or(format!("u32.{ty}"), |ty| format!("ftz.u32.{ty}"));
-            add(&format!("set.{comparison}.{ty}"), 32, &[width; 2], true);
-        }
-    }
-    for (ty, width) in [("f32", 32), ("f64", 64), ("f16", 16)] {
-        for integer in ["s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"] {
-            let bits: u32 = integer[1..].parse().expect("a width");
-            for rounding in ["rzi", "rmi", "rpi"] {
-                add(&format!("cvt.{rounding}.{integer}.{ty}"), bits.max(16), &[width], true);
-            }
-            for rounding in ["rn", "rm", "rp"] {
-                add(&format!("cvt.{rounding}.{ty}.{integer}"), width, &[bits.max(16)], false);
-            }
-        }
-    }
-    for name in ["min", "max"] {
-        for form in ["NaN.f32", "ftz.NaN.f32", "NaN.f16", "bf16", "NaN.bf16"] {
-            let width = if form.ends_with("f32") { 32 } else { 16 };
-            add(&format!("{name}.{form}"), width, &[width; 2], true);
-        }
-    }
-    for conversion in ["rn", "rz", "rn.relu"] {
-        add(&format!("cvt.{conversion}.bf16x2.f32"), 32, &[32; 2], true);
-        add(&format!("cvt.{conversion}.f16.f32"), 16, &[32], true);
-    }
-    shapes
 }
 
 #[test]

@@ -260,6 +260,9 @@ impl Known {
     }
 }
 
+/// The greatest position and length of a field that the ISA and the assembler read alike: the ISA reads the lowest byte.
+pub const FIELD_MAX: u64 = 0xFF;
+
 /// The lowest `width` bits.
 const fn mask(width: u32) -> u64 {
     u64::MAX >> (64 - width)

@@ -445,18 +445,6 @@ const COMPARISONS: &[Compares] = &[
 /// Of constants each comparison is, with the sign of the type that is compared. Floats compare in another order.
 #[test]
 fn comparisons_of_instructions_are_decided() {
-    let name = |comparison| match comparison {
-        Comparison::Equal => "eq",
-        Comparison::NotEqual => "ne",
-        Comparison::Less => "lt",
-        Comparison::LessEqual => "le",
-        Comparison::Greater => "gt",
-        Comparison::GreaterEqual => "ge",
-        Comparison::Lower => "lo",
-        Comparison::LowerSame => "ls",
-        Comparison::Higher => "hi",
-        _ => "hs",
-    };
     for &(ty, comparison, holds) in COMPARISONS {
         let ty = match ty {
             PtxType::S8 => "s32",
@@ -464,7 +452,7 @@ fn comparisons_of_instructions_are_decided() {
             _ => "b32",
         };
         for mnemonic in
-            [format!("setp.{}.{ty}", name(comparison)), format!("set.{}.u32.{ty}", name(comparison))]
+            [format!("setp.{}.{ty}", comparison.word()), format!("set.{}.u32.{ty}", comparison.word())]
         {
             let compares = description(&mnemonic);
             for (a, b) in (0..END).flat_map(|a| (0..END).map(move |b| (a, b))) {

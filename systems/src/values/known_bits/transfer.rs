@@ -1,9 +1,6 @@
 //! What is known of the results of operations, given what is known of their sources.
 
-use super::{Known, mask, sign_extend};
-
-/// The greatest position and length of a field that the ISA and the assembler read alike.
-const FIELD_MAX: u64 = 0xFF;
+use super::{FIELD_MAX, Known, mask, sign_extend};
 
 impl Known {
     /// `self + other`.

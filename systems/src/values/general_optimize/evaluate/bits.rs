@@ -5,6 +5,7 @@
 
 use super::super::constants::{extend, truncate};
 use super::is_signed;
+use crate::values::known_bits::FIELD_MAX;
 use ptxopt_components::description::Description;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{Direction, Excess, Modifiers};
@@ -91,9 +92,10 @@ fn highest(bits: u64, width: u32, is_signed: bool, is_distance: bool) -> u64 {
     }
 }
 
-/// A position or length of a field, if it has one byte.
+/// A position or length of a field, up to [`FIELD_MAX`].
 fn field(bits: u64) -> Option<u32> {
-    u32::try_from(truncate(bits, 32)).ok().filter(|&bits| bits <= 0xFF)
+    let bits = truncate(bits, 32);
+    u32::try_from(bits).ok().filter(|_| bits <= FIELD_MAX)
 }
 
 /// A shift amount as the instruction reads it: no more than `width`, or its lowest bits.
