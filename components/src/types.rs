@@ -83,6 +83,34 @@ impl PtxType {
         }
     }
 
+    /// Whether it is an integer with a sign.
+    #[inline]
+    #[must_use]
+    pub const fn is_signed(self) -> bool {
+        matches!(self, Self::S8 | Self::S16 | Self::S32 | Self::S64)
+    }
+
+    /// Whether its values are integers, signed or not, or bits.
+    #[inline]
+    #[must_use]
+    pub const fn is_of_integers(self) -> bool {
+        matches!(self.kind(), TypeKind::Integer | TypeKind::Bits)
+    }
+
+    /// Whether the assembler takes registers of both types as elements of one vector: of one width, integers beside integers, a float
+    /// beside its own type alone, bits beside everything.
+    #[must_use]
+    pub fn stands_beside(self, other: Self) -> bool {
+        let is_vague = self.kind() == TypeKind::Bits || other.kind() == TypeKind::Bits;
+        self.bits() == other.bits() && (is_vague || self.is_same_kind(other))
+    }
+
+    /// Whether both are of one kind that agrees with itself: of floats, each with its own type alone.
+    #[must_use]
+    pub fn is_same_kind(self, other: Self) -> bool {
+        self.kind() == other.kind() && (self.kind() != TypeKind::Float || self == other)
+    }
+
     /// The type of twice the width and the same kind: what `.wide` and `"w"` in the opcode table mean.
     #[must_use]
     pub fn doubled(self) -> Self {
@@ -100,6 +128,21 @@ impl PtxType {
             other => other,
         }
     }
+}
+
+/// The lowest `width` bits.
+#[inline]
+#[must_use]
+pub const fn truncate(bits: u64, width: u32) -> u64 {
+    if width >= 64 { bits } else { bits & ((1 << width) - 1) }
+}
+
+/// A value of `width` bits, 1 to 64, with its sign, in 64 bits.
+#[inline]
+#[must_use]
+pub const fn extend(bits: u64, width: u32) -> i64 {
+    let unused = 64 - width;
+    ((bits << unused) as i64) >> unused
 }
 
 /// What types have in common that registers and literals must agree in.

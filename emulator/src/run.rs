@@ -136,6 +136,10 @@ impl<'m> Machine<'m> {
             let line = program.line(program.ops[first].offset);
             return Err(Stop::NotSupported { mnemonic: "cluster of several CTAs".to_owned(), line });
         }
+        // `%dynamic_smem_size` has 32 bits.
+        if launch.shared_bytes > u64::from(u32::MAX) {
+            return Err(bad("more shared memory than can be asked for"));
+        }
         if header.parameters.len() != launch.args.len() {
             let (takes, given) = (header.parameters.len(), launch.args.len());
             return Err(bad(format!("the kernel takes {takes} arguments, {given} are given")));

@@ -18,7 +18,7 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 40] = [
+pub const SHAPES: [Shape; 48] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
     Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
@@ -59,6 +59,14 @@ pub const SHAPES: [Shape; 40] = [
     Shape { name: "halves", of: "conditions of two parts in a loop", large: 4_000, text: halves },
     Shape { name: "tiers", of: "loops with conditions of two parts", large: 2_000, text: tiers },
     Shape { name: "divisions", of: "arms that divide", large: 10_000, text: divisions },
+    Shape { name: "crowds", of: "joins beside values that all live at once", large: 8_000, text: crowds },
+    Shape { name: "crossings", of: "targets of a table after branches", large: 16_000, text: crossings },
+    Shape { name: "rewritten", of: "registers written twice before a nest", large: 10_000, text: rewritten },
+    Shape { name: "overwritten", of: "registers, once more under a guard", large: 10_000, text: overwritten },
+    Shape { name: "doors", of: "ways into a loop", large: 8_000, text: doors },
+    Shape { name: "beside", of: "blocks beside guarded writes", large: 16_000, text: beside },
+    Shape { name: "arguments", of: "arguments of a call", large: 40_000, text: arguments },
+    Shape { name: "depths", of: "values read inside a deep nest", large: 32_000, text: depths },
 ];
 
 /// Values that meet at each join of [`joins`].
@@ -491,7 +499,7 @@ fn tiers(loops: usize) -> String {
 
 /// A `switch` most of whose cases fall into the next one.
 fn cases(count: usize) -> String {
-    let labels = each(count, |text, n| write!(text, "{}C{n}", if n > 0 { ", " } else { "" }));
+    let labels = list(count, "C");
     let bodies = each(count, |text, n| {
         writeln!(text, "C{n}: add.u32 %r1, %r1, {n};")?;
         if n % 4 == 3 { writeln!(text, "bra END;") } else { Ok(()) }
@@ -502,7 +510,7 @@ fn cases(count: usize) -> String {
 
 /// Cases of a switch, each of which ends by itself and reads the index.
 fn ways(count: usize) -> String {
-    let labels = each(count, |text, n| write!(text, "{}C{n}", if n > 0 { ", " } else { "" }));
+    let labels = list(count, "C");
     let bodies = each(count, |text, n| writeln!(text, "C{n}: add.u32 %r1, %r2, {n};\nbra END;"));
     let start = format!("ways: .branchtargets {labels};\nrem.u32 %r2, %r0, {count};\nbrx.idx %r2, ways;\n");
     kernel("", &(start + &bodies + "END:\n"))
@@ -591,6 +599,147 @@ fn waits(count: usize) -> String {
     reader(count + SUMS, &format!(".reg .b32 %v<{count}>, %s<{SUMS}>;"), &(start + &body + &end))
 }
 
+/// A switch whose cases each give eighty registers a value of their own, all of which live at once, and then joins of two
+/// values that live at once.
+fn crowds(count: usize) -> String {
+    const REGISTERS: usize = 80;
+    let cases = count / 20;
+    let labels = list(cases, "C");
+    let values = each(cases * REGISTERS, |text, n| writeln!(text, "ld.volatile.global.u32 %v{n}, [%d0];"));
+    let bodies = each(cases, |text, n| {
+        writeln!(text, "C{n}: st.volatile.global.u32 [%d0], {n};")?;
+        for register in 0..REGISTERS {
+            writeln!(text, "mov.u32 %j{register}, %v{};", register * cases + n)?;
+        }
+        writeln!(text, "bra J;")
+    });
+    let reads = each(REGISTERS, |text, n| writeln!(text, "st.volatile.global.u32 [%d0], %j{n};"));
+    let joins = each(count, |text, n| {
+        writeln!(text, "ld.volatile.global.u32 %a{n}, [%d0];\nld.volatile.global.u32 %b{n}, [%d0];")?;
+        writeln!(text, "mov.u32 %c{n}, %b{n};\nsetp.eq.u32 %p0, %r0, {n};\n@%p0 bra D{n};")?;
+        writeln!(text, "st.volatile.global.u32 [%d0], 1;\nmov.u32 %c{n}, %a{n};\nD{n}:")?;
+        writeln!(text, "xor.b32 %r1, %r1, %c{n};\nadd.u32 %r1, %r1, %b{n};\nxor.b32 %r1, %r1, %a{n};")
+    });
+    let head = format!(
+        ".reg .b32 %v<{}>, %j<{REGISTERS}>, %a<{count}>, %b<{count}>, %c<{count}>;",
+        cases * REGISTERS
+    );
+    let switch = format!("ways: .branchtargets {labels};\nrem.u32 %r2, %r0, {cases};\nbrx.idx %r2, ways;\n");
+    kernel(&head, &format!("{values}{switch}{bodies}J:\n{reads}{joins}"))
+}
+
+/// Branches on one predicate after another, and a table, all in one loop: each asks what the branch before has decided.
+fn crossings(count: usize) -> String {
+    let branches = count / 200;
+    let labels = list(count, "H");
+    let crossings = each(branches, |text, n| {
+        writeln!(text, "ld.volatile.global.u32 %r2, [%d0];\nsetp.eq.u32 %q{n}, %r2, {n};\n@%q{n} bra C{n};")?;
+        writeln!(text, "st.volatile.global.u32 [%d0], {n};\nC{n}: @!%q{n} bra L;")?;
+        writeln!(text, "ld.volatile.global.u32 %r2, [%d0];\nsetp.eq.u32 %p0, %r2, {n};\n@%p0 bra X;")
+    });
+    let cases = each(count, |text, n| writeln!(text, "H{n}: st.volatile.global.u32 [%d0], {n};\nbra L;"));
+    let head = format!(".reg .pred %q<{branches}>;");
+    let start = "L: add.u32 %r3, %r3, 1;\nsetp.gt.u32 %p0, %r3, 9;\n@%p0 bra OUT;\n";
+    let table =
+        format!("ways: .branchtargets {labels};\nX: rem.u32 %r2, %r0, {count};\nbrx.idx %r2, ways;\n");
+    kernel(&head, &format!("{start}{crossings}{table}{cases}OUT:\n"))
+}
+
+/// Registers that are written twice before a nest of loops, each read behind a branch after it.
+fn rewritten(count: usize) -> String {
+    before_nest(count, "")
+}
+
+/// The same where the second time is under a guard.
+fn overwritten(count: usize) -> String {
+    before_nest(count, "@%p1 ")
+}
+
+fn before_nest(count: usize, guard: &str) -> String {
+    let loops = count.min(1_600);
+    let first = each(count, |text, n| writeln!(text, "ld.volatile.global.u32 %v{n}, [%d0];"));
+    let second = each(count, |text, n| writeln!(text, "{guard}mul.hi.u32 %v{n}, %v{n}, %r0;"));
+    let front = each(loops, |text, n| writeln!(text, "st.volatile.global.u32 [%d0], 0;\nL{n}:"));
+    let back = each(loops, |text, n| {
+        let level = loops - 1 - n;
+        writeln!(text, "add.u32 %r3, %r3, 1;\nsetp.lt.u32 %p0, %r3, 7;\n@%p0 bra L{level};")
+    });
+    let reads = each(count, |text, n| {
+        writeln!(text, "ld.volatile.global.u32 %r2, [%d0];\nsetp.eq.u32 %p0, %r2, {n};\n@%p0 bra K{n};")?;
+        writeln!(text, "xor.b32 %r1, %r1, %v{n};\nst.volatile.global.u32 [%d0], %r1;\nK{n}:")
+    });
+    let start = "setp.eq.u32 %p1, %r0, 5;\n";
+    kernel(&format!(".reg .b32 %v<{count}>;"), &format!("{start}{first}{second}{front}{back}{reads}"))
+}
+
+/// A loop over a local array into which a table leads, and which changes as many registers as there are ways into it.
+fn doors(count: usize) -> String {
+    let labels = list(count, "C");
+    let loads = each(count, |text, n| writeln!(text, "ld.volatile.global.u32 %v{n}, [%d0];"));
+    let cases = each(count, |text, n| writeln!(text, "C{n}: st.volatile.global.u32 [%d0], {n};\nbra L;"));
+    let changes = each(count, |text, n| writeln!(text, "add.u32 %v{n}, %v{n}, %r3;"));
+    let reads = each(count, |text, n| writeln!(text, "xor.b32 %r1, %r1, %v{n};"));
+    let table = format!("ways: .branchtargets {labels};\nrem.u32 %r2, %r0, {count};\nbrx.idx %r2, ways;\n");
+    let step = "L: mul.wide.u32 %i, %r3, 4;\nadd.u64 %i, %SP, %i;\nst.local.u32 [%i], %r0;\n";
+    let end = "add.u32 %r3, %r3, 1;\nsetp.lt.u32 %p0, %r3, 2;\n@%p0 bra L;\nld.local.u32 %r1, [%SP+4];\n";
+    let head = format!(".local .align 4 .b8 frame[32];\n.reg .b64 %SP, %i;\n.reg .b32 %v<{count}>;");
+    kernel(&head, &format!("mov.u64 %SP, frame;\n{loads}{table}{cases}{step}{changes}{end}{reads}"))
+}
+
+/// A register that is written under guards in blocks inside one another, each of which may leave, and read in others beside them.
+fn beside(count: usize) -> String {
+    let levels = count / 2;
+    let nested = each(levels, |text, n| {
+        writeln!(text, "A{n}: ld.volatile.global.u32 %u{n}, [%d0];\nsetp.eq.u32 %p0, %u{n}, 1;")?;
+        writeln!(
+            text,
+            "@%p0 add.u32 %r2, %u{n}, {};\nsetp.eq.u32 %p1, %u{n}, 2;\n@%p1 bra A{};",
+            n + 7,
+            n + 1
+        )?;
+        writeln!(text, "st.global.u32 [%d0], %r2;\nret;")
+    });
+    let others = each(count, |text, n| {
+        writeln!(text, "ld.volatile.global.u32 %r3, [%d0];\nsetp.eq.u32 %p0, %r3, {n};\n@%p0 bra B{n};")?;
+        writeln!(text, "mul.hi.u32 %r1, %r2, {};\nst.volatile.global.u32 [%d0], %r1;\nB{n}:", n + 3)
+    });
+    let start = "setp.eq.u32 %p0, %r0, 5;\nmov.u32 %r2, %r0;\n@%p0 bra OTHERS;\n";
+    let body = format!("{start}{nested}A{levels}: st.global.u32 [%d0], %r2;\nret;\nOTHERS:\n{others}");
+    kernel(&format!(".reg .b32 %u<{levels}>;"), &body)
+}
+
+/// A call in a loop whose arguments change with a number that is a constant before it.
+fn arguments(count: usize) -> String {
+    let parameters = each(count, |text, n| write!(text, "{}.reg .b32 a{n}", if n > 0 { ", " } else { "" }));
+    let loads = each(count, |text, n| writeln!(text, "ld.volatile.global.u32 %v{n}, [%d0];"));
+    let products = each(count, |text, n| writeln!(text, "mul.hi.u32 %w{n}, %v{n}, %r2;"));
+    let call = format!("call.uni f, ({});\n", list(count, "%w"));
+    let start = "L: mul.lo.u32 %r2, %r2, 3;\nst.volatile.global.u32 [%d0], %r2;\n";
+    let end = "add.u32 %r3, %r3, 1;\nsetp.lt.u32 %p0, %r3, 3;\n@%p0 bra L;\n";
+    let head = format!(".reg .b32 %v<{count}>, %w<{count}>;");
+    kernel_of(
+        &format!(".func f({parameters})\n{{\nret;\n}}\n"),
+        "",
+        &head,
+        &format!("{loads}{start}{products}{call}{end}"),
+    )
+}
+
+/// Values that are computed before loops around one another and read in the innermost.
+fn depths(count: usize) -> String {
+    let loops = count / 4;
+    let values = each(count, |text, n| {
+        writeln!(text, "ld.volatile.global.u32 %r2, [%d0];\nmul.hi.u32 %v{n}, %r2, {};", n + 3)
+    });
+    let front = each(loops, |text, n| writeln!(text, "L{n}:"));
+    let reads = each(count, |text, n| writeln!(text, "st.volatile.global.u32 [%d0], %v{n};"));
+    let back = each(loops, |text, n| {
+        let level = loops - 1 - n;
+        writeln!(text, "add.u32 %r3, %r3, 1;\nsetp.lt.u32 %p0, %r3, 7;\n@%p0 bra L{level};")
+    });
+    kernel(&format!(".reg .b32 %v<{count}>;"), &format!("{values}{front}{reads}{back}"))
+}
+
 /// A kernel with few registers, around code that may load words from `%d1` on, `count` of them and one for each thread.
 fn reader(count: usize, declarations: &str, body: &str) -> String {
     let table = format!(".global .align 4 .b8 words[{}];\n", 4 * count + 4096);
@@ -619,6 +768,11 @@ fn each(count: usize, mut piece: impl FnMut(&mut String, usize) -> std::fmt::Res
     let mut text = String::new();
     (0..count).for_each(|number| piece(&mut text, number).expect("a string takes everything"));
     text
+}
+
+/// Names that end in 0, 1, ..., with commas between.
+fn list(count: usize, name: &str) -> String {
+    each(count, |text, n| write!(text, "{}{name}{n}", if n > 0 { ", " } else { "" }))
 }
 
 /// Numbers without an order.

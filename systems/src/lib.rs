@@ -1,7 +1,8 @@
 //! The phases of ptxopt and their verifiers.
 //!
-//! One phase family is one file: a header that is its contract, its `PHASE`, its system, its algorithm. Phases never
-//! import one another; they meet in components and in the facts of the engine.
+//! One phase family is one file: a header that is its contract, its `PHASE`, its system, its algorithm. Phases do not call
+//! one another, but for `unroll_loops`, which runs `promote_locals` on what it has unrolled; they meet in components and in the
+//! facts of the engine.
 
 pub mod analyze;
 pub mod check;

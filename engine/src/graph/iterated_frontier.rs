@@ -12,6 +12,18 @@ use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id};
 use std::collections::BinaryHeap;
 
+/// Steps that the searches for the registers of every function may take, and those for each of its rows: see
+/// [`steps_max`].
+const STEPS_LEAST: usize = 1 << 16;
+const STEPS_PER_ROW_MAX: usize = 64;
+
+/// Steps of [`IteratedFrontier::find`] after which what searches for many registers of a function should leave the others out: where
+/// frontiers are not listed, each search may walk over all blocks.
+#[must_use]
+pub fn steps_max(function: &FunctionView<'_>) -> usize {
+    STEPS_LEAST + STEPS_PER_ROW_MAX * function.heads.len()
+}
+
 /// How iterated frontiers are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Way {
@@ -50,7 +62,8 @@ impl IteratedFrontier {
     }
 
     /// Calls `is_join` once with each block of the iterated dominance frontier of `blocks`. Where the answer is false, the
-    /// block counts as none, and the frontier is not followed from there.
+    /// block counts as none, and the frontier is not followed from there. Says how many steps that took: blocks that were walked over,
+    /// or entries of frontiers.
     ///
     /// What serves a whole function is made when the first search asks, for the function and tree that it is given.
     pub fn find(
@@ -59,7 +72,7 @@ impl IteratedFrontier {
         tree: &DominatorTree,
         blocks: impl Iterator<Item = BlockId>,
         mut is_join: impl FnMut(BlockId) -> bool,
-    ) {
+    ) -> usize {
         if self.way == Way::Unknown {
             self.prepare(function, tree);
         }
@@ -69,13 +82,16 @@ impl IteratedFrontier {
         let Self { frontiers, found_in, search, waiting, .. } = self;
         *search += 1;
         waiting.extend(blocks);
+        let mut steps = 0;
         while let Some(block) = waiting.pop() {
+            steps += 1 + frontiers.of(block).len();
             for &join in frontiers.of(block) {
                 if std::mem::replace(&mut found_in[join.index()], *search) != *search && is_join(join) {
                     waiting.push(join);
                 }
             }
         }
+        steps
     }
 
     fn prepare(&mut self, function: &FunctionView<'_>, tree: &DominatorTree) {
@@ -144,8 +160,9 @@ impl Walks {
         tree: &DominatorTree,
         blocks: impl Iterator<Item = BlockId>,
         mut is_join: impl FnMut(BlockId) -> bool,
-    ) {
+    ) -> usize {
         self.walk += 1;
+        let mut steps = 0;
         for block in blocks.filter(|&block| tree.is_reachable(block)) {
             self.queue(tree.interval(block).first);
         }
@@ -153,6 +170,7 @@ impl Walks {
             let end = self.nodes[root as usize].end;
             let mut place = root;
             while place < end {
+                steps += 1;
                 let node = &mut self.nodes[place as usize];
                 if node.visited_in == self.walk {
                     place = node.end;
@@ -173,6 +191,7 @@ impl Walks {
                 place += 1;
             }
         }
+        steps
     }
 
     fn queue(&mut self, place: u32) {

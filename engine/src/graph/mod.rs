@@ -13,6 +13,7 @@ pub mod loops;
 pub mod nest;
 pub mod post_dominators;
 pub mod ranks;
+pub mod way;
 
 #[cfg(test)]
 pub(crate) mod random;

@@ -9,7 +9,8 @@
 
 use super::definitions::Definition;
 use crate::graph::dominator_tree::{DominatorTree, Interval};
-use crate::graph::iterated_frontier::IteratedFrontier;
+use crate::graph::iterated_frontier::{IteratedFrontier, steps_max};
+use crate::graph::way::{Node, OUTSIDE, Way};
 use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, Span, VRegId};
 
@@ -20,8 +21,6 @@ pub struct Site {
     pub block: BlockId,
     /// Its places in the dominator tree.
     interval: Interval,
-    /// The innermost site around it, counted from the register's first; none at the top.
-    outer: u32,
     /// Definitions meet at its start.
     pub is_join: bool,
     /// The block defines the register.
@@ -29,8 +28,6 @@ pub struct Site {
     /// The values that meet here were asked for.
     pub is_demanded: bool,
 }
-
-const NO_SITE: u32 = u32::MAX;
 
 /// Sites that a function may have, and those for each of its rows. Each loop of a nest has a site of each register that the
 /// loops inside it change: where they change one each, there are half as many as the square of the depth. Real code has less
@@ -46,8 +43,12 @@ pub struct Sites {
     of_vreg: Vec<Span>,
     vreg_count: usize,
     all: Vec<Site>,
+    /// From each site, whose node is one more than its number, over those of the register that are around it.
+    around: Way,
     /// Where there are as many, no other register gets sites.
     most: usize,
+    /// Where none is left, no other register gets sites.
+    steps_left: usize,
     /// Some register has none because of that, and nobody has asked yet.
     is_cut_short: bool,
     frontier: IteratedFrontier,
@@ -72,7 +73,9 @@ impl Sites {
         self.of_vreg.clear();
         self.vreg_count = function.vregs.len();
         self.all.clear();
+        self.around.clear();
         self.most = SITES_LEAST + SITES_PER_ROW_MAX * function.heads.len();
+        self.steps_left = steps_max(function);
         self.is_cut_short = false;
         self.frontier.start();
         self.noted.clear();
@@ -85,7 +88,7 @@ impl Sites {
     }
 
     /// Makes the sites of `vreg`, unless it has been asked about before. Says whether it has them: it has none where the
-    /// registers before it have too many, and its values may meet at the start of any block then.
+    /// registers before it have too many or were searched too long, and its values may meet at the start of any block then.
     #[must_use]
     pub fn make(
         &mut self,
@@ -100,7 +103,7 @@ impl Sites {
         if !self.of_vreg[vreg.index()].is_empty() || definitions.is_empty() {
             return true;
         }
-        if self.all.len() >= self.most {
+        if self.all.len() >= self.most || self.steps_left == 0 {
             self.is_cut_short = true;
             return false;
         }
@@ -117,10 +120,11 @@ impl Sites {
                 defining.push(block);
             }
         }
-        frontier.find(function, tree, defining.iter().copied(), |join| {
+        let steps = frontier.find(function, tree, defining.iter().copied(), |join| {
             note(all, noted, vreg, tree, join).is_join = true;
             true
         });
+        self.steps_left = self.steps_left.saturating_sub(steps);
         self.nest(first);
         self.of_vreg[vreg.index()] = Span::between(first, self.all.len());
         true
@@ -137,7 +141,7 @@ impl Sites {
             {
                 self.open.pop();
             }
-            sites[at].outer = self.open.last().copied().unwrap_or(NO_SITE);
+            self.around.push(self.open.last().map_or(OUTSIDE, |&outer| node_at(first + outer as usize)));
             self.open.push(at as u32);
         }
     }
@@ -147,11 +151,14 @@ impl Sites {
         let span = self.of_vreg[vreg.index()];
         let sites = &self.all[span.range()];
         let place = tree.interval(block);
-        let mut at = sites.partition_point(|site| site.interval.first <= place.first).checked_sub(1)?;
-        while !sites[at].interval.contains(place) {
-            at = Some(sites[at].outer).filter(|&outer| outer != NO_SITE)? as usize;
+        let at = sites.partition_point(|site| site.interval.first <= place.first).checked_sub(1)?;
+        let at = span.first as usize + at;
+        if self.all[at].interval.contains(place) {
+            return Some(at);
         }
-        Some(span.first as usize + at)
+        let is_beside =
+            |node: Node| site_at(node).is_some_and(|site| !self.all[site].interval.contains(place));
+        site_at(self.around.up(self.around.last(node_at(at), is_beside)))
     }
 
     /// Number of sites of `vreg`.
@@ -172,15 +179,16 @@ impl Sites {
         mut found: impl FnMut(BlockId),
     ) {
         let places = self.incoming.places(function, tree, join);
-        let sites = &self.all[self.of_vreg[vreg.index()].range()];
+        let span = self.of_vreg[vreg.index()].range();
+        let sites = &self.all[span.clone()];
         self.pred_counts.clear();
         // A site comes before those inside it, whose predecessors are not its own.
-        for site in sites {
+        for (number, site) in span.clone().zip(sites) {
             let before = |end: u32| places.partition_point(|&place| place < end) as u32;
             let count = before(site.interval.end) - before(site.interval.first);
             self.pred_counts.push(count);
-            if site.outer != NO_SITE {
-                self.pred_counts[site.outer as usize] -= count;
+            if let Some(outer) = site_at(self.around.up(node_at(number))) {
+                self.pred_counts[outer - span.start] -= count;
             }
         }
         let is_innermost = sites.iter().zip(&self.pred_counts).filter(|&(_, &count)| count > 0);
@@ -198,6 +206,16 @@ impl Sites {
     }
 }
 
+/// The node of the ways that stands for a site.
+fn node_at(site: usize) -> Node {
+    site as Node + 1
+}
+
+/// The site for which a node stands.
+fn site_at(node: Node) -> Option<usize> {
+    node.checked_sub(1).map(|site| site as usize)
+}
+
 /// The new site of `vreg` at `block`, added if there was none.
 fn note<'a>(
     all: &'a mut Vec<Site>,
@@ -210,14 +228,7 @@ fn note<'a>(
     if noted.0 != vreg.0 + 1 {
         *noted = (vreg.0 + 1, all.len() as u32);
         let interval = tree.interval(block);
-        all.push(Site {
-            block,
-            interval,
-            outer: NO_SITE,
-            is_join: false,
-            defines: false,
-            is_demanded: false,
-        });
+        all.push(Site { block, interval, is_join: false, defines: false, is_demanded: false });
     }
     &mut all[noted.1 as usize]
 }

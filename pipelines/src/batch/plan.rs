@@ -94,6 +94,8 @@ pub enum PlanError {
         /// The output.
         output: PathBuf,
     },
+    /// The output folder is a file.
+    NoFolder(PathBuf),
     /// A link in the output folder leads an output out of it.
     Outside {
         /// The output.
@@ -121,6 +123,7 @@ impl fmt::Display for PlanError {
                 output.display(),
                 file.display()
             ),
+            PlanError::NoFolder(out) => write!(f, "`{}` is a file, no folder", out.display()),
             PlanError::Outside { output, target } => write!(
                 f,
                 "a link leads `{}` out of the output folder, to `{}`",
@@ -138,6 +141,9 @@ impl std::error::Error for PlanError {}
 
 /// Plans a batch of files and folders into the folder `out`. `beside` are files that the batch will write, too.
 pub fn plan(paths: &[PathBuf], out: &Path, beside: &[&Path]) -> Result<Plan, PlanError> {
+    if out.is_file() {
+        return Err(PlanError::NoFolder(out.to_owned()));
+    }
     let mut plan = Plan::default();
     // An output folder inside an input folder holds what earlier runs wrote, not inputs.
     let out_entry = files::entry(out).unwrap_or_else(|_| out.to_owned());
@@ -463,6 +469,13 @@ mod tests {
         skipped.sort();
         assert_eq!(skipped, [tree.path("in/deep/here"), tree.path("in/deep/up"), tree.path("in/up")]);
         assert!(plan.unreadable.iter().all(|(_, reason)| reason.contains("a folder that holds it")));
+    }
+
+    #[test]
+    fn an_output_folder_that_is_a_file_is_told() {
+        let tree = Tree::new(&["in/a.ptx", "out"]);
+        let error = tree.plan(&["in"], "out").unwrap_err();
+        assert_eq!(error.to_string(), format!("`{}` is a file, no folder", tree.path("out").display()));
     }
 
     #[cfg(unix)]

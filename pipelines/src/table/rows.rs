@@ -76,7 +76,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(13, "GeneralOptimizeEarly", Optimization, Any, Runs(&promote_locals::PHASE)),
     row(14, "DoSwitchOptFirst", Optimization, Above(0), Nothing(SEEN_LATER)),
     row(15, "OriBranchOpt", Optimization, Above(0), Runs(&optimize_branches::PHASE)),
-    row(16, "OriPerformLiveDeadFirst", Analysis, Any, Runs(&eliminate_dead::EARLY)),
+    row(16, "OriPerformLiveDeadFirst", Analysis, Any, Runs(&eliminate_dead::QUICK)),
     row(17, "OptimizeBindlessHeaderLoads", Optimization, Any, Nothing(MACHINE)),
     row(18, "OriLoopSimplification", Optimization, Any, Runs(&simplify_loops::PHASE)),
     row(19, "OriSplitLiveRanges", Optimization, Above(2), Runs(&split_ranges::PHASE)),

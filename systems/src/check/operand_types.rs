@@ -7,7 +7,7 @@
 //! - Integers agree with integers, whatever their sign; a float with its own type alone; bits with everything. Types
 //!   without registers of their own (`bf16`, packed ones) take bits.
 //! - A register is as wide as its slot. Loads, stores, texture and surface accesses, and conversions take wider ones
-//!   as well, of integers and bits for integers, and of bits alone for floats.
+//!   as well, of integers and bits for integers, and of bits alone for floats. Conversions take `f16x2` for integers.
 //! - The elements of a vector agree with one another in kind and width, literals included. No literal stands beside a component.
 //! - A literal has the kind of its slot: a float takes no integer, an integer no float, bits both, if a float is as wide.
 //! - Special registers stand in `mov` and `cvt` alone, and in predicate slots; a symbol's address where the form takes one.
@@ -126,11 +126,6 @@ impl Actual {
     }
 }
 
-/// Whether two types are of one kind that agrees with itself: of floats, each with its own type alone.
-fn is_same_kind(one: PtxType, other: PtxType) -> bool {
-    one.kind() == other.kind() && (one.kind() != TypeKind::Float || one == other)
-}
-
 /// Whether a slot of `form` takes the operand.
 fn stands(form: &Form, slot: &Slot, actual: Actual) -> bool {
     match actual {
@@ -170,7 +165,9 @@ fn register_stands(form: &Form, wanted: PtxType, ty: PtxType) -> bool {
     let may_be_wider = form.flags.contains(FormFlags::CONVERTS)
         || form.effects.intersects(accesses) && !form.effects.contains(Effects::ATOMIC);
     let is_bits = |ty: PtxType| ty.kind() == TypeKind::Bits;
-    let agrees = is_bits(wanted) || is_bits(ty) || is_same_kind(wanted, ty);
+    let is_pair = ty == PtxType::F16x2 && form.flags.contains(FormFlags::CONVERTS);
+    let agrees =
+        is_bits(wanted) || is_bits(ty) || wanted.is_same_kind(ty) || is_pair && wanted.is_of_integers();
     let is_wider = ty.bits() > wanted.bits();
     let wide_floats = (wanted.kind(), ty.kind()) == (TypeKind::Float, TypeKind::Float);
     agrees && (ty.bits() == wanted.bits() || is_wider && may_be_wider && !wide_floats)
@@ -219,10 +216,7 @@ fn verify_vectors(function: &FunctionView<'_>, codes: &[u8], operands: &[Operand
 /// Whether two elements of a vector agree.
 fn agree(one: Actual, other: Actual) -> bool {
     match (one, other) {
-        (Actual::Register(one), Actual::Register(other)) => {
-            let bits = [one, other].iter().any(|ty| ty.kind() == TypeKind::Bits);
-            one.bits() == other.bits() && (bits || is_same_kind(one, other))
-        }
+        (Actual::Register(one), Actual::Register(other)) => one.stands_beside(other),
         (Actual::Register(ty), literal) | (literal, Actual::Register(ty)) => !matches!(
             (ty.kind(), literal),
             (TypeKind::Float, Actual::Integer) | (TypeKind::Integer, Actual::Float(_))
@@ -285,6 +279,10 @@ mod tests {
             "st.global.u8 [g], %d1;",
             "cvt.u32.u16 %d1, %h1;",
             "cvt.rn.f16.f32 %b1, %f1;",
+            "cvt.u32.u64 %ff1, %d1;",
+            "cvt.u16.u64 %ff1, %d1;",
+            "cvt.u64.u32 %d1, %ff1;",
+            "cvt.rn.f32.u32 %f1, %ff1;",
         ] {
             assert_eq!(verdict(inst), Ok(()), "{inst}");
         }
@@ -295,6 +293,10 @@ mod tests {
             "add.u32 %u1, %d2, %b3;",
             "shl.b32 %b1, %b1, %d1;",
             "atom.global.add.u32 %d1, [g], %b2;",
+            "cvt.u32.u16 %f1, %h1;",
+            "cvt.u32.u16 %u1, %fh1;",
+            "cvt.f32.f16 %ff1, %fh1;",
+            "add.u32 %ff1, %u1, %u1;",
         ] {
             assert!(verdict(inst).is_err(), "{inst}");
         }

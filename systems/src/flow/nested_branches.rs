@@ -294,9 +294,9 @@ fn leaves_loop(
             if !seen.contains(&to) {
                 seen.push(to);
             }
-        }
-        if seen.len() > region_max {
-            return None;
+            if seen.len() > region_max {
+                return None;
+            }
         }
     }
     Some(false)

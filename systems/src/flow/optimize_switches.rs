@@ -60,7 +60,7 @@ use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::values::reaching::{Reaching, ReachingValues};
 
-/// Phases 14 and 30.
+/// Phase 30.
 pub const PHASE: Phase = Phase {
     name: "optimize_switches",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],

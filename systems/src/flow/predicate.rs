@@ -107,7 +107,8 @@ impl Default for Settings {
     }
 }
 
-/// Rounds over a function: what is left of inner branches may be an arm of an outer one.
+/// Rounds over a function: what is left of inner branches may be an arm of an outer one, and of the arms that lead to one join a
+/// round takes the last.
 const ROUNDS_MAX: usize = 8;
 
 /// What a function must have for the phase to work on it.
@@ -168,11 +169,13 @@ pub fn predicate(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut S
     scratch.literals.start();
     for _ in 0..ROUNDS_MAX {
         if !round(f, settings, scratch)? {
-            break;
+            return Some(());
         }
         f.refresh_edges();
         f.remember(Memo::ArmsAreJoined);
     }
+    f.stats().limits_hit += 1;
+    f.missed(f.view().text.body.first, "the last round has joined arms: more rounds might join more");
     Some(())
 }
 

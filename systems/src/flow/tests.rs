@@ -1,9 +1,10 @@
 //! The phases on branches and loops by what they promise, on random functions: every run stores the same, and what the
 //! header of the phase says it leaves is left.
 
-use super::{nested_branches, optimize_branches, simplify_loops, split_at_control_flow};
+use super::{nested_branches, optimize_branches, predicate, simplify_loops, split_at_control_flow};
 use crate::check::testing::{Random, mixed};
 use crate::check::tests::run;
+use crate::ssa::{build_ssa, leave_ssa};
 use crate::upkeep::sweep;
 use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::CodeFlags;
@@ -311,6 +312,37 @@ fn rounds_are_bounded_and_a_function_with_more_is_counted() {
         let output = run(text.as_bytes(), &[&split_at_control_flow::PHASE, &optimize_branches::PHASE]);
         assert_eq!(text_of(&output).matches("bra END").count(), count.saturating_sub(8));
         assert_eq!(output.steps[1].limits_hit, u64::from(count >= 8), "{count} branches");
+    }
+}
+
+/// Of the arms that lead to one join each round takes one. The other registers are there so that the function has room.
+#[test]
+fn rounds_of_predication_are_bounded_and_counted() {
+    for count in 6..11_usize {
+        let labels: Vec<String> = (0..count).map(|case| format!("C{case}")).collect();
+        let case = |case: usize| {
+            format!(
+                "C{case}: add.u32 %y{case}, %r2, {case};\nmov.u32 %r1, %y{case};\n@%p1 bra J;\n\
+                 xor.b32 %r1, %y{case}, 7;\nbra J;\n"
+            )
+        };
+        let cases: String = (0..count).map(case).collect();
+        let other =
+            |n: usize| format!("ld.volatile.global.u32 %z{n}, [g];\nst.volatile.global.u32 [g], %z{n};\n");
+        let others: String = (0..100).map(other).collect();
+        let text = format!(
+            ".version 8.6\n.target sm_90\n.global .u32 g;\n.entry k() {{\n.reg .pred %p<3>;\n.reg .b32 %r<3>, %y<{count}>, %z<100>;\n\
+             ld.volatile.global.u32 %r2, [g];\n{}setp.eq.u32 %p1, %r2, 3;\nT: .branchtargets {};\nbrx.idx %r2, T;\n{cases}\
+             J:\nst.global.u32 [g], %r1;\nret;\n}}\n",
+            others,
+            labels.join(", ")
+        );
+        let phases = [&split_at_control_flow::PHASE, &build_ssa::PHASE, &predicate::PHASE, &leave_ssa::PHASE];
+        let output = run(text.as_bytes(), &phases);
+        assert_eq!(text_of(&output).matches("@%p1 bra J").count(), count.saturating_sub(8), "{count} arms");
+        assert_eq!(output.steps[2].limits_hit, u64::from(count >= 8), "{count} arms");
+        let is_told = |remark: &Remark| remark.reason.starts_with("the last round has joined arms");
+        assert_eq!(output.remarks.iter().any(is_told), count >= 8, "{count} arms");
     }
 }
 

@@ -52,7 +52,7 @@ use ptxopt_components::operand::Operand;
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::edit::{Change, Editor, FunctionEditor};
 use ptxopt_engine::graph::dominator_tree::DominatorTree;
-use ptxopt_engine::graph::iterated_frontier::IteratedFrontier;
+use ptxopt_engine::graph::iterated_frontier::{IteratedFrontier, steps_max};
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::store::view::FunctionView;
@@ -367,6 +367,7 @@ impl Scratch {
         let most_pairs = PAIRS_LEAST + 4 * function.heads.len();
         let (mut pair_count, mut left_out) = (0, 0);
         let mut looks_left = LOOKS_PER_PAIR_MAX * most_pairs;
+        let mut steps_left = steps_max(function);
         self.frontier.start();
         self.pred_counts.clear();
         self.pred_counts.resize(function.blocks.len(), 0);
@@ -386,10 +387,11 @@ impl Scratch {
             let only = [(vreg, BlockId(defined_in - 1))];
             let definitions = if count == 0 { &only[..] } else { &several[next..next + count] };
             let (mut pairs, mut most_preds) = (0, 0);
-            // Where no look is left it stays a variable, wherever its definitions meet.
-            if found.contains(Seen::GLOBAL) && looks_left > 0 {
+            // Where no look or step is left it stays a variable, wherever its definitions meet.
+            let is_over = looks_left == 0 || steps_left == 0;
+            if found.contains(Seen::GLOBAL) && !is_over {
                 let blocks = definitions.iter().map(|&(_, block)| block);
-                frontier.find(function, tree, blocks, |block| {
+                let steps = frontier.find(function, tree, blocks, |block| {
                     let preds = count_preds(function, tree, block, pred_counts, seen);
                     pairs += preds;
                     most_preds = preds.max(most_preds);
@@ -405,8 +407,9 @@ impl Scratch {
                     // What is left out need not be found whole.
                     pair_count + pairs <= most_pairs && looks_left > 0
                 });
+                steps_left = steps_left.saturating_sub(steps);
             }
-            if pair_count + pairs > most_pairs || most_preds > PREDS_MAX || looks_left == 0 {
+            if pair_count + pairs > most_pairs || most_preds > PREDS_MAX || is_over || looks_left == 0 {
                 phis.truncate(first);
                 left_out += 1;
                 self.candidate_of[vreg.index()] = NO_CANDIDATE;

@@ -120,13 +120,19 @@ type Key = (FormId, Box<[Operand]>);
 /// Works on one function; gives nothing where the bisect limit is reached.
 fn hoist(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) -> Option<()> {
     scratch.slots.clear();
+    let mut is_done = false;
     for _ in 0..ROUNDS_MAX {
         scratch.find(f);
-        if scratch.pairs.is_empty() {
+        is_done = scratch.pairs.is_empty();
+        if is_done {
             break;
         }
         scratch.find_reads(&f.view());
         scratch.apply(f)?;
+    }
+    if !is_done {
+        scratch.limit_hits += 1;
+        f.missed(f.view().text.body.first, "the last round has moved something: more rounds might move more");
     }
     f.stats().limits_hit += std::mem::take(&mut scratch.limit_hits);
     Some(())

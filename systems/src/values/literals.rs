@@ -1,10 +1,9 @@
 //! Literals: where a constant may stand for a register.
 
-use super::general_optimize::constants::truncate;
 use super::known_bits::{FIELD_MAX, is_past_the_literal};
 use ptxopt_components::form::{Accepts, Form, Role, Slot};
 use ptxopt_components::operation::Operation;
-use ptxopt_components::types::{PtxType, TypeKind};
+use ptxopt_components::types::{PtxType, TypeKind, truncate};
 
 /// The type as which a constant may stand in a slot of an instruction that is no element of a vector; none where the
 /// assembler takes a register only, or reads less of the literal.

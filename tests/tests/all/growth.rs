@@ -393,6 +393,23 @@ fn registers_that_live_long_are_verified() {
     });
 }
 
+/// Registers that live through tens of thousands of blocks, of which live sets tell how many there are at most.
+#[test]
+fn registers_that_live_long_are_counted() {
+    work_grows_like_its_text(optimize_all, 10_000, |size| {
+        let registers = format!(".reg .b32 %v<{size}>;");
+        let start = each(size, |text, n| writeln!(text, "ld.volatile.global.u32 %v{n}, [%d1];"));
+        let blocks = each(size, |text, n| {
+            writeln!(
+                text,
+                "setp.eq.u32 %p1, %r1, {n}; @%p1 bra X{n}; st.volatile.global.u32 [%d1], {n}; X{n}:"
+            )
+        });
+        let uses = each(size, |text, n| writeln!(text, "st.volatile.global.u32 [%d1], %v{n};"));
+        tangle(&format!("{registers} {start} {blocks} {uses}"))
+    });
+}
+
 /// The shapes on which simple algorithms are quadratic, up to the size that is large. `--bin growth` says which phases take how long.
 #[test]
 fn large_shapes_cost_what_they_are_long() {
@@ -427,7 +444,7 @@ fn single_phases_cost_what_the_shapes_are_long() {
         ("OriSplitLiveRanges", &["webs", "joins", "nested-ifs"][..]),
         ("OriSplitHighPressureLiveRanges", &["preloads", "waits"]),
         ("LateArchOptimizeFirst", &["pairs", "straight"]),
-        ("GenerateMovPhi+OriDoRematEarly", &["sinks", "nest", "nested-ifs"]),
+        ("GenerateMovPhi+OriDoRematEarly", &["sinks", "nest", "nested-ifs", "depths"]),
     ] {
         let mut options = Options { level: OptLevel::O3, threads: 1, ..Options::default() };
         options.set_knob(&format!("NamedPhases={phase}")).expect("the knob exists");

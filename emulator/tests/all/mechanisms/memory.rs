@@ -126,6 +126,10 @@ fn dynamic_shared_memory_lies_after_the_static() {
     let outcome = run(&load(&(functions.to_owned() + &kernel(body))), &launch, &Options::default());
     assert_eq!(outcome.stop, None);
     assert_eq!(super::words_of(&outcome), each(32, |t| t + 128));
+    // Added to the 64 bytes of its own, that would be nothing.
+    let launch = Launch { shared_bytes: u64::MAX - 63, ..launch };
+    let outcome = run(&load(&(functions.to_owned() + &kernel(body))), &launch, &Options::default());
+    assert!(matches!(outcome.stop, Some(Stop::BadLaunch(_))), "{:?}", outcome.stop);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Live sets: a register is live where some path leads to a read of it without a write that ends its life.
 
-use super::{Built, Random, Style, random};
+use super::{Built, Random, Style, chain, random};
 use crate::dataflow::liveness::{
     LiveSet, LivenessScratch, Representation, STRIP_BITS, Side, Strip, solve_on,
 };
@@ -197,6 +197,15 @@ fn whole_groups_of_blocks_are_live() {
     let (mut scratch, mut sets) = (LivenessScratch::default(), Default::default());
     for seed in 0..24 {
         compare(&random(seed, Style::Calm, 190 + seed as usize * 5), &mut scratch, &mut sets);
+    }
+}
+
+/// Nodes of all levels of the walks are taken as a whole, entered in the middle, and left early.
+#[test]
+fn lives_through_many_groups_are_found() {
+    let (mut scratch, mut sets) = (LivenessScratch::default(), Default::default());
+    for seed in 0..12 {
+        compare(&chain(seed, 950), &mut scratch, &mut sets);
     }
 }
 

@@ -113,6 +113,31 @@ pub(super) enum Style {
     Calm,
 }
 
+/// A chain of blocks with a few branches over many of them in both directions, and few registers that are named rarely. Every
+/// third has a return, every fourth an unreachable block.
+pub(super) fn chain(seed: u64, block_count: usize) -> Built {
+    let mut random = Random::new(seed);
+    let mut lines = vec![String::new(); block_count];
+    for _ in 0..40 {
+        let (at, number) = (random.below(block_count), random.below(8));
+        lines[at] = match random.below(6) {
+            0 => format!("mov.u32 %r{number}, 1;"),
+            1 => format!("@%p2 mov.u32 %r{number}, 1;"),
+            2 | 3 => format!("st.global.u32 [g], %r{number};"),
+            _ => format!("@%p{} bra B{};", number % 4, random.below(block_count)),
+        };
+    }
+    if seed.is_multiple_of(3) {
+        lines[random.below(block_count)] = String::from("ret;");
+    }
+    if seed.is_multiple_of(4) {
+        let at = random.below(block_count - 2);
+        lines[at] = format!("bra B{};", at + 2);
+    }
+    let body: String = lines.iter().enumerate().map(|(at, line)| format!("B{at}: {line}\n")).collect();
+    Built::kernel(&body)
+}
+
 /// A function made at random.
 pub(super) fn random(seed: u64, style: Style, block_count: usize) -> Built {
     let mut random = Random::new(seed);

@@ -6,7 +6,7 @@
 use bitflags::bitflags;
 use ptxopt_components::description::Description;
 use ptxopt_components::qualifiers::{Comparison, Modifiers};
-use ptxopt_components::types::{PtxType, TypeKind};
+use ptxopt_components::types::{PtxType, TypeKind, extend};
 
 bitflags! {
     /// What may come out where two values are compared.
@@ -96,7 +96,7 @@ impl Test {
             return None;
         }
         let order = match ty.kind() {
-            TypeKind::Integer if is_signed(ty) => Order::Signed,
+            TypeKind::Integer if ty.is_signed() => Order::Signed,
             TypeKind::Integer | TypeKind::Bits => Order::Unsigned,
             TypeKind::Float if ty != PtxType::F16x2 => Order::Float { ty, flushes: description.flushes() },
             TypeKind::Float | TypeKind::Packed | TypeKind::Predicate => return None,
@@ -133,19 +133,4 @@ fn outcomes_of(comparison: Comparison, order: Order) -> Option<Outcomes> {
         C::AnyNan => Outcomes::UNORDERED,
     };
     Some(ordered)
-}
-
-const fn is_signed(ty: PtxType) -> bool {
-    matches!(ty, PtxType::S8 | PtxType::S16 | PtxType::S32 | PtxType::S64)
-}
-
-/// The lowest `width` bits.
-pub const fn truncate(bits: u64, width: u32) -> u64 {
-    if width >= 64 { bits } else { bits & ((1 << width) - 1) }
-}
-
-/// A value of `width` bits with its sign, in 64 bits.
-pub const fn extend(bits: u64, width: u32) -> i64 {
-    let unused = 64 - width;
-    ((bits << unused) as i64) >> unused
 }

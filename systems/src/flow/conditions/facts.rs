@@ -1,9 +1,10 @@
 //! What is known on the way to a block, to be forgotten again when the walk leaves what the block dominates.
 
 use super::Term;
-use super::comparison::{Order, Outcomes, extend, truncate};
+use super::comparison::{Order, Outcomes};
 use ahash::{AHashMap, AHashSet};
 use ptxopt_components::ids::VRegId;
+use ptxopt_components::types::{extend, truncate};
 use ptxopt_engine::values::reaching::Value;
 
 /// A register, and which of its values.

@@ -28,7 +28,7 @@ pub mod facts;
 #[cfg(test)]
 mod tests;
 
-use comparison::{Order, Outcomes, Test, truncate};
+use comparison::{Order, Outcomes, Test};
 use facts::{Facts, Held};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::form::{FormFlags, Role};
@@ -38,7 +38,7 @@ use ptxopt_components::literal::LiteralKind;
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Combiner;
-use ptxopt_components::types::{PtxType, TypeKind};
+use ptxopt_components::types::{PtxType, TypeKind, truncate};
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::edit::FunctionEditor;
 use ptxopt_engine::store::view::FunctionView;

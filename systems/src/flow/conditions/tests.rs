@@ -1,11 +1,12 @@
 //! What is known of numbers, against the numbers themselves.
 
 use super::Term;
-use super::comparison::{Order, Outcomes, Test, extend};
+use super::comparison::{Order, Outcomes, Test};
 use super::facts::Facts;
 use crate::check::testing::Random;
 use ptxopt_components::description::{Description, Dialect};
 use ptxopt_components::ids::{InstId, VRegId};
+use ptxopt_components::types::extend;
 use ptxopt_engine::values::reaching::Value;
 
 const WIDTH: u32 = 8;

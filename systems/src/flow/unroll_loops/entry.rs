@@ -45,6 +45,9 @@ impl<'a, 'r> Entry<'a, 'r> {
         let mut known = Cell::Top;
         for &pred in view.preds(nest.row(id).header).iter().filter(outside) {
             known = known.meet(self.value(vreg, self.reaching.end_of(pred), DEPTH_MAX));
+            if known == Cell::Bottom {
+                break;
+            }
         }
         // Nothing leads to a loop that is never entered.
         let known = if known == Cell::Top { Cell::Bottom } else { known };

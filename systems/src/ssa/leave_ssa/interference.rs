@@ -113,7 +113,6 @@ impl Interference {
         self.neighbours.clear();
         self.apart.clear();
         self.apart.resize(webs.node_count(), false);
-        self.has_apart = false;
         self.live.start(webs);
         self.arriving.clear();
         self.arriving.resize(webs.node_count(), None);
@@ -121,7 +120,6 @@ impl Interference {
         webs.sort_pairs_by_pred();
         for node in ends.find(function, webs) {
             self.apart[self.live.web_of[node.index()].index()] = true;
-            self.has_apart = true;
         }
         let (mut next_pair, mut next_phi) = (0, 0);
         for block in function.block_ids().filter(|&block| function.orders[block.index()].is_reachable()) {
@@ -137,6 +135,13 @@ impl Interference {
                 self.walk(function, webs, block, pairs, phis, ends.at_end_of(block));
             }
         }
+        let apart_count = self.apart.iter().filter(|&&is_apart| is_apart).count();
+        self.has_apart = apart_count > 0;
+        if self.has_apart {
+            // May unite asks for the web first.
+            let Self { live, pairs, apart, .. } = self;
+            pairs.retain(|(one, _)| !apart[live.web_of[one.index()].index()]);
+        }
         self.pairs.sort_unstable();
         self.pairs.dedup();
         self.comparisons_left = COMPARISONS_LEAST + 16 * self.pairs.len();
@@ -144,7 +149,7 @@ impl Interference {
             self.neighbours.entry(one).or_default().push(other);
             self.neighbours.entry(other).or_default().push(one);
         }
-        self.apart.iter().filter(|&&is_apart| is_apart).count() as u64
+        apart_count as u64
     }
 
     /// Walks backward over a block. `pairs` are those of phis that it is a predecessor of, `phis` its own, `at_end` what lives
@@ -194,7 +199,7 @@ impl Interference {
 
     /// Takes the nodes in `defined`, which are defined at once, out of the live ones, and notes what lives at the same time.
     fn define(&mut self, webs: &Webs) {
-        let Self { live, defined, pairs, apart, has_apart, arriving, pairs_left, .. } = self;
+        let Self { live, defined, pairs, apart, arriving, pairs_left, .. } = self;
         defined.iter().for_each(|&node| live.add(node));
         for &node in &*defined {
             let web = live.web_of[node.index()];
@@ -203,9 +208,7 @@ impl Interference {
                 continue;
             }
             let Some(left) = pairs_left.checked_sub(members.len()) else {
-                pairs.retain(|(one, _)| live.web_of[one.index()] != web);
                 apart[web.index()] = true;
-                *has_apart = true;
                 continue;
             };
             *pairs_left = left;

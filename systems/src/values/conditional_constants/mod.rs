@@ -52,7 +52,7 @@ mod tests;
 pub(crate) mod transfer;
 mod ways;
 
-use super::general_optimize::constants::{self, literal_in, truncate};
+use super::general_optimize::constants::{self, literal_in};
 use crate::ssa::moves::moved_as;
 use lattice::Cell;
 use ptxopt_components::description::Description;
@@ -61,7 +61,7 @@ use ptxopt_components::ids::{BlockId, FormId, Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Qualifiers;
-use ptxopt_components::types::PtxType;
+use ptxopt_components::types::{PtxType, truncate};
 use ptxopt_components::vreg::VRegHead;
 use ptxopt_engine::edit::FunctionEditor;
 use ptxopt_engine::graph::dominator_tree::DominatorTree;

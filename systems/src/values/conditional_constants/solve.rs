@@ -150,7 +150,11 @@ impl Solver {
             return;
         }
         if !head.is_phi() {
-            self.visit(function, forms, inst);
+            // What has several results has let them fall when it was first looked at.
+            let transfer = Transfer { function, forms, inst };
+            if transfer.only_result().is_some() || head.marks.contains(Marks::CONTROL) {
+                self.visit(function, forms, inst);
+            }
             return;
         }
         let from =

@@ -8,7 +8,7 @@
 //! a constant where all that decide are constants, and bottom otherwise.
 
 use super::lattice::Cell;
-use crate::values::general_optimize::constants::{bits_in, literal_at, truncate};
+use crate::values::general_optimize::constants::{bits_in, literal_at};
 use crate::values::general_optimize::evaluate::{SOURCES_MAX, evaluate, result_width};
 use ptxopt_components::form::FormFlags;
 use ptxopt_components::ids::{Id, InstId, VRegId};
@@ -16,7 +16,7 @@ use ptxopt_components::instruction::Marks;
 use ptxopt_components::literal::Literal;
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
-use ptxopt_components::types::{PtxType, TypeKind};
+use ptxopt_components::types::{PtxType, TypeKind, truncate};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::store::view::FunctionView;
 

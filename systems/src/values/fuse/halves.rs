@@ -6,7 +6,8 @@
 //! mov.b64 {r2, _}, rd1;
 //! ```
 //! Nothing in between names the second half, or writes what is unpacked. The second instruction goes: the first half may be read
-//! already. A half that is unpacked to a register that nothing reads is as good as none: those become sinks only in phase 84.
+//! already. An integer does not stand beside a float in a vector, nor a float beside one of another type. A half that is unpacked to a
+//! register that nothing reads is as good as none: those become sinks only in phase 84.
 
 use super::super::general_optimize::rewrite::{New, Rewrite};
 use super::{Fused, Walk};
@@ -38,7 +39,11 @@ impl Walk<'_, '_> {
             let is_alike = self.f.head(first.inst).form == self.f.head(half.inst).form;
             // It may have been completed already.
             let has_place = self.is_unread(self.f.operands_of(first.inst)[half.position]);
-            first.of == half.of && first.to != half.to && is_alike && has_place
+            first.of == half.of
+                && first.to != half.to
+                && is_alike
+                && has_place
+                && self.stand_beside(first.to, half.to)
         };
         // What stands behind the last one stands behind those before it, too.
         let last = halves.iter().rev().take_while(|first| at - first.at <= WINDOW).find(is_other);
@@ -83,6 +88,12 @@ impl Walk<'_, '_> {
         let of = source.vreg().filter(|_| !source.has_payload())?;
         let is_alone = [to, of].into_iter().all(|vreg| self.is_free(vreg));
         is_alone.then_some(Half { inst, at, of, position, to })
+    }
+
+    /// Whether the assembler takes two registers in one vector.
+    fn stand_beside(&self, one: VRegId, other: VRegId) -> bool {
+        let [one, other] = [one, other].map(|vreg| self.f.vreg(vreg).ty.element());
+        one.stands_beside(other)
     }
 
     /// Whether a result is a sink, or a register that nothing reads.

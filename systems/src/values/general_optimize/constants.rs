@@ -6,19 +6,8 @@ use ptxopt_components::ids::Id;
 use ptxopt_components::literal::{Literal, LiteralKind};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
-use ptxopt_components::types::{PtxType, TypeKind};
+use ptxopt_components::types::{PtxType, TypeKind, extend, truncate};
 use ptxopt_engine::edit::Change;
-
-/// The lowest `width` bits.
-pub(in crate::values) const fn truncate(bits: u64, width: u32) -> u64 {
-    if width >= 64 { bits } else { bits & ((1 << width) - 1) }
-}
-
-/// A value of `width` bits with its sign, in 64 bits.
-pub(in crate::values) const fn extend(bits: u64, width: u32) -> i64 {
-    let unused = 64 - width;
-    ((bits << unused) as i64) >> unused
-}
 
 /// The bits of a literal in a slot of type `ty`. `1.5` is written as a double: a slot of 32 bits takes it rounded, which is
 /// not known here.

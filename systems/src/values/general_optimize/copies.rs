@@ -2,7 +2,7 @@
 
 use super::Walk;
 use super::clues::Clues;
-use super::constants::{bits_in, truncate};
+use super::constants::bits_in;
 use super::missed::COPY_STAYS;
 use super::rewrite::{New, Rewrite, bits_of};
 use crate::values::literals::{self, has_literals};
@@ -14,7 +14,7 @@ use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, OperandKind, definitions};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{Modifiers, Rounding};
-use ptxopt_components::types::{PtxType, TypeKind};
+use ptxopt_components::types::{PtxType, TypeKind, truncate};
 use ptxopt_engine::edit::accepts;
 use ptxopt_engine::values::reaching::Value;
 

@@ -23,8 +23,6 @@
 //! - The bound and a step fit below the sign: with a bound of 0x7FFFFFFF and a step of 2, the sum is negative and less again.
 
 use super::Walk;
-use super::constants::{extend, truncate};
-use super::evaluate::is_signed;
 use super::passed_branches::Passed;
 use super::pattern::plain;
 use crate::values::known_bits::Known;
@@ -32,6 +30,7 @@ use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Comparison;
+use ptxopt_components::types::{extend, truncate};
 
 /// Branches that are looked at for one counter: the one that ends the loop is near its end or at its start.
 const BRANCHES_MAX: usize = 6;
@@ -128,7 +127,7 @@ impl Walk<'_, '_> {
         let compared = self.original(one.vreg()?);
         let bound = self.constant(constant).filter(|_| ty.bits() == width)?;
         let bound = extend(truncate(bound, width), width);
-        let is_signed = is_signed(ty) && !matches!(comparison, Comparison::Lower | Comparison::LowerSame);
+        let is_signed = ty.is_signed() && !matches!(comparison, Comparison::Lower | Comparison::LowerSame);
         (compared == counter || compared == next).then_some(Bounded {
             comparison,
             is_signed,

@@ -5,7 +5,6 @@
 //! loop, unless that is known without the phi, or the phi counts (`counters.rs`).
 
 use super::Walk;
-use super::pattern::is_integer;
 use crate::values::known_bits::{Known, in_register, of_special_register, result_of, slot_width, tells};
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
@@ -154,7 +153,7 @@ impl Walk<'_, '_> {
     fn known_result(&mut self, inst: InstId, width: u32, chain_left: u32) -> Option<Known> {
         use Operation::{Add, Sub, Xor};
         let description = self.f.description_of(inst);
-        let ty = description.types[0].filter(|&ty| tells(description.operation) && is_integer(ty))?;
+        let ty = description.types[0].filter(|&ty| tells(description.operation) && ty.is_of_integers())?;
         let description = *description;
         let result = match description.operation {
             // What is narrower than the register says by its type what stands above it.

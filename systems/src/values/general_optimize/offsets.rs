@@ -35,9 +35,7 @@
 
 use super::Walk;
 use super::clues::Clues;
-use super::constants::{extend, truncate};
-use super::evaluate::is_signed;
-use super::pattern::{is_integer, plain};
+use super::pattern::plain;
 use super::rules::{ACCESSES, with_more};
 use ahash::AHashMap;
 use ptxopt_components::form::{FormFlags, Kinds};
@@ -45,7 +43,7 @@ use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, reads};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Part;
-use ptxopt_components::types::PtxType;
+use ptxopt_components::types::{PtxType, extend, truncate};
 use ptxopt_engine::values::phis::NO_VALUE;
 
 /// In the place of an entry: a register that is not moved, and one that cannot be.
@@ -277,7 +275,7 @@ impl Walk<'_, '_> {
         let count = operands.len() - 1;
         sources[..count].copy_from_slice(&operands[1..]);
         let description = *self.f.description_of(inst);
-        let ty = description.types[0].filter(|&ty| is_integer(ty))?;
+        let ty = description.types[0].filter(|&ty| ty.is_of_integers())?;
         let is_whole = |operand: &Operand| operand.vreg().is_none() || *operand == plain(*operand);
         if !sources[..count].iter().all(is_whole) {
             return None;
@@ -337,7 +335,7 @@ impl Walk<'_, '_> {
             (Some(_), Some(_)) => return None,
         };
         let literal = truncate(literal, ty.bits());
-        let literal = if is_signed(ty) { extend(literal, ty.bits()) as u64 } else { literal };
+        let literal = if ty.is_signed() { extend(literal, ty.bits()) as u64 } else { literal };
         let by = self.extended_by(offsets, inst, ty, factor)?;
         Some(by.wrapping_mul(literal))
     }
@@ -349,7 +347,7 @@ impl Walk<'_, '_> {
         let base = Operand::register(base.filter(|_| ty.bits() == 32)?);
         let by = extend(by, 32);
         let known = self.known(base, 32, inst);
-        let (least, most, width) = if is_signed(ty) {
+        let (least, most, width) = if ty.is_signed() {
             (known.least() + by >= i64::from(i32::MIN), known.most() + by <= i64::from(i32::MAX), 31)
         } else {
             (known.low() as i64 + by >= 0, known.high() as i64 + by <= i64::from(u32::MAX), 32)

@@ -19,7 +19,7 @@
 //! goes by [`PASSED_MAX`] comparisons.
 
 use super::Walk;
-use super::pattern::{is_integer, plain};
+use super::pattern::plain;
 use crate::values::known_bits::{Known, passing};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
@@ -157,7 +157,7 @@ impl Walk<'_, '_> {
         let comparison = description.qualifiers.comparison?;
         // With three operands no other predicate takes part.
         let is_setp = description.operation == Operation::Setp;
-        let ty = description.types[0].filter(|&ty| is_setp && is_integer(ty))?;
+        let ty = description.types[0].filter(|&ty| is_setp && ty.is_of_integers())?;
         let is_value = |operand: Operand| match operand.vreg() {
             Some(vreg) => operand == plain(operand) && self.definition_of_value(vreg).is_some(),
             None => self.literal(operand).is_some(),

@@ -1,15 +1,13 @@
 //! What rules ask about an instruction and what its operands were computed by.
 
 use super::Walk;
-use super::constants::{extend, truncate};
-use super::evaluate::is_signed;
 use crate::values::known_bits::is_past_the_literal;
 use ptxopt_components::form::FormFlags;
 use ptxopt_components::ids::{InstId, VRegId};
 use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Part;
-use ptxopt_components::types::{PtxType, TypeKind};
+use ptxopt_components::types::{PtxType, TypeKind, extend, truncate};
 use ptxopt_engine::values::reaching::Value;
 
 /// An unguarded instruction on integers or bits, with one whole result, two sources and no qualifier but the part of a
@@ -51,7 +49,7 @@ impl Walk<'_, '_> {
             return None;
         }
         let description = self.f.description_of(inst);
-        let ty = description.types[0].filter(|ty| is_integer(*ty))?;
+        let ty = description.types[0].filter(|ty| ty.is_of_integers())?;
         let result = self.only_result(inst)?;
         let part = description.qualifiers.part;
         let is_shift = matches!(description.operation, Operation::Shl | Operation::Shr);
@@ -125,15 +123,10 @@ fn is_integer_type(ty: PtxType) -> bool {
     ty.kind() == TypeKind::Integer
 }
 
-/// Whether values of the type are integers, signed or not, or bits.
-pub(super) fn is_integer(ty: PtxType) -> bool {
-    matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits)
-}
-
 /// A literal of `width` bits, where `ty` extended to that width has it among its values.
 pub(super) fn narrowed(literal: u64, width: u32, ty: PtxType) -> Option<u64> {
     let cut = truncate(literal, ty.bits());
-    let extended = if is_signed(ty) { extend(cut, ty.bits()) as u64 } else { cut };
+    let extended = if ty.is_signed() { extend(cut, ty.bits()) as u64 } else { cut };
     (truncate(extended, width) == truncate(literal, width)).then_some(cut)
 }
 

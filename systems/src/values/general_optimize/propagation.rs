@@ -1,13 +1,13 @@
 //! How far copies are propagated: what the knobs of copy propagation say.
 
 use super::Walk;
-use super::constants::{bits_in, truncate};
+use super::constants::bits_in;
 use super::copies::Source;
 use ptxopt_components::form::Role;
 use ptxopt_components::ids::{InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
-use ptxopt_components::types::PtxType;
+use ptxopt_components::types::{PtxType, truncate};
 use ptxopt_engine::values::reaching::Value;
 
 /// How far copies are propagated in one run over a function. The knobs are named after the source.

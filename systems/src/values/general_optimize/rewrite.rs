@@ -5,7 +5,6 @@
 
 use super::Walk;
 use super::constants;
-use super::pattern::is_integer;
 use ptxopt_components::description::Description;
 use ptxopt_components::form::{Accepts, Form, FormFlags, Slot, shape};
 use ptxopt_components::ids::{FormId, InstId, VRegId};
@@ -186,7 +185,7 @@ impl Walk<'_, '_> {
 fn takes_type(form: &Form, slot: &Slot, ty: PtxType) -> bool {
     let Some(wanted) = slot.ty else { return false };
     if slot.in_vector {
-        return form.lanes == 1 && is_integer(ty) && 2 * ty.bits() == wanted.bits();
+        return form.lanes == 1 && ty.is_of_integers() && 2 * ty.bits() == wanted.bits();
     }
     let is = |kind: TypeKind| wanted.kind() == kind || ty.kind() == kind;
     let are_integers = wanted.kind() == TypeKind::Integer && ty.kind() == TypeKind::Integer;

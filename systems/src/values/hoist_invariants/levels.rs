@@ -1,70 +1,12 @@
 //! How far out of a nest of loops an instruction may go, in a logarithmic number of steps whatever the depth.
-//!
-//! Paper: Myers 1983, for the steps that double, as in `engine/src/graph/dominator_tree.rs`.
 
 use crate::flow::loop_entries::LoopEntries;
 use ptxopt_components::ids::{BlockId, Id, LoopId};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::graph::dominator_tree::{Ancestors, DominatorTree};
 use ptxopt_engine::graph::nest::LoopNest;
+use ptxopt_engine::graph::way::{Node, OUTSIDE, Way, loop_of, node_of};
 use ptxopt_engine::store::view::FunctionView;
-
-/// A loop by its number, counted from 1; 0 is what lies outside of all loops.
-type Node = u32;
-
-/// No loop.
-const OUTSIDE: Node = 0;
-
-fn node_of(id: Option<LoopId>) -> Node {
-    id.map_or(OUTSIDE, |id| id.0 + 1)
-}
-
-fn loop_of(node: Node) -> Option<LoopId> {
-    node.checked_sub(1).map(LoopId)
-}
-
-/// The way from each loop to the outside over some of the loops around it.
-#[derive(Default)]
-struct Way {
-    /// By node: the next one of the way.
-    up: Vec<Node>,
-    /// By node: one further up, so that any is reached in a logarithmic number of steps.
-    jump: Vec<Node>,
-    /// By node: steps to the outside.
-    steps: Vec<u32>,
-}
-
-impl Way {
-    fn clear(&mut self) {
-        for list in [&mut self.up, &mut self.jump, &mut self.steps] {
-            list.clear();
-            list.push(0);
-        }
-    }
-
-    /// Adds the next node, whose next one is `up`.
-    fn push(&mut self, up: Node) {
-        let steps = |node: Node| self.steps[node as usize];
-        let jump = |node: Node| self.jump[node as usize];
-        let is_even = steps(up) - steps(jump(up)) == steps(jump(up)) - steps(jump(jump(up)));
-        let far = if is_even { jump(jump(up)) } else { up };
-        let count = steps(up) + 1;
-        self.up.push(up);
-        self.jump.push(far);
-        self.steps.push(count);
-    }
-
-    /// The last node on the way from `node` to the outside that `keeps`. All before it do, `node` among them, and the outside
-    /// does not.
-    fn last(&self, node: Node, keeps: impl Fn(Node) -> bool) -> Node {
-        let mut at = node;
-        while keeps(self.up[at as usize]) {
-            let jump = self.jump[at as usize];
-            at = if keeps(jump) { jump } else { self.up[at as usize] };
-        }
-        at
-    }
-}
 
 /// What is known of one loop.
 #[derive(Clone, Copy)]
@@ -166,7 +108,7 @@ impl Levels {
             Some(one) => {
                 let is_apart = |node: Node| loop_of(node).is_some_and(|id| !holds(id));
                 let last = self.all.last(node_of(Some(one)), is_apart);
-                self.depth(loop_of(self.all.up[last as usize]))
+                self.depth(loop_of(self.all.up(last)))
             }
         }
     }
@@ -209,49 +151,4 @@ fn why_closed(ways_in: LoopEntries<'_>, nest: &LoopNest, id: LoopId) -> Option<&
         }
     }
     None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::check::testing::Random;
-
-    /// The ways of random forests, and one of a chain, against single steps.
-    #[test]
-    fn steps_that_double_lead_where_single_ones_do() {
-        for seed in 0..50 {
-            let mut random = Random(seed);
-            let mut way = Way::default();
-            way.clear();
-            let count: usize = if seed == 0 { 3_000 } else { 200 };
-            for node in 1..=count {
-                let nearest = if seed == 0 { node - 1 } else { node.saturating_sub(1 + random.below(8)) };
-                way.push(nearest as Node);
-            }
-            for _ in 0..300 {
-                let node = 1 + random.below(count) as Node;
-                let limit = random.below(way.steps[node as usize] as usize) as u32;
-                let is_kept = |node: Node| way.steps[node as usize] > limit;
-                let mut naive = node;
-                while is_kept(way.up[naive as usize]) {
-                    naive = way.up[naive as usize];
-                }
-                assert_eq!(way.last(node, is_kept), naive);
-            }
-        }
-    }
-
-    #[test]
-    fn a_long_way_takes_few_steps() {
-        let mut way = Way::default();
-        way.clear();
-        (0..100_000).for_each(|node| way.push(node));
-        let asked = std::cell::Cell::new(0);
-        let last = way.last(100_000, |node| {
-            asked.set(asked.get() + 1);
-            node >= 7
-        });
-        assert_eq!(last, 7);
-        assert!(asked.get() < 200, "{}", asked.get());
-    }
 }

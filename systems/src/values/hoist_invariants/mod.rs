@@ -77,7 +77,7 @@ use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::values::reaching::ReachingValues;
 
-/// Phases 35, 66, 79 and 88.
+/// Phases 35, 66 and 79.
 pub const PHASE: Phase = Phase {
     name: "hoist_invariants",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow, Fact::Loops],

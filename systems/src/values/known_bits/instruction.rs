@@ -15,7 +15,7 @@ pub fn result_of(description: &Description, sources: &[Known]) -> Option<Known> 
     if qualifiers.modifiers != Modifiers::empty() || qualifiers.rounding.is_some() {
         return None;
     }
-    let is_signed = is_signed(ty);
+    let is_signed = ty.is_signed();
     let by_sign = |signed: fn(Known, Known) -> Known, unsigned: fn(Known, Known) -> Known| {
         if is_signed { signed } else { unsigned }
     };
@@ -48,7 +48,7 @@ pub fn result_of(description: &Description, sources: &[Known]) -> Option<Known> 
         (Operation::Selp, &[a, b, ..]) => a.join(b),
         (Operation::Cvt, &[a]) => {
             let from = description.types[1].filter(|&from| is_integer(from))?;
-            if self::is_signed(from) { a.extend_signed(ty.bits()) } else { a.extend(ty.bits()) }
+            if from.is_signed() { a.extend_signed(ty.bits()) } else { a.extend(ty.bits()) }
                 .truncate(ty.bits())
         }
         _ => return None,
@@ -98,7 +98,7 @@ pub fn in_register(description: &Description, result: Known, width: u32) -> Opti
     let is_wider = (is_load || description.operation == Operation::Cvt) && result.width() < width;
     match ty.kind() {
         _ if result.width() == width => Some(result),
-        TypeKind::Integer if is_wider && is_signed(ty) => Some(result.extend_signed(width)),
+        TypeKind::Integer if is_wider && ty.is_signed() => Some(result.extend_signed(width)),
         TypeKind::Integer if is_wider => Some(result.extend(width)),
         TypeKind::Bits if is_wider && is_load => Some(result.extend(width)),
         _ => None,
@@ -136,10 +136,10 @@ pub fn passing(ty: PtxType, comparison: Comparison, a: Known, b: Known) -> Known
         Equal => return a.meet(b),
         NotEqual => return b.only().map_or(a, |value| a.without(value)),
         _ if ty.kind() != TypeKind::Integer => return a,
-        Less if is_signed(ty) => ((signed.0, b.most.saturating_sub(1)), unsigned),
-        LessEqual if is_signed(ty) => ((signed.0, b.most), unsigned),
-        Greater if is_signed(ty) => ((b.least.saturating_add(1), signed.1), unsigned),
-        GreaterEqual if is_signed(ty) => ((b.least, signed.1), unsigned),
+        Less if ty.is_signed() => ((signed.0, b.most.saturating_sub(1)), unsigned),
+        LessEqual if ty.is_signed() => ((signed.0, b.most), unsigned),
+        Greater if ty.is_signed() => ((b.least.saturating_add(1), signed.1), unsigned),
+        GreaterEqual if ty.is_signed() => ((b.least, signed.1), unsigned),
         Less | Lower => (signed, (unsigned.0, b.high.saturating_sub(1))),
         LessEqual | LowerSame => (signed, (unsigned.0, b.high)),
         Greater | Higher => (signed, (b.low.saturating_add(1), unsigned.1)),
@@ -154,7 +154,7 @@ pub fn passing(ty: PtxType, comparison: Comparison, a: Known, b: Known) -> Known
 pub fn decided(description: &Description, a: Known, b: Known) -> Option<bool> {
     let ty = description.types[usize::from(description.operation == Operation::Set)];
     let ty = ty.filter(|&ty| is_integer(ty))?;
-    let less = |a: Known, b: Known| if is_signed(ty) { a.is_less_signed(b) } else { a.is_less(b) };
+    let less = |a: Known, b: Known| if ty.is_signed() { a.is_less_signed(b) } else { a.is_less(b) };
     let is_ordered = ty.kind() == TypeKind::Integer;
     match description.qualifiers.comparison? {
         Comparison::Equal => a.is_equal(b),
@@ -164,7 +164,7 @@ pub fn decided(description: &Description, a: Known, b: Known) -> Option<bool> {
         Comparison::Greater => less(b, a),
         Comparison::LessEqual => less(b, a).map(|is_greater| !is_greater),
         Comparison::GreaterEqual => less(a, b).map(|is_less| !is_less),
-        _ if is_signed(ty) => None,
+        _ if ty.is_signed() => None,
         Comparison::Lower => a.is_less(b),
         Comparison::Higher => b.is_less(a),
         Comparison::LowerSame => b.is_less(a).map(|is_greater| !is_greater),
@@ -175,7 +175,7 @@ pub fn decided(description: &Description, a: Known, b: Known) -> Option<bool> {
 
 fn product(ty: PtxType, part: Part, a: Known, b: Known) -> Known {
     let width = 2 * ty.bits();
-    match (part, is_signed(ty)) {
+    match (part, ty.is_signed()) {
         (Part::Low, _) => a.mul(b),
         (Part::High, false) => a.mul_high(b),
         (Part::High, true) => a.mul_high_signed(b),
@@ -185,9 +185,5 @@ fn product(ty: PtxType, part: Part, a: Known, b: Known) -> Known {
 }
 
 fn is_integer(ty: PtxType) -> bool {
-    matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits) && ty.bits() <= 64
-}
-
-fn is_signed(ty: PtxType) -> bool {
-    matches!(ty, PtxType::S8 | PtxType::S16 | PtxType::S32 | PtxType::S64)
+    ty.is_of_integers() && ty.bits() <= 64
 }

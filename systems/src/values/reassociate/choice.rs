@@ -3,11 +3,11 @@
 use super::Settings;
 use super::trees::{Kind, Leaf, Tree, Trees, Value, is_short};
 use crate::ssa::origins::OriginsOf;
-use crate::values::general_optimize::constants::truncate;
 use ahash::{AHashMap, AHashSet};
 use ptxopt_components::ids::{BlockId, Id, InstId, Span, VRegId};
 use ptxopt_components::operand::writes;
 use ptxopt_components::operation::Operation;
+use ptxopt_components::types::truncate;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::definitions::Defined;
 use ptxopt_engine::values::reaching::Reaching;

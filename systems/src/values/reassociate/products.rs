@@ -9,9 +9,9 @@
 
 use super::choice::{Choice, Look, Other};
 use super::trees::{Kind, Leaf, Node, Source, Tree, Value};
-use crate::values::general_optimize::constants::truncate;
 use ptxopt_components::ids::{Id, InstId};
 use ptxopt_components::operation::Operation;
+use ptxopt_components::types::truncate;
 
 /// Two products of a tree with a common factor.
 struct Common {

@@ -1,6 +1,5 @@
 //! Trees: instructions of one operation that read each other, in one block.
 
-use crate::values::general_optimize::constants::{extend, truncate};
 use ptxopt_components::form::{Form, FormFlags, Role};
 use ptxopt_components::ids::{BlockId, FormId, Id, InstId, Span, VRegId};
 use ptxopt_components::instruction::InstHead;
@@ -8,7 +7,7 @@ use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Part;
-use ptxopt_components::types::{PtxType, TypeKind};
+use ptxopt_components::types::{PtxType, extend, truncate};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::phis::NO_VALUE;
@@ -296,7 +295,7 @@ impl Trees {
             // No sum may read the registers of floats that bits are joined in.
             head.ty.lanes == 1
                 && element.bits() == ty.bits()
-                && is_of_integers(element)
+                && element.is_of_integers()
                 && !head.flags.intersects(NO_VALUE)
         };
         let source = |operand: Operand| match operand.vreg() {
@@ -331,10 +330,6 @@ pub(super) fn is_short(constant: u64, width: u32) -> bool {
     i32::try_from(extend(constant, width)).is_ok()
 }
 
-const fn is_of_integers(ty: PtxType) -> bool {
-    matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits)
-}
-
 fn meaning(forms: &FormTable, id: FormId) -> Meaning {
     let form = forms.get(id);
     let is_access = form.effects.intersects(Effects::READ.union(Effects::WRITE).union(Effects::ATOMIC));
@@ -348,7 +343,7 @@ fn joins(forms: &FormTable, id: FormId, form: &Form) -> Option<(Kind, bool, PtxT
     }
     let description = forms.describe(id);
     let ty = description.types[0]?;
-    if !is_of_integers(ty) || !matches!(ty.bits(), 16 | 32 | 64) {
+    if !ty.is_of_integers() || !matches!(ty.bits(), 16 | 32 | 64) {
         return None;
     }
     let kind = match form.operation {

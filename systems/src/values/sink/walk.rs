@@ -12,12 +12,13 @@ use ptxopt_engine::dataflow::liveness::LiveSet;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::graph::dominator_tree::{Ancestors, DominatorTree};
 use ptxopt_engine::graph::nest::LoopNest;
+use ptxopt_engine::graph::way::{Way, loop_of, node_of};
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::phis::phis_of;
 use ptxopt_engine::values::reaching::Reaching;
 
-/// Dominators that are looked at between an old place and a new one, and loops that a place is taken out of. A row of a thousand
-/// loops would be walked for each value that lives through it.
+/// Dominators that are looked at between an old place and a new one, and nests of loops that a place is taken out of. A row of a
+/// thousand loops would be walked for each value that lives through it.
 const STEPS_MAX: usize = 64;
 
 /// Registers times blocks up to which live sets are solved: eight megabytes of bits. Where everything lives everywhere, solving
@@ -57,6 +58,8 @@ pub(super) struct Walk {
     last_read: Vec<Option<Place>>,
     /// By register: where something that sank reads it.
     kept_at: Vec<Option<Place>>,
+    /// From each loop to the outside.
+    ways_out: Way,
     /// By block that was walked: its calls.
     calls: Vec<u32>,
     /// By block: it lies in a cycle with several entries. Empty where there is none.
@@ -131,6 +134,8 @@ impl Walk {
                 read.for_each(|vreg| self.is_tied[vreg.index()] = true);
             }
         }
+        self.ways_out.clear();
+        nest.ids().for_each(|id| self.ways_out.push(node_of(nest.row(id).parent.get())));
         self.is_in_cycle.clear();
         for &block in nest.irreducible_regions().flatten() {
             self.is_in_cycle.resize(function.blocks.len(), false);
@@ -199,14 +204,14 @@ impl Walk {
         let Look { function, nest, .. } = look;
         let mut to = place;
         for _ in 0..STEPS_MAX {
-            let Some(mut id) = nest.loop_of(to.block).filter(|&id| !nest.holds(id, from)) else {
+            let Some(id) = nest.loop_of(to.block).filter(|&id| !nest.holds(id, from)) else {
                 let is_in_cycle = self.is_in_cycle.get(to.block.index()).copied().unwrap_or(false);
                 return (!is_in_cycle).then_some(to);
             };
-            while let Some(parent) = nest.row(id).parent.get().filter(|&parent| !nest.holds(parent, from)) {
-                id = parent;
-            }
-            to = Place { block: function.orders[nest.row(id).header.index()].idom.get()?, part: Part::End };
+            let is_left = |node| loop_of(node).is_some_and(|id| !nest.holds(id, from));
+            let outermost = loop_of(self.ways_out.last(node_of(Some(id)), is_left))?;
+            let header = nest.row(outermost).header;
+            to = Place { block: function.orders[header.index()].idom.get()?, part: Part::End };
         }
         self.limit_hits += 1;
         None

@@ -7,7 +7,7 @@
 //! An order whose constant comes first, `c < a`, is `c + 1 <= a`, and `a <= c` is `a < c + 1`, where there is a `c + 1`.
 
 use super::keys::CONSTANT;
-use super::meanings::{is_signed, normalise};
+use super::meanings::normalise;
 use super::numbers::{Opposed, ValueNumbers};
 use super::walk::Walk;
 use ptxopt_components::description::Description;
@@ -105,7 +105,7 @@ pub(super) fn with_next_constant(mut description: Description) -> Option<(Descri
     };
     let greatest = match ty {
         PtxType::S16 => i32::from(i16::MAX),
-        _ if is_signed(ty) && matches!(comparison, C::Less | C::LessEqual) => i32::MAX,
+        _ if ty.is_signed() && matches!(comparison, C::Less | C::LessEqual) => i32::MAX,
         _ => -1,
     };
     description.qualifiers.comparison = Some(next);

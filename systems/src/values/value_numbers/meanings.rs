@@ -305,15 +305,11 @@ pub(super) fn normalise(description: &mut Description) -> bool {
             qualifiers.ordering = None;
             // Narrow values are extended to the register: with a sign, if they have one.
             let ty = description.types[0];
-            description.types[0] = ty.map(|ty| if is_signed(ty) { ty } else { bits_of(ty) });
+            description.types[0] = ty.map(|ty| if ty.is_signed() { ty } else { bits_of(ty) });
         }
         _ => {}
     }
     false
-}
-
-pub(super) fn is_signed(ty: PtxType) -> bool {
-    matches!(ty, PtxType::S8 | PtxType::S16 | PtxType::S32 | PtxType::S64)
 }
 
 /// Makes integer types bits.

@@ -3,12 +3,11 @@
 //! Positions and lengths of fields are known up to 255: the ISA reads their lowest byte, and the assembler takes larger
 //! literals for what they are.
 
-use super::super::constants::{extend, truncate};
-use super::is_signed;
 use crate::values::known_bits::FIELD_MAX;
 use ptxopt_components::description::Description;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{Direction, Excess, Modifiers};
+use ptxopt_components::types::{extend, truncate};
 
 /// The result for these sources, of an operation without modifiers but for the ones of `bfind`; none where it is not known here.
 pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64> {
@@ -17,13 +16,13 @@ pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64
     let width = ty.bits();
     let result = match (description.operation, sources) {
         (Operation::Bfind, &[a]) => {
-            highest(truncate(a, width), width, is_signed(ty), qualifiers.has(Modifiers::SHIFT_AMOUNT))
+            highest(truncate(a, width), width, ty.is_signed(), qualifiers.has(Modifiers::SHIFT_AMOUNT))
         }
         _ if qualifiers.modifiers != Modifiers::empty() => return None,
         (Operation::Brev, &[a]) => a.reverse_bits() >> (64 - width),
         (Operation::Cnot, &[a]) => u64::from(truncate(a, width) == 0),
         (Operation::Sad, &[a, b, c]) => {
-            let distance = if is_signed(ty) {
+            let distance = if ty.is_signed() {
                 extend(a, width).abs_diff(extend(b, width))
             } else {
                 truncate(a, width).abs_diff(truncate(b, width))
@@ -34,7 +33,7 @@ pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64
             let (position, length) = (field(position)?, field(length)?);
             match length {
                 0 => 0,
-                _ if is_signed(ty) => {
+                _ if ty.is_signed() => {
                     let rest = extend(a, width) >> position.min(63);
                     extend(rest as u64, length.min(64)) as u64
                 }

@@ -1,13 +1,11 @@
 //! What comparisons make of constants: `setp` a predicate, `set` all bits or the float 1.
 
-use super::super::constants::{extend, truncate};
 use super::float::{Finish, with_format};
-use super::integer::is_signed;
 use super::is_integer;
 use ptxopt_components::description::Description;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{Comparison, Modifiers};
-use ptxopt_components::types::{PtxType, TypeKind};
+use ptxopt_components::types::{PtxType, TypeKind, extend, truncate};
 use rustc_apfloat::ieee::{BFloat, Double, Half, Single};
 use std::cmp::Ordering;
 
@@ -51,7 +49,7 @@ fn compare_integers(comparison: Comparison, ty: PtxType, one: u64, other: u64) -
     let width = ty.bits();
     let (one, other) = (truncate(one, width), truncate(other, width));
     let is_ordered = ty.kind() == TypeKind::Integer;
-    let order = if is_signed(ty) { extend(one, width).cmp(&extend(other, width)) } else { one.cmp(&other) };
+    let order = if ty.is_signed() { extend(one, width).cmp(&extend(other, width)) } else { one.cmp(&other) };
     Some(match comparison {
         Comparison::Equal => one == other,
         Comparison::NotEqual => one != other,
@@ -60,7 +58,7 @@ fn compare_integers(comparison: Comparison, ty: PtxType, one: u64, other: u64) -
         Comparison::LessEqual => order.is_le(),
         Comparison::Greater => order.is_gt(),
         Comparison::GreaterEqual => order.is_ge(),
-        _ if is_signed(ty) => return None,
+        _ if ty.is_signed() => return None,
         Comparison::Lower => order.is_lt(),
         Comparison::LowerSame => order.is_le(),
         Comparison::Higher => order.is_gt(),

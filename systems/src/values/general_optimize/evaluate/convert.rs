@@ -3,13 +3,11 @@
 //! Integers that are too large for their type clamp, with and without `.sat`. A NaN is left alone, whatever it is
 //! converted to.
 
-use super::super::constants::{extend, truncate};
 use super::float::{Finish, round, with_format};
-use super::integer::is_signed;
 use super::is_integer;
 use ptxopt_components::description::Description;
 use ptxopt_components::qualifiers::{Modifiers, Rounding};
-use ptxopt_components::types::PtxType;
+use ptxopt_components::types::{PtxType, extend, truncate};
 use rustc_apfloat::ieee::{BFloat, Double, Half, Single};
 use rustc_apfloat::{Float, FloatConvert, Round, Status};
 
@@ -67,7 +65,7 @@ fn convert<From: FloatConvert<To>, To: Float>(description: &Description, source:
 
 fn of_integer<To: Float>(description: &Description, from: PtxType, source: u64) -> Option<u64> {
     let round = round(description.qualifiers.rounding?)?;
-    let value = if is_signed(from) {
+    let value = if from.is_signed() {
         i128::from(extend(source, from.bits()))
     } else {
         i128::from(truncate(source, from.bits()))
@@ -82,7 +80,7 @@ fn to_integer<From: Float>(description: &Description, to: PtxType, source: u64) 
         return None;
     }
     let width = to.bits() as usize;
-    let bits = if is_signed(to) {
+    let bits = if to.is_signed() {
         value.to_i128_r(width, round, &mut false).value as u64
     } else {
         value.to_u128_r(width, round, &mut false).value as u64

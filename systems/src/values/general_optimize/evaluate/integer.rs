@@ -1,10 +1,9 @@
 //! What operations on integers make of constants, at the width of the instruction.
 
-use super::super::constants::{extend, truncate};
 use ptxopt_components::description::Description;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{Modifiers, Part};
-use ptxopt_components::types::{PtxType, TypeKind};
+use ptxopt_components::types::{PtxType, TypeKind, extend, truncate};
 
 /// The result for these sources; none where it is not defined, or not known here.
 pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64> {
@@ -17,7 +16,7 @@ pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64
     {
         return None;
     }
-    let (width, is_signed) = (ty.bits(), is_signed(ty));
+    let (width, is_signed) = (ty.bits(), ty.is_signed());
     let value = |at: usize| sources.get(at).map(|&bits| truncate(bits, width));
     let signed = |at: usize| value(at).map(|bits| extend(bits, width));
     let result = match description.operation {
@@ -70,11 +69,7 @@ pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64
             let from = description.types[1]?;
             let is_integer = matches!(from.kind(), TypeKind::Integer | TypeKind::Bits) && from.bits() <= 64;
             let bits = sources.first().filter(|_| is_integer)?;
-            if self::is_signed(from) {
-                extend(*bits, from.bits()) as u64
-            } else {
-                truncate(*bits, from.bits())
-            }
+            if from.is_signed() { extend(*bits, from.bits()) as u64 } else { truncate(*bits, from.bits()) }
         }
         _ => return None,
     };
@@ -83,17 +78,13 @@ pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64
 }
 
 /// Whether values of the type have a sign.
-pub(in super::super) const fn is_signed(ty: PtxType) -> bool {
-    matches!(ty, PtxType::S8 | PtxType::S16 | PtxType::S32 | PtxType::S64)
-}
-
 fn amount(sources: &[u64]) -> Option<u64> {
     sources.get(1).map(|&bits| truncate(bits, 32))
 }
 
 fn product(ty: PtxType, part: Part, one: u64, other: u64) -> Option<u64> {
     let width = ty.bits();
-    let whole = if is_signed(ty) {
+    let whole = if ty.is_signed() {
         (i128::from(extend(one, width)) * i128::from(extend(other, width))) as u128
     } else {
         u128::from(one) * u128::from(other)

@@ -14,12 +14,10 @@ mod integer;
 #[cfg(test)]
 mod tests;
 
-pub(super) use integer::is_signed;
-
 use ptxopt_components::description::Description;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Part;
-use ptxopt_components::types::{PtxType, TypeKind};
+use ptxopt_components::types::PtxType;
 
 /// The most sources of an operation that is evaluated: the elements of a vector that is packed.
 pub(in crate::values) const SOURCES_MAX: usize = 4;
@@ -58,5 +56,5 @@ pub(in crate::values) fn result_width(description: &Description) -> Option<u32> 
 
 /// Whether values of the type are integers, or bits that integer instructions read.
 fn is_integer(ty: PtxType) -> bool {
-    matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits) && ty.bits() <= 64
+    ty.is_of_integers() && ty.bits() <= 64
 }

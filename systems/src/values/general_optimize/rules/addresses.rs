@@ -4,13 +4,12 @@ use super::sums::sum_of;
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
-use crate::values::general_optimize::constants;
 use crate::values::general_optimize::rewrite::{New, Rewrite};
 use ptxopt_components::form::Role;
 use ptxopt_components::ids::{InstId, VRegId};
 use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
-use ptxopt_components::types::StateSpace;
+use ptxopt_components::types::{StateSpace, extend, truncate};
 use std::ops::Range;
 
 /// Offsets that every access takes: machine instructions hold 24 bits with a sign.
@@ -81,8 +80,8 @@ pub(in crate::values::general_optimize) fn with_more(
     let vreg = operand.vreg().filter(|_| slot.role == Role::Address)?;
     may_have_offset(walk, inst, position, vreg).then_some(())?;
     let width = walk.width(vreg);
-    let offset = i64::from(operand.offset().unwrap_or(0)).wrapping_add(constants::extend(constant, width));
-    let offset = constants::extend(constants::truncate(offset as u64, width), width);
+    let offset = i64::from(operand.offset().unwrap_or(0)).wrapping_add(extend(constant, width));
+    let offset = extend(truncate(offset as u64, width), width);
     Operand::register(vreg).with_offset(Some(offset).filter(|offset| OFFSETS.contains(offset))?)
 }
 

@@ -3,15 +3,13 @@
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
-use crate::values::general_optimize::constants::{extend, truncate};
-use crate::values::general_optimize::evaluate::is_signed;
 use crate::values::general_optimize::pattern::{Binary, plain};
 use crate::values::general_optimize::rewrite::{New, Rewrite, bits_of};
 use ptxopt_components::ids::InstId;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Part;
 use ptxopt_components::qualifiers::Qualifiers;
-use ptxopt_components::types::PtxType;
+use ptxopt_components::types::{PtxType, extend, truncate};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -94,7 +92,7 @@ fn operation_twice(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, litera
     let definition = walk.computed_by(binary.one, inst)?;
     let inner = walk.binary(definition).filter(|inner| {
         let is_like = (inner.operation, inner.part) == (binary.operation, binary.part);
-        is_like && inner.ty.bits() == binary.ty.bits() && is_signed(inner.ty) == is_signed(binary.ty)
+        is_like && inner.ty.bits() == binary.ty.bits() && inner.ty.is_signed() == binary.ty.is_signed()
     })?;
     let (literal, ty) = combined(&binary, walk.literal(inner.other)?, literal)?;
     let base = inner.one.vreg().filter(|_| inner.one == plain(inner.one))?;
@@ -118,7 +116,7 @@ fn shift_there_and_back(
     let inner = walk.binary(definition)?;
     let is_back = match binary.operation {
         Operation::Shl => inner.operation == Operation::Shr,
-        _ => inner.operation == Operation::Shl && !is_signed(binary.ty),
+        _ => inner.operation == Operation::Shl && !binary.ty.is_signed(),
     };
     let is_by_as_much = truncate(walk.literal(inner.other)?, 32) == amount && amount < u64::from(width);
     let base = inner.one.vreg().filter(|_| inner.one == plain(inner.one))?;
@@ -139,7 +137,7 @@ fn combined(binary: &Binary, inner: u64, outer: u64) -> Option<(u64, PtxType)> {
     let width = binary.width();
     let of_width = |bits| truncate(bits, width);
     let signed = |bits| extend(of_width(bits), width);
-    let has_sign = is_signed(binary.ty);
+    let has_sign = binary.ty.is_signed();
     let bits = match binary.operation {
         Operation::And => inner & outer,
         Operation::Or => inner | outer,

@@ -9,16 +9,14 @@
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
-use crate::values::general_optimize::constants::{extend, truncate};
-use crate::values::general_optimize::evaluate::is_signed;
-use crate::values::general_optimize::pattern::{Extension, integer_of, is_integer, narrowed};
+use crate::values::general_optimize::pattern::{Extension, integer_of, narrowed};
 use crate::values::general_optimize::rewrite::{New, Rewrite};
 use crate::values::known_bits::Known;
 use ptxopt_components::ids::{InstId, VRegId};
 use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{Comparison, Qualifiers};
-use ptxopt_components::types::PtxType;
+use ptxopt_components::types::{PtxType, extend, truncate};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -75,7 +73,7 @@ struct Compared {
 fn compared(walk: &Walk<'_, '_>, inst: InstId) -> Option<Compared> {
     let &[_, one, other] = walk.f.operands_of(inst) else { return None };
     let description = walk.f.description_of(inst);
-    let ty = description.types[0].filter(|&ty| is_integer(ty))?;
+    let ty = description.types[0].filter(|&ty| ty.is_of_integers())?;
     let comparison = description.qualifiers.comparison?;
     Some(Compared { comparison, ty, result: walk.only_result(inst)?, one, other })
 }
@@ -87,7 +85,7 @@ impl Compared {
 
     /// Whether the order that it asks about has signs; none where it asks for equality. `lo` and its like are of types without one.
     fn has_signs(&self) -> Option<bool> {
-        (!self.is_of_equality()).then_some(is_signed(self.ty))
+        (!self.is_of_equality()).then_some(self.ty.is_signed())
     }
 
     /// The comparison of two other sources as integers of `ty`.
@@ -157,7 +155,7 @@ fn compare_an_extended_byte(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rew
     let cut = narrowed(literal, wide, extended.from)?;
     // What was extended is what its source still is.
     let known = walk.known(extended.source, register, inst);
-    let has_sign = is_signed(extended.from);
+    let has_sign = extended.from.is_signed();
     let (bits, order_has_sign) = if fits(known, narrow, has_sign) {
         (if has_sign { extend(cut, narrow) as u64 } else { cut }, has_sign)
     } else if compared.is_of_equality() && fits(known, narrow, false) {

@@ -3,7 +3,7 @@
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
-use crate::values::general_optimize::pattern::{is_integer, plain};
+use crate::values::general_optimize::pattern::plain;
 use crate::values::general_optimize::rewrite::{New, Rewrite};
 use ptxopt_components::form::Kinds;
 use ptxopt_components::ids::{InstId, VRegId};
@@ -104,7 +104,7 @@ fn condition_of_a_set(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> 
     };
     let is_number = description.operation == Operation::Set
         && matches!(to, PtxType::U32 | PtxType::S32 | PtxType::F32)
-        && (is_integer(ty) || matches!(ty, PtxType::F16 | PtxType::Bf16 | PtxType::F32 | PtxType::F64))
+        && (ty.is_of_integers() || matches!(ty, PtxType::F16 | PtxType::Bf16 | PtxType::F32 | PtxType::F64))
         && walk.width(number.vreg()?) == to.bits();
     let mut is_there =
         |operand: Operand| operand.kinds() == Kinds::NUMBER || walk.is_still(operand, definition, inst);
@@ -123,7 +123,7 @@ fn condition_of_a_set(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> 
 fn compared_for_equality(walk: &Walk<'_, '_>, inst: InstId) -> Option<bool> {
     let description = walk.f.description_of(inst);
     let Qualifiers { comparison, combiner, modifiers, .. } = description.qualifiers;
-    let compares_integers = description.types[0].is_some_and(is_integer);
+    let compares_integers = description.types[0].is_some_and(PtxType::is_of_integers);
     if !compares_integers || combiner.is_some() || modifiers != Modifiers::empty() {
         return None;
     }
@@ -138,7 +138,7 @@ fn compared_for_equality(walk: &Walk<'_, '_>, inst: InstId) -> Option<bool> {
 fn condition_of(walk: &mut Walk<'_, '_>, vreg: VRegId, inst: InstId, chain_left: usize) -> Option<Condition> {
     let chain_left = chain_left.checked_sub(1)?;
     let definition = walk.computed_by(Operand::register(vreg), inst)?;
-    let is_number = |ty: Option<PtxType>| ty.is_some_and(|ty| is_integer(ty) && ty.bits() >= 8);
+    let is_number = |ty: Option<PtxType>| ty.is_some_and(|ty| ty.is_of_integers() && ty.bits() >= 8);
     let description = walk.f.description_of(definition);
     let (operation, types) = (description.operation, description.types);
     let is_plain = description.qualifiers == Qualifiers::default();

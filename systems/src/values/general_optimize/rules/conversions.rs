@@ -3,14 +3,13 @@
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
-use crate::values::general_optimize::constants::truncate;
-use crate::values::general_optimize::evaluate::is_signed;
-use crate::values::general_optimize::pattern::{Extension, integer_of, is_integer, narrowed};
+use crate::values::general_optimize::pattern::{Extension, integer_of, narrowed};
 use crate::values::general_optimize::rewrite::{New, Rewrite, bits_of};
 use ptxopt_components::ids::InstId;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Qualifiers;
+use ptxopt_components::types::truncate;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -108,8 +107,8 @@ fn convert_twice(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     // The sign that the result is extended with, if it is extended.
     let has_sign = match (middle > narrow, wide > middle) {
         // What was extended without a sign is not negative.
-        (true, true) if is_signed(first.from) && !is_signed(second.from) => return None,
-        (true, _) => is_signed(first.from),
+        (true, true) if first.from.is_signed() && !second.from.is_signed() => return None,
+        (true, _) => first.from.is_signed(),
         (false, true) => return None,
         (false, false) => false,
     };
@@ -128,7 +127,7 @@ fn cut_and_extend(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     let [wide, middle] = [first.from.bits(), second.from.bits()];
     let source = first.source.vreg()?;
     let is_round = wide > middle && second.to.bits() == wide && walk.width(source) == wide;
-    if !is_round || is_signed(second.from) {
+    if !is_round || second.from.is_signed() {
         return None;
     }
     let result = walk.only_result(inst)?;
@@ -148,7 +147,7 @@ fn compare_extensions(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> 
     let (ty, comparison) = (description.types[0]?, description.qualifiers.comparison?);
     let is_plain =
         |qualifiers: &Qualifiers| Qualifiers { comparison: None, ..*qualifiers } == Qualifiers::default();
-    let first = walk.extension(one, inst).filter(|_| is_integer(ty))?;
+    let first = walk.extension(one, inst).filter(|_| ty.is_of_integers())?;
     if !is_plain(&walk.f.description_of(inst).qualifiers)
         || first.to.bits() != ty.bits()
         || first.from.bits() < 16
@@ -157,7 +156,7 @@ fn compare_extensions(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> 
     }
     // Extended values are in the same order as before, with signs as well as without: those extended without a sign are
     // not negative.
-    let narrow = integer_of(first.from.bits(), is_signed(first.from) && is_signed(ty));
+    let narrow = integer_of(first.from.bits(), first.from.is_signed() && ty.is_signed());
     let second = match walk.literal(other) {
         Some(literal) => New::Constant(narrowed(literal, ty.bits(), first.from)?, narrow),
         None => {

@@ -3,7 +3,6 @@
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
-use crate::values::general_optimize::constants::truncate;
 use crate::values::general_optimize::pattern::{Binary, plain, signed_of};
 use crate::values::general_optimize::rewrite::{New, Rewrite, bits_of};
 use ptxopt_components::form::FormFlags;
@@ -11,7 +10,7 @@ use ptxopt_components::ids::InstId;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Qualifiers;
-use ptxopt_components::types::TypeKind;
+use ptxopt_components::types::{TypeKind, truncate};
 
 /// What a sum or difference may stand on.
 const OF_A_SUM: Clues = Clues::SUM.union(Clues::ADDED);

@@ -13,15 +13,13 @@
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
-use crate::values::general_optimize::constants::truncate;
-use crate::values::general_optimize::evaluate::is_signed;
 use crate::values::general_optimize::pattern::{Binary, plain};
 use crate::values::general_optimize::rewrite::{New, Rewrite};
 use ptxopt_components::ids::InstId;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{Direction, Excess, Qualifiers};
-use ptxopt_components::types::PtxType;
+use ptxopt_components::types::{PtxType, truncate};
 
 /// Bits of what is shifted.
 const WIDTH: u32 = 32;
@@ -67,7 +65,7 @@ fn funnel_shift(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary) -> Option
     let (left, right) = if one.binary.operation == Operation::Shl { (one, other) } else { (other, one) };
     let is_pair = left.binary.operation == Operation::Shl
         && right.binary.operation == Operation::Shr
-        && !is_signed(right.binary.ty);
+        && !right.binary.ty.is_signed();
     let (direction, amount) = amount(walk, &left, &right, inst).filter(|_| is_pair)?;
     let (high, low) = (left.binary.one, right.binary.one);
     if !walk.is_still(high, left.inst, inst) || !walk.is_still(low, right.inst, inst) {

@@ -3,13 +3,12 @@
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
-use crate::values::general_optimize::constants::truncate;
-use crate::values::general_optimize::evaluate::is_signed;
 use crate::values::general_optimize::pattern::{Binary, plain};
 use crate::values::general_optimize::rewrite::Rewrite;
 use ptxopt_components::ids::InstId;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
+use ptxopt_components::types::truncate;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -53,7 +52,7 @@ fn pack_of_halves(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary) -> Opti
         Some(high) => (one, high),
         None => (other, upper_half(walk, one, inst)?),
     };
-    let low = walk.extension(low, inst).filter(|low| low.from.bits() == 32 && !is_signed(low.from))?;
+    let low = walk.extension(low, inst).filter(|low| low.from.bits() == 32 && !low.from.is_signed())?;
     walk.pack(inst, binary.result, low.source, high)
 }
 

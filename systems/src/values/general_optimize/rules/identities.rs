@@ -3,13 +3,12 @@
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
-use crate::values::general_optimize::constants::truncate;
-use crate::values::general_optimize::evaluate::is_signed;
 use crate::values::general_optimize::pattern::{Binary, plain};
 use crate::values::general_optimize::rewrite::Rewrite;
 use ptxopt_components::ids::InstId;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Part;
+use ptxopt_components::types::truncate;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -101,7 +100,7 @@ pub(super) const RULES: &[Rule] = &[
 fn range(binary: &Binary) -> (u64, u64) {
     let all = truncate(u64::MAX, binary.width());
     let highest = 1 << (binary.width() - 1);
-    if is_signed(binary.ty) { (highest, all ^ highest) } else { (0, all) }
+    if binary.ty.is_signed() { (highest, all ^ highest) } else { (0, all) }
 }
 
 fn neutral_operand(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, literal: u64) -> Option<Rewrite> {
@@ -125,7 +124,7 @@ fn absorbing_operand(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, lite
         Operation::Mul | Operation::And if constant == 0 => 0,
         Operation::Or if constant == truncate(u64::MAX, binary.width()) => u64::MAX,
         Operation::Shl if amount >= u64::from(binary.width()) => 0,
-        Operation::Shr if amount >= u64::from(binary.width()) && !is_signed(binary.ty) => 0,
+        Operation::Shr if amount >= u64::from(binary.width()) && !binary.ty.is_signed() => 0,
         Operation::Min if constant == smallest => constant,
         Operation::Max if constant == largest => constant,
         _ => return None,

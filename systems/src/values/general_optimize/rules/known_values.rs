@@ -10,8 +10,7 @@
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
-use crate::values::general_optimize::evaluate::is_signed;
-use crate::values::general_optimize::pattern::{Binary, is_integer, plain};
+use crate::values::general_optimize::pattern::{Binary, plain};
 use crate::values::general_optimize::rewrite::{New, Rewrite};
 use crate::values::known_bits::{Known, decided, result_of, slot_width};
 use ptxopt_components::description::Description;
@@ -150,8 +149,8 @@ fn decided_comparison(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> 
     let description = *walk.f.description_of(inst);
     let is_plain = description.qualifiers.combiner.is_none()
         && description.qualifiers.modifiers == Modifiers::empty()
-        && description.types[0].is_some_and(is_integer)
-        && description.types[1].is_none_or(is_integer);
+        && description.types[0].is_some_and(PtxType::is_of_integers)
+        && description.types[1].is_none_or(PtxType::is_of_integers);
     let &[_, one, other] = walk.f.operands_of(inst) else { return None };
     let result = walk.only_result(inst).filter(|_| is_plain)?;
     let width = description.types[usize::from(description.operation == Operation::Set)]?.bits();
@@ -173,7 +172,7 @@ fn remainder_of_less(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary) -> O
     }
     let (a, b) =
         (walk.known(binary.one, binary.width(), inst), walk.known(binary.other, binary.width(), inst));
-    let is_unsigned = !is_signed(binary.ty) || a.is_positive() && b.is_positive();
+    let is_unsigned = !binary.ty.is_signed() || a.is_positive() && b.is_positive();
     (is_unsigned && a.high() < b.low()).then(|| walk.move_of(inst, binary.result, binary.one))?
 }
 
@@ -187,7 +186,7 @@ fn extreme_of_ordered(
         return None;
     }
     let (a, b) = (walk.known(binary.one, binary.width(), inst), Known::constant(literal, binary.width()));
-    let is_less = |a: Known, b: Known| if is_signed(binary.ty) { a.is_less_signed(b) } else { a.is_less(b) };
+    let is_less = |a: Known, b: Known| if binary.ty.is_signed() { a.is_less_signed(b) } else { a.is_less(b) };
     // `y <= c` where `c < y` never holds.
     let (at_most, at_least) = (is_less(b, a) == Some(false), is_less(a, b) == Some(false));
     let (takes_one, takes_other) =
@@ -200,7 +199,7 @@ fn extreme_of_ordered(
 }
 
 fn no_sign(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary) -> Option<Rewrite> {
-    let ty = unsigned_of(binary.ty).filter(|_| is_signed(binary.ty))?;
+    let ty = unsigned_of(binary.ty).filter(|_| binary.ty.is_signed())?;
     let (one, other) = (binary.one, binary.other);
     let is_shift = binary.operation == Operation::Shr;
     // By zero the two divisions may differ.

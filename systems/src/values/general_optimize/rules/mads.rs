@@ -3,15 +3,14 @@
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
-use crate::values::general_optimize::constants::truncate;
-use crate::values::general_optimize::pattern::{is_integer, narrowed, plain};
+use crate::values::general_optimize::pattern::{narrowed, plain};
 use crate::values::general_optimize::rewrite::{New, Rewrite};
 use ptxopt_components::form::FormFlags;
 use ptxopt_components::ids::{InstId, VRegId};
 use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{Part, Qualifiers};
-use ptxopt_components::types::PtxType;
+use ptxopt_components::types::{PtxType, truncate};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -71,7 +70,7 @@ struct Mad {
 fn mad(walk: &Walk<'_, '_>, inst: InstId) -> Option<Mad> {
     let &[_, one, other, addend] = walk.f.operands_of(inst) else { return None };
     let description = walk.f.description_of(inst);
-    let ty = description.types[0].filter(|&ty| is_integer(ty))?;
+    let ty = description.types[0].filter(|&ty| ty.is_of_integers())?;
     let part = description.qualifiers.part?;
     let is_plain = walk.f.form_of(inst).flags.contains(FormFlags::PLAIN);
     let result = walk.only_result(inst).filter(|_| is_plain)?;

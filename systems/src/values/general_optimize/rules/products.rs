@@ -16,15 +16,13 @@
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
-use crate::values::general_optimize::constants::truncate;
-use crate::values::general_optimize::evaluate::is_signed;
 use crate::values::general_optimize::pattern::{Binary, Extension, narrowed, plain, signed_of};
 use crate::values::general_optimize::rewrite::{New, Rewrite, bits_of};
 use ptxopt_components::ids::InstId;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{Part, Qualifiers};
-use ptxopt_components::types::PtxType;
+use ptxopt_components::types::{PtxType, truncate};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -144,7 +142,7 @@ fn quotient_by_a_power(
     if divisor == 1 {
         return walk.move_of(inst, binary.result, binary.one);
     }
-    if is_signed(binary.ty) || !divisor.is_power_of_two() {
+    if binary.ty.is_signed() || !divisor.is_power_of_two() {
         return None;
     }
     shift(walk, inst, binary, Operation::Shr, binary.ty, divisor)
@@ -174,7 +172,7 @@ fn remainder_by_a_power(
     if divisor == 1 {
         return walk.move_of_constant(inst, binary.result, 0);
     }
-    if is_signed(binary.ty) || !divisor.is_power_of_two() {
+    if binary.ty.is_signed() || !divisor.is_power_of_two() {
         return None;
     }
     let ty = bits_of(binary.width())?;

@@ -17,13 +17,12 @@
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
-use crate::values::general_optimize::constants::truncate;
-use crate::values::general_optimize::evaluate::is_signed;
 use crate::values::general_optimize::pattern::{Binary, plain};
 use crate::values::general_optimize::rewrite::{New, Rewrite};
 use ptxopt_components::ids::InstId;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{Part, Qualifiers};
+use ptxopt_components::types::truncate;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -66,7 +65,7 @@ pub(super) const RULES: &[Rule] = &[
 fn divisor(binary: &Binary, literal: u64) -> Option<u64> {
     let is_plain = binary.one.vreg().is_some() && binary.one == plain(binary.one);
     let divisor = truncate(literal, binary.width());
-    (is_plain && !is_signed(binary.ty) && divisor != 0).then_some(divisor)
+    (is_plain && !binary.ty.is_signed() && divisor != 0).then_some(divisor)
 }
 
 fn quotient_of_a_quotient(

@@ -9,7 +9,7 @@
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
-use crate::values::general_optimize::pattern::{is_integer, plain};
+use crate::values::general_optimize::pattern::plain;
 use crate::values::general_optimize::rewrite::{New, Rewrite};
 use ptxopt_components::form::Kinds;
 use ptxopt_components::ids::InstId;
@@ -81,8 +81,9 @@ fn selection_of_a_selection(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rew
         let definition = walk.computed_by(choice, inst)?;
         let description = walk.f.description_of(definition);
         let is_like = description.operation == Operation::Selp
-            && description.types[0]
-                .is_some_and(|of| of == ty || is_integer(of) && is_integer(ty) && of.bits() == ty.bits());
+            && description.types[0].is_some_and(|of| {
+                of == ty || of.is_of_integers() && ty.is_of_integers() && of.bits() == ty.bits()
+            });
         let &[_, first, second, by] = walk.f.operands_of(definition) else { return None };
         let chosen = [first, second][at];
         let is_there = is_like

@@ -3,14 +3,13 @@
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
-use crate::values::general_optimize::constants::truncate;
 use crate::values::general_optimize::pattern::{Binary, plain, signed_of};
 use crate::values::general_optimize::rewrite::{New, Rewrite};
 use ptxopt_components::ids::{InstId, VRegId};
 use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Qualifiers;
-use ptxopt_components::types::TypeKind;
+use ptxopt_components::types::{TypeKind, truncate};
 
 pub(super) const RULES: &[Rule] = &[Rule {
     name: "sum-of-a-sum",
