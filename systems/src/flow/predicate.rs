@@ -31,7 +31,8 @@
 //! M:  p3 = phi {A, p2}, {B, p1};     M:  ...
 //! ```
 //! An arm is a block that only the branch leads to, and that leads to one block, the *join*. One of the two arms may be
-//! missing. Inner branches come first, so that what is left of them may be an arm of an outer one.
+//! missing. Inner branches come first, so that what is left of them may be an arm of an outer one. Of the arms that lead to one join each
+//! round takes one; where the last round has taken some, that is counted and told.
 //!
 //! # What may stand in an arm
 //! Computations that may run where they did not run before, and that are cheap: no division, root or transcendental function,

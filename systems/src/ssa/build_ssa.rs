@@ -38,6 +38,8 @@
 //! - Candidates after those whose phis have more pairs than the function has operands, some for every one ([`PAIRS_LEAST`]):
 //!   a loop around a switch of 2,000 cases carries each of its registers through a phi of 2,000 pairs.
 //! - Candidates that meet in a block with more than [`PREDS_MAX`] predecessors.
+//! - Candidates after those whose joins took as many steps to find as a function has ([`steps_max`]): where frontiers are not listed,
+//!   each search may walk over all blocks.
 //!
 //! What a register holds before it is written gets a name, too, that of a register without definition.
 

@@ -25,7 +25,7 @@
 //! them that writes, orders or waits. Two that read the results of two that were found are found as well.
 //!
 //! Inner branches come last in the text and are looked at first; what comes out of them is in an arm of the outer one in the next
-//! round.
+//! round. Where the last round has moved something, that is counted and told.
 //!
 //! # Why at -O3 alone
 //! On real modules it takes out 9 of 10,000 instructions, for two passes over all operands where it finds something.

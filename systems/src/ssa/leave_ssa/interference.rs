@@ -138,7 +138,7 @@ impl Interference {
         let apart_count = self.apart.iter().filter(|&&is_apart| is_apart).count();
         self.has_apart = apart_count > 0;
         if self.has_apart {
-            // May unite asks for the web first.
+            // `may_unite` asks for the web first.
             let Self { live, pairs, apart, .. } = self;
             pairs.retain(|(one, _)| !apart[live.web_of[one.index()].index()]);
         }
