@@ -176,7 +176,7 @@ impl Prefix {
         let is_handle = matches!(element, PtxType::TexRef | PtxType::SamplerRef | PtxType::SurfRef);
         match tokens.eat(b'=')? {
             true if is_handle => skip_braces(tokens)?,
-            true => count = Initialiser { variable: &mut variable }.read(tokens)?,
+            true => count = Initialiser { variable: &mut variable, written: 0 }.read(tokens)?,
             false => {}
         }
         if is_unsized && let Some(first) = variable.dimensions.first_mut() {
@@ -214,8 +214,13 @@ fn skip_braces(tokens: &mut Tokens<'_>) -> Result<(), LoadError> {
 }
 
 /// Fills a variable from its braces.
+///
+/// The assembler (13.0) puts the values one after the other, whatever the braces say: `{{1, 2}, {4}}` in rows of three is 1, 2, 4, 0,
+/// 0, 0, and has two rows.
 struct Initialiser<'v> {
     variable: &'v mut Variable,
+    /// Bytes of the values so far.
+    written: u64,
 }
 
 impl Initialiser<'_> {
@@ -240,7 +245,7 @@ impl Initialiser<'_> {
         Ok(end.div_ceil((inner * scalar).max(1)))
     }
 
-    /// One brace level, or one value; `at` is its first byte. Gives the byte after what it wrote.
+    /// One brace level, or one value; `at` is its first byte by the braces. Gives the byte after it.
     fn level(&mut self, tokens: &mut Tokens<'_>, extents: &[u64], at: u64) -> Result<u64, LoadError> {
         if tokens.peek()? != Token::Mark(b'{') {
             return self.scalar(tokens, at);
@@ -278,7 +283,8 @@ impl Initialiser<'_> {
             Value::Double(value) if size == 8 => PieceValue::Bits(value.to_bits()),
             Value::Double(_) => return Err(tokens.error("a real in a variable that holds none")),
         };
-        self.variable.initial.push(Piece { at, size, value });
+        self.variable.initial.push(Piece { at: self.written, size, value });
+        self.written += size;
         Ok(at + size)
     }
 }

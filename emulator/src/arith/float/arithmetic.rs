@@ -4,7 +4,7 @@
 //! Forms without a rounding go to nearest even, and each of them rounds by itself: the ISA lets `mul` and `add`
 //! without a rounding be contracted, which is not done here.
 //!
-//! `.ftz` looks at the rounded result: one that rounds up to the smallest normal value stays.
+//! `.ftz` looks at the result as it is rounded without a smallest exponent ([`Format::encode_flushed`]).
 
 use std::array::from_fn;
 
@@ -75,10 +75,10 @@ impl Spec {
                 double_bits(O::directed(bits.map(f64::from_bits), rounding))
             }),
             (Format::F32, Rounding::NearestEven) => match (finish.flush, finish.saturate) {
-                (false, false) => native::<O, N, false, false>(float.packing),
-                (false, true) => native::<O, N, false, true>(float.packing),
-                (true, false) => native::<O, N, true, false>(float.packing),
-                (true, true) => native::<O, N, true, true>(float.packing),
+                (false, false) => native::<O, N, false, false>(finish, float.packing),
+                (false, true) => native::<O, N, false, true>(finish, float.packing),
+                (true, false) => native::<O, N, true, false>(finish, float.packing),
+                (true, true) => native::<O, N, true, true>(finish, float.packing),
             },
             (format, rounding) => for_format!(format, FORMAT => map(float.packing, move |bits: [u64; N]| {
                 let values = bits.map(|bits| finish.read(FORMAT, bits));
@@ -90,11 +90,17 @@ impl Spec {
 
 /// `f32` to nearest even, by the processor's own arithmetic.
 fn native<O: Operation<N>, const N: usize, const FLUSH: bool, const SATURATE: bool>(
+    finish: Finish,
     packing: Packing,
 ) -> Evaluator {
     let flushed = |bits: u64| if FLUSH { Format::F32.flush(bits) } else { bits };
     map(packing, move |bits: [u64; N]| {
         let result = O::single(bits.map(|bits| f32::from_bits(flushed(bits) as u32)));
+        // The processor cannot say whether the smallest normal value comes from below.
+        if FLUSH && result.abs() == f32::MIN_POSITIVE {
+            let values = bits.map(|bits| finish.read(Format::F32, bits));
+            return finish.write(Format::F32, O::unrounded(values, Rounding::NearestEven));
+        }
         let result = match SATURATE {
             true if result > 0.0 => result.min(1.0),
             true => 0.0,

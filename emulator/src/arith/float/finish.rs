@@ -38,8 +38,12 @@ impl Finish {
     #[inline(always)]
     #[must_use]
     pub fn write(self, format: Format, value: f64) -> u64 {
-        let bits = format.encode(self.clamp(value), self.rounding);
-        if self.flush { format.flush(bits) } else { bits }
+        let value = self.clamp(value);
+        if self.flush {
+            format.encode_flushed(value, self.rounding)
+        } else {
+            format.encode(value, self.rounding)
+        }
     }
 
     /// `.sat` and `.relu`. Both limits are values of every format, so clamping before rounding is the same as after.

@@ -154,6 +154,24 @@ impl Format {
         bits & self.sign() | kept
     }
 
+    /// [`encode`](Self::encode), with a result below the smallest normal value turned into zero of the same sign.
+    ///
+    /// What counts is the result rounded as if exponents had no limit: half of the largest `f32` below `2^-125` becomes
+    /// zero, although its rounding to a subnormal place is the smallest normal value. So do the machines.
+    #[must_use]
+    #[inline(always)]
+    pub fn encode_flushed(self, value: f64, rounding: Rounding) -> u64 {
+        let bits = self.encode(value, rounding);
+        let smallest = self.smallest_normal();
+        // Twice the value is normal, so that it is rounded to as many places as if it had no smallest exponent.
+        let is_below = |value: f64| self.encode(2.0 * value, rounding) & self.magnitude() < 2 * smallest;
+        if bits & self.magnitude() == smallest && is_below(value) {
+            bits & self.sign()
+        } else {
+            self.flush(bits)
+        }
+    }
+
     /// The exponent of the last place of subnormals.
     const fn last_place(self) -> i32 {
         2 - (1 << (self.exponent_bits - 1)) - self.fraction_bits as i32

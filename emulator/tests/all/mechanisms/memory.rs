@@ -63,7 +63,7 @@ fn initialisers_of_every_kind() {
     let all = words(&(functions.to_owned() + &kernel(&body)), 1, 13);
     let quarter = 0.25f64.to_bits();
     let expected =
-        [2, 0, 4, (-2.0f32).to_bits(), quarter as u32, (quarter >> 32) as u32, 30, 2, 9, 6, u32::MAX, 0, 40];
+        [2, 4, 0, (-2.0f32).to_bits(), quarter as u32, (quarter >> 32) as u32, 30, 2, 9, 6, u32::MAX, 0, 40];
     assert_eq!(all, expected);
 }
 
@@ -214,6 +214,23 @@ fn the_stack_grows_and_goes_back() {
         stackrestore.u64 %rd1; alloca.u64 %rd3, 32, 8; sub.u64 %rd4, %rd3, %rd2; cvt.u32.u64 %r2, %rd4;
         mad.lo.u32 %r1, %r2, 1000, %r1; st.global.u32 [%own], %r1; ret;";
     assert_eq!(words(&kernel(body), 4, 4), each(4, |t| t));
+}
+
+/// As the assembler (13.0) lays them out: the braces of rows say how many there are, and nothing about where a value stands.
+#[test]
+fn values_of_nested_braces_follow_one_another() {
+    let text = format!(
+        "{HEADER}.global .b32 rows[][3] = {{{{1, 2}}, {{4}}}};
+        .visible .entry k(.param .u64 out) {{ .reg .b32 %r<7>; .reg .b64 %rd<2>; ld.param.u64 %rd1, [out];
+            ld.global.u32 %r1, [rows]; ld.global.u32 %r2, [rows+4]; ld.global.u32 %r3, [rows+8];
+            ld.global.u32 %r4, [rows+12]; ld.global.u32 %r5, [rows+20]; st.global.v4.u32 [%rd1], {{%r1, %r2, %r3, %r4}};
+            st.global.u32 [%rd1+16], %r5; ret; }}"
+    );
+    let module = Module::load(text.as_bytes()).unwrap();
+    let args = vec![Argument::Buffer(vec![0xFF; 20])];
+    let launch = Launch { entry: "k".to_owned(), grid: [1, 1, 1], block: [1, 1, 1], shared_bytes: 0, args };
+    let outcome = run(&module, &launch, &Options::default());
+    assert_eq!((outcome.stop.clone(), super::words_of(&outcome)), (None, vec![1, 2, 4, 0, 0]));
 }
 
 #[test]

@@ -153,6 +153,24 @@ fn flushing_takes_subnormal_sources_and_results() {
     assert_eq!(run("fma.rn.ftz.f16", [0x8001, 0x7BFF, 0x0000]), 0);
 }
 
+/// As an H200 does it: what counts is the result rounded to 24 bits, whatever its exponent.
+#[test]
+fn flushing_takes_what_only_a_subnormal_place_rounds_to_the_smallest_normal_value() {
+    let smallest = 0x0080_0000;
+    assert_eq!(run("mul.rn.f32", [0x3F00_0000, 0x00FF_FFFF]), smallest);
+    for sat in ["", ".sat"] {
+        assert_eq!(run(&format!("mul.rn.ftz{sat}.f32"), [0x3F00_0000, 0x00FF_FFFF]), 0);
+        assert_eq!(run(&format!("fma.rn.ftz{sat}.f32"), [0x3F7F_FFFF, smallest, 0xFF]), 0);
+        // Nearer to it than half a last place: this one is the smallest normal value with any exponent.
+        assert_eq!(run(&format!("mul.rn.ftz{sat}.f32"), [0x3F40_0003, 0x00AA_AAA8]), smallest);
+    }
+    assert_eq!(run("mul.rn.ftz.f32", [0xBF00_0000, 0x00FF_FFFF]), 0x8000_0000);
+    assert_eq!(run("div.rn.ftz.f32", [0x3F7F_FFFF, 0x7E80_0000]), 0);
+    assert_eq!(run("mul.rn.ftz.f16", [0x3800, 0x07FF]), 0);
+    assert_eq!(run("fma.rn.ftz.relu.f16", [0x3BFF, 0x0400, 2]), 0);
+    assert_eq!(run("mul.rn.f16", [0x3800, 0x07FF]), 0x0400);
+}
+
 #[test]
 fn old_targets_flush_singles_alone() {
     assert_eq!(apply(&flushing("add.f32", 2), [1, 0]), 0);

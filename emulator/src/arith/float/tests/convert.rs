@@ -74,6 +74,10 @@ fn flushing_concerns_singles_alone() {
     assert_eq!(run("cvt.ftz.f64.f32", [0x8000_0001]), 1 << 63);
     assert_eq!(run("cvt.rn.ftz.f32.f64", [1e-40_f64.to_bits()]), 0);
     assert_eq!(run("cvt.rn.f32.f64", [1e-40_f64.to_bits()]), 1e-40_f32.to_bits().into());
+    // As an H200 does it: 2^-126 less a last place of 24 bits goes, what rounds to 2^-126 with any exponent stays.
+    assert_eq!(run("cvt.rn.ftz.f32.f64", [0x380F_FFFF_E000_0000]), 0);
+    assert_eq!(run("cvt.rn.ftz.sat.f32.f64", [0x380F_FFFF_E000_0000]), 0);
+    assert_eq!(run("cvt.rn.ftz.f32.f64", [0x380F_FFFF_FFFF_FFFF]), 0x0080_0000);
     // 2^-15 is subnormal in f16 and no single is; it stays.
     assert_eq!(run("cvt.rn.ftz.f16.f32", [2.0_f32.powi(-15).to_bits().into()]), 0x0200);
     assert_eq!(run("cvt.ftz.f32.f16", [0x0001]), 2.0_f32.powi(-24).to_bits().into());
