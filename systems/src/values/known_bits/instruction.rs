@@ -46,6 +46,10 @@ pub fn result_of(description: &Description, sources: &[Known]) -> Option<Known> 
         (Operation::Popc, &[a]) => a.count_ones(),
         (Operation::Clz, &[a]) => a.leading_zeros(),
         (Operation::Selp, &[a, b, ..]) => a.join(b),
+        // All bits are 1, or none is; of two halves each by itself.
+        (Operation::Set, _) if description.types[1].is_some_and(is_one_number) => {
+            Known::signed_range(-1, 0, ty.bits())
+        }
         (Operation::Cvt, &[a]) => {
             let from = description.types[1].filter(|&from| is_integer(from))?;
             if from.is_signed() { a.extend_signed(ty.bits()) } else { a.extend(ty.bits()) }
@@ -59,8 +63,8 @@ pub fn result_of(description: &Description, sources: &[Known]) -> Option<Known> 
 #[must_use]
 pub fn tells(operation: Operation) -> bool {
     use Operation::{
-        Abs, Add, And, Bfe, Clz, Cvt, Div, Ld, Mad, Max, Min, Mov, Mul, Neg, Not, Or, Popc, Rem, Selp, Shl,
-        Shr, Sub, Xor,
+        Abs, Add, And, Bfe, Clz, Cvt, Div, Ld, Mad, Max, Min, Mov, Mul, Neg, Not, Or, Popc, Rem, Selp, Set,
+        Shl, Shr, Sub, Xor,
     };
     matches!(
         operation,
@@ -82,6 +86,7 @@ pub fn tells(operation: Operation) -> bool {
             | Popc
             | Rem
             | Selp
+            | Set
             | Shl
             | Shr
             | Sub
@@ -110,7 +115,7 @@ pub fn in_register(description: &Description, result: Known, width: u32) -> Opti
 pub fn slot_width(description: &Description, source: usize) -> Option<u32> {
     let ty = description.types[0]?;
     Some(match (description.operation, source) {
-        (Operation::Cvt, _) => description.types[1]?.bits(),
+        (Operation::Cvt | Operation::Set, _) => description.types[1]?.bits(),
         (Operation::Shl | Operation::Shr, 1) | (Operation::Bfe, 1 | 2) => 32,
         (Operation::Mad, 2) if description.qualifiers.part == Some(Part::Wide) => 2 * ty.bits(),
         _ => ty.bits(),
@@ -147,6 +152,11 @@ pub fn passing(ty: PtxType, comparison: Comparison, a: Known, b: Known) -> Known
         _ => return a,
     };
     a.within_signed(least_and_most.0, least_and_most.1).within(low_and_high.0, low_and_high.1)
+}
+
+/// Whether values of a type are one number each.
+fn is_one_number(ty: PtxType) -> bool {
+    is_integer(ty) || matches!(ty, PtxType::F16 | PtxType::Bf16 | PtxType::F32 | PtxType::F64)
 }
 
 /// Whether a comparison of integers holds, where that is known of all values.

@@ -538,6 +538,12 @@ fn instructions_are_understood() {
     ] {
         assert_eq!(of(mnemonic, sources), Some(expected), "{mnemonic}");
     }
+    let truth = Known::signed_range(-1, 0, 32);
+    for mnemonic in ["set.lt.u32.s32", "set.lt.s32.f32", "set.eq.u32.b64", "set.lt.u32.f16"] {
+        assert_eq!(of(mnemonic, &[byte, byte]), Some(truth), "{mnemonic}");
+    }
+    assert_eq!(of("set.lt.u32.f16x2", &[byte, byte]), None);
+    assert_eq!(of("set.lt.f32.s32", &[byte, byte]), None);
     assert_eq!(of("bfe.s32", &[byte, few, few]), None);
     assert_eq!(of("div.s32", &[minus, few]), None);
     assert_eq!(of("add.sat.s32", &[byte, byte]), None);
@@ -547,6 +553,7 @@ fn instructions_are_understood() {
     assert_eq!(slot_width(&description("mad.wide.u32"), 2), Some(64));
     assert_eq!(slot_width(&description("shl.b64"), 1), Some(32));
     assert_eq!(slot_width(&description("cvt.u64.u16"), 0), Some(16));
+    assert_eq!(slot_width(&description("set.lt.u32.s64"), 1), Some(64));
     let decided = |mnemonic: &str, a, b| decided(&description(mnemonic), a, b);
     let (one, minus) = (Known::constant(1, 32), Known::constant(u64::MAX, 32));
     assert_eq!(decided("setp.lt.s32", minus, one), Some(true));
