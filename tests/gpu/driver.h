@@ -15,7 +15,7 @@ typedef struct function *CUfunction;
 typedef struct stream *CUstream;
 
 // CUresult
-enum { CUDA_SUCCESS = 0, CUDA_ERROR_NOT_FOUND = 500 };
+enum { CUDA_SUCCESS = 0, CUDA_ERROR_INVALID_VALUE = 1, CUDA_ERROR_NOT_FOUND = 500 };
 
 // CUdevice_attribute
 enum { COMPUTE_CAPABILITY_MAJOR = 75, COMPUTE_CAPABILITY_MINOR = 76 };

@@ -121,7 +121,31 @@ static CUresult load_image(struct attempt *attempt, const char *image, int level
     return error;
 }
 
+// The code of the last run, where its module can be used again: nothing in it has changed.
+static struct {
+    const struct code *code;
+    CUmodule module;
+    const char *loaded;
+} kept;
+
+static void drop_kept(void) {
+    if (kept.code) driver.unload_module(kept.module);
+    kept.code = NULL;
+}
+
+static int has_variables(const struct launch *launch) {
+    for (int at = 0; at < launch->item_count; at++)
+        if (launch->items[at].name) return 1;
+    return 0;
+}
+
 static CUresult load_code(struct attempt *attempt, const struct code *code, int arch, int level) {
+    if (kept.code == code) {
+        attempt->module = kept.module, attempt->loaded = kept.loaded;
+        attempt->call = "cuModuleGetFunction";
+        return driver.find_function(&attempt->function, attempt->module, attempt->launch->kernel);
+    }
+    drop_kept();
     const struct cubin *cubin = cubin_for(code, arch);
     size_t size;
     char *image = read_file(cubin ? cubin->file : code->file, &size);
@@ -222,8 +246,9 @@ static CUresult fetch(struct attempt *attempt, int at, char *to, int *stray) {
     CUdeviceptr place;
     size_t size;
     CUresult error = driver.find_variable(&place, &size, attempt->module, item->name);
-    if (error == CUDA_ERROR_NOT_FOUND || (!error && size < item->size)) {
-        // One that the assembler dropped or does not show: there is nothing to compare.
+    // One that the assembler dropped or does not show, or no memory (a texture): there is nothing to compare.
+    int is_missing = error == CUDA_ERROR_NOT_FOUND || error == CUDA_ERROR_INVALID_VALUE;
+    if (is_missing || (!error && size < item->size)) {
         tell("missing %s", item->name);
         size_t offset = (size_t)(to - attempt->actual);
         if (attempt->expected) memcpy(to, attempt->expected + offset, item->size);
@@ -290,10 +315,11 @@ static CUresult collect(struct attempt *attempt, int number) {
     return CUDA_SUCCESS;
 }
 
-static void give_back(struct attempt *attempt) {
+static void give_back(struct attempt *attempt, const struct code *code) {
     for (int at = 0; at < attempt->launch->item_count; at++)
         if (attempt->launch->items[at].is_buffer && attempt->places[at]) driver.release(attempt->places[at]);
-    if (attempt->module) driver.unload_module(attempt->module);
+    kept.code = code, kept.module = attempt->module, kept.loaded = attempt->loaded;
+    if (has_variables(attempt->launch)) drop_kept();
 }
 
 // One run. Returns whether the device can still be used.
@@ -312,12 +338,12 @@ static int perform(const struct code *code, struct attempt *attempt, int number,
     }
     if (is_started && attempt->launch->is_trap) {
         if (error) tell("done trapped %s %d %s", attempt->loaded, error, error_name(error));
-        else tell("done untrapped %s", attempt->loaded), give_back(attempt);
+        else tell("done untrapped %s", attempt->loaded), give_back(attempt, code);
         return !error;
     }
     if (!error) error = collect(attempt, number);
     if (error) tell("done error %s %s %d %s", attempt->loaded, attempt->call, error, error_name(error));
-    else give_back(attempt);
+    else give_back(attempt, code);
     // After an error the context may hold anything: a new process is cheap.
     return !error;
 }

@@ -44,6 +44,7 @@ const PTX_FLAGS: &[&str] = &[
 /// Kernels of the corpus whose results no two machines share, and why.
 pub const ORDER_DEPENDENT: &[(&str, &str)] = &[
     ("bfs_queue", "the order of the queue is that of the threads"),
+    ("hash_insert", "of two keys with one place, the first to come gets it"),
     ("union_edges", "which of several right forests comes out depends on the order of the threads"),
 ];
 

@@ -39,6 +39,8 @@ causes! {
     Together, "together", "asks which threads run together";
     Unwritten, "unwritten", "reads what nothing wrote";
     Uninterpreted, "uninterpreted", "instructions without a model in the emulator";
+    Hints, "hints", "hints about a cache, whose addresses the emulator does not look at";
+    Assembler, "assembler", "instructions of which the assembler (13.0) makes something else than the ISA says";
 }
 
 impl Cause {
@@ -69,6 +71,9 @@ pub fn of_text(text: &[u8], entry: &str, is_guessed: bool) -> BTreeSet<Cause> {
             continue;
         }
         let body = String::from_utf8_lossy(&text[function.body.range()]);
+        if compares_truths_with_1(&body) {
+            causes.insert(Cause::Assembler);
+        }
         for line in body.lines() {
             let code = line.split("//").next().unwrap_or_default();
             causes.extend(
@@ -77,6 +82,24 @@ pub fn of_text(text: &[u8], entry: &str, is_guessed: bool) -> BTreeSet<Cause> {
         }
     }
     causes
+}
+
+/// Whether `set` makes integers and something is compared with 1 for being equal: where that is the same value, the assembler (13.0)
+/// takes -1 for 1.
+fn compares_truths_with_1(body: &str) -> bool {
+    let statements = || body.split([';', '{', '}']).map(str::trim);
+    let makes_truth = |statement: &str| {
+        let mut words = statement.split_whitespace().skip_while(|word| word.starts_with('@'));
+        words.next().is_some_and(|mnemonic| {
+            mnemonic.starts_with("set.") && [".u32.", ".s32."].iter().any(|ty| mnemonic.contains(ty))
+        })
+    };
+    let is_compared = |statement: &str| {
+        let is_equality =
+            ["setp.eq.s32 ", "setp.ne.s32 "].iter().any(|mnemonic| statement.contains(mnemonic));
+        is_equality && statement.ends_with(", 1")
+    };
+    statements().any(makes_truth) && statements().any(is_compared)
 }
 
 /// Special registers whose values no launch defines.
@@ -126,7 +149,50 @@ fn of_statement(statement: &str, is_guessed: bool) -> Vec<Cause> {
     if matches!(root, "activemask" | "elect") {
         causes.push(Cause::Together);
     }
+    if matches!(root, "prefetch" | "prefetchu" | "applypriority" | "discard") {
+        causes.push(Cause::Hints);
+    }
+    let operands: Vec<&str> = words.map(|word| word.trim_end_matches(',')).collect();
+    let is_guarded = statement.trim_start().starts_with('@');
+    if is_misread(mnemonic, &operands, is_guarded) {
+        causes.push(Cause::Assembler);
+    }
     causes
+}
+
+/// Whether the assembler (13.0) is known to make something else of an instruction than the ISA says, on every target:
+///
+/// - Scalar video instructions take the upper half of their result for `.h1`, and compare, saturate and shift what has no sign as if
+///   it had one.
+/// - `testp` loses its guard. So does what `set` does with the truth where it makes no integer, or compares 16 bits.
+/// - Of a literal that shifts 16 bits it reads 16 bits.
+fn is_misread(mnemonic: &str, operands: &[&str], is_guarded: bool) -> bool {
+    const VIDEO: &[&str] = &["vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vset", "vmad"];
+    let mut words = mnemonic.split('.');
+    let root = words.next().unwrap_or_default();
+    let words: Vec<&str> = words.collect();
+    let has = |part: &str| words.contains(&part);
+    let number = |text: &str| match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    };
+    match root {
+        "testp" => is_guarded,
+        "set" => {
+            let (from, to) = (words.last(), words.iter().rev().nth(1));
+            let is_plain = matches!(to, Some(&"u32" | &"s32")) && from.is_some_and(|ty| !ty.contains("16"));
+            is_guarded && !is_plain
+        }
+        "shl" | "shr" => {
+            let amount = operands.get(2).and_then(|amount| number(amount));
+            ["b16", "u16", "s16"].iter().any(|ty| has(ty)) && amount.is_some_and(|amount| amount > 0xFFFF)
+        }
+        _ if VIDEO.contains(&root) => {
+            let is_upper = operands.first().is_some_and(|destination| destination.ends_with(".h1"));
+            is_upper || ["sat", "min", "max", "shr7", "shr15"].iter().any(|part| has(part))
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -152,6 +218,39 @@ mod tests {
         );
         assert_eq!(of("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r1}, {%r1}, {%r2}, {%r1};"), []);
         assert_eq!(of("add.rn.f32 %f1, %f2, %f3; div.rn.f32 %f1, %f2, %f3;"), []);
+        assert_eq!(of("discard.global.L2 [%rd1], 128;"), [Cause::Hints]);
+        for misread in [
+            "vadd.u32.u32.u32 %r1.h1, %r2, %r3, %r4;",
+            "vsub.u32.u32.u32.min %r1, %r2, %r3, %r4;",
+            "@!%p1 testp.finite.f32 %p2, %f1;",
+            "@%p1 set.lt.f32.s32 %f1, %r1, %r2;",
+            "@%p1 set.lt.u32.f16 %r1, %h1, %h2;",
+            "shr.u16 %h1, %h2, 0x10000000;",
+            "shl.b16 %h1, %h2, 65536;",
+        ] {
+            assert_eq!(of(misread), [Cause::Assembler], "{misread}");
+        }
+        for read in [
+            "vadd.u32.u32.u32 %r1.h0, %r2, %r3.h1, %r4;",
+            "vadd4.u32.u32.u32.sat %r1, %r2, %r3, %r4;",
+            "testp.finite.f32 %p2, %f1;",
+            "set.lt.f32.s32 %f1, %r1, %r2;",
+            "@%p1 set.lt.u32.f32 %r1, %f1, %f2;",
+            "shr.u16 %h1, %h2, 65535;",
+            "shl.b16 %h1, %h2, %r1;",
+            "shl.b32 %r1, %r2, 0x10000000;",
+        ] {
+            assert_eq!(of(read), [], "{read}");
+        }
+    }
+
+    #[test]
+    fn truths_that_are_compared_with_1_are_a_cause() {
+        assert_eq!(of("set.lt.u32.s32 %r1, %r2, %r3;\nsetp.ne.s32 %p1, %r1, 1;"), [Cause::Assembler]);
+        assert_eq!(of("@%p2 set.lt.s32.f32 %r1, %f2, %f3;\nsetp.eq.s32 %p1, %r1, 1;"), [Cause::Assembler]);
+        assert_eq!(of("set.lt.u32.s32 %r1, %r2, %r3;\nsetp.ne.s32 %p1, %r1, 0;"), []);
+        assert_eq!(of("set.lt.f32.s32 %f1, %r2, %r3;\nsetp.ne.s32 %p1, %r1, 1;"), []);
+        assert_eq!(of("setp.ne.s32 %p1, %r1, 1;"), []);
     }
 
     #[test]

@@ -44,13 +44,13 @@ impl Kind {
         }
     }
 
-    /// Bits of the fraction.
-    fn fraction_bits(self) -> i32 {
+    /// Bits of the fraction, and the exponent of the smallest normal value.
+    fn precision(self) -> (i32, i32) {
         match self {
-            Self::Half => 10,
-            Self::Brain => 7,
-            Self::Double => 52,
-            _ => 23,
+            Self::Half => (10, -14),
+            Self::Brain => (7, -126),
+            Self::Double => (52, -1022),
+            _ => (23, -126),
         }
     }
 }
@@ -136,8 +136,9 @@ pub enum Bound {
 impl Bound {
     /// Whether `actual` may stand where the emulator, which rounds the exact result, gives `expected`.
     fn allows(self, kind: Kind, expected: f64, actual: f64) -> bool {
-        let exponent = (expected.abs().log2().floor() as i32).max(-126);
-        let unit = 2f64.powi(exponent - kind.fraction_bits());
+        let (fraction_bits, smallest) = kind.precision();
+        let exponent = (expected.abs().log2().floor() as i32).max(smallest);
+        let unit = 2f64.powi(exponent - fraction_bits);
         let error = match self {
             Self::Exact => return false,
             Self::Units(units) => units * unit,

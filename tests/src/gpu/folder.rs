@@ -323,7 +323,7 @@ impl Prepared {
                     bound: Bound::Exact,
                 });
             }
-            ["buffer", _, size] => {
+            ["buffer", _, size] | ["held", _, size, _] => {
                 let case = self.cases.get_mut(number(1)?)?;
                 let name = format!("buffer {}", case.outputs.len());
                 case.outputs.push(Output { name, kind: Kind::Unknown, size: size.parse().ok()? });

@@ -1,7 +1,8 @@
 //! Arithmetic vectors: every arithmetic instruction of `tests/forms` in a kernel of its own.
 //!
 //! Each register that the instruction names gets its value from a buffer before it and goes back there after it, so
-//! that nothing has to be known about what it reads and writes. A chain of carries stays together.
+//! that nothing has to be known about what it reads and writes. A chain of carries stays together. Each runs once as it
+//! is, and once under a guard that holds for half of the threads.
 
 use super::elements::{Bound, Kind};
 use crate::modules::tests_folder;
@@ -24,13 +25,13 @@ const FILES: &[&str] = &[
     "video",
 ];
 
-/// Kernels of one module: the assembler takes longer than twice for twice as many.
-const KERNELS_MAX: usize = 64;
+/// Statements of one module, two kernels each: the assembler takes longer than twice for twice as many.
+const STATEMENTS_MAX: usize = 32;
 
 /// Threads: every pair of edge cases, and more.
-const GRID: [u32; 3] = [2, 1, 1];
+const GRID: [u32; 3] = [3, 1, 1];
 const BLOCK: [u32; 3] = [256, 1, 1];
-const THREADS: usize = 512;
+const THREADS: usize = 768;
 
 /// A module with its launches.
 pub struct VectorModule {
@@ -125,23 +126,26 @@ fn modules_of_file(name: &str) -> Vec<VectorModule> {
         |line: &&str| [".version", ".target", ".address_size"].iter().any(|word| line.starts_with(word));
     let head: String = text.lines().filter(is_head).map(|line| format!("{line}\n")).collect();
     let statements = statements(&text);
-    let chunks = statements.chunks(KERNELS_MAX).enumerate();
+    let chunks = statements.chunks(STATEMENTS_MAX).enumerate();
     chunks.map(|(number, chunk)| module(format!("{name}-{number}"), &head, chunk)).collect()
 }
 
 fn module(name: String, head: &str, statements: &[Statements]) -> VectorModule {
     let (mut text, mut cases) = (head.to_owned(), Vec::new());
     for (number, one) in statements.iter().enumerate() {
-        let entry = format!("vector_{number}");
-        text.push_str(&kernel(&entry, one));
         let seed = xxh3_64_with_seed(one.text.as_bytes(), 0);
-        let args = (0..one.registers.len()).map(|register| Argument::Buffer(one.values(register, seed)));
-        cases.push(VectorCase {
-            statement: one.text.clone(),
-            launch: Launch { entry, grid: GRID, block: BLOCK, shared_bytes: 0, args: args.collect() },
-            kinds: one.registers.iter().map(|&(_, class)| one.kind(class)).collect(),
-            bound: one.bound(),
-        });
+        let plain = Some((format!("vector_{number}"), one.text.clone()));
+        let guarded = one.guarded().map(|guarded| (format!("guarded_{number}"), guarded));
+        for (entry, executed) in plain.into_iter().chain(guarded) {
+            text.push_str(&kernel(&entry, one, &executed));
+            let args = (0..one.registers.len()).map(|register| Argument::Buffer(one.values(register, seed)));
+            cases.push(VectorCase {
+                statement: executed,
+                launch: Launch { entry, grid: GRID, block: BLOCK, shared_bytes: 0, args: args.collect() },
+                kinds: one.registers.iter().map(|&(_, class)| one.kind(class)).collect(),
+                bound: one.bound(),
+            });
+        }
     }
     VectorModule { name, text, cases }
 }
@@ -227,14 +231,14 @@ fn mnemonic(line: &str) -> &str {
     line.split(' ').next().unwrap_or_default()
 }
 
-/// Loads every register, executes, stores every register.
-fn kernel(entry: &str, one: &Statements) -> String {
+/// Loads every register, executes, stores every register. `%guard` holds for about every other thread.
+fn kernel(entry: &str, one: &Statements, executed: &str) -> String {
     let count = one.registers.len();
     let parameters: Vec<String> = (0..count).map(|number| format!(".param .u64 {entry}_{number}")).collect();
     let mut text = format!("\n.visible .entry {entry}({})\n{{\n", parameters.join(", "));
     let _ = writeln!(
         text,
-        "    .reg .pred %is;\n    .reg .b32 %w<{}>;\n    .reg .b64 %a<{}>;",
+        "    .reg .pred %guard;\n    .reg .b32 %w<{}>;\n    .reg .b64 %a<{}>;",
         count + 4,
         count + 2
     );
@@ -245,6 +249,8 @@ fn kernel(entry: &str, one: &Statements) -> String {
     let (ctaid, tid) = (count, count + 1);
     let _ = writeln!(text, "    mov.u32 %w{ctaid}, %ctaid.x;\n    mov.u32 %w{tid}, %tid.x;");
     let _ = writeln!(text, "    mad.lo.u32 %w{}, %w{ctaid}, {}, %w{tid};", count + 2, BLOCK[0]);
+    let _ = writeln!(text, "    mul.lo.u32 %w{}, %w{}, 0x9E3779B1;", count + 3, count + 2);
+    let _ = writeln!(text, "    setp.lt.s32 %guard, %w{}, 0;", count + 3);
     for (number, (name, class)) in one.registers.iter().enumerate() {
         let (size, ty) = (class.size(), class.ty());
         let _ = writeln!(text, "    ld.param.u64 %a{number}, [{entry}_{number}];");
@@ -257,7 +263,7 @@ fn kernel(entry: &str, one: &Statements) -> String {
             let _ = writeln!(text, "    ld.global.{ty} {name}, [%a{number}];");
         }
     }
-    let _ = writeln!(text, "    {}", one.text);
+    let _ = writeln!(text, "    {executed}");
     for (number, (name, class)) in one.registers.iter().enumerate() {
         if *class == Class::Predicate {
             let _ = writeln!(text, "    selp.b32 %w{number}, 1, 0, {name};");
@@ -294,12 +300,17 @@ const WORDS: &[u32] = &[
     0x7F7F_FFFF, // the largest finite one
     0x7F80_0000, // infinity
     0x7FC0_0000, // NaN
+    0x3F40_0003, // this times the next is below the smallest normal number by less than rounding sees
+    0x00AA_AAA8,
+    0x3F7F_FFFF, // 1 less its last place
+    0x7E80_0000, // 2^126, and the next number
+    0x7E80_0001,
 ];
 
 /// The same for 16 bits, `f16` and `bf16` together.
 const SHORTS: &[u16] = &[
     0, 1, 2, 0xFFFF, 0x7FFF, 0x8000, 0x8001, 0x00FF, 0x0080, 0x3C00, 0xBC00, 0x3C01, 0x3800, 0x0400, 0x03FF,
-    0x7BFF, 0x7C00, 0x7E00, 0x3F80, 0xBF80, 0x7F7F, 0x7F80,
+    0x7BFF, 0x7C00, 0x7E00, 0x3F80, 0xBF80, 0x7F7F, 0x7F80, 0x3BFF, 0x07FF,
 ];
 
 /// The same for 64 bits.
@@ -326,9 +337,19 @@ const LONGS: &[u64] = &[
     0x47EF_FFFF_E000_0000, // the largest finite one of single precision
     0x7FF0_0000_0000_0000, // infinity
     0x7FF8_0000_0000_0000, // NaN
+    0x380F_FFFF_E000_0000, // below the smallest normal number of single precision, by its last place
+    0x380F_FFFF_FFFF_FFFF,
 ];
 
 impl Statements {
+    /// The same under a guard; nothing with a sink, of which the assembler (13.0) crashes.
+    fn guarded(&self) -> Option<String> {
+        let has_sink = self.text.contains(" _");
+        let guarded = |statement: &str| format!("@%guard {};", statement.trim());
+        let statements = self.text.split(';').filter(|statement| !statement.trim().is_empty());
+        (!has_sink).then(|| statements.map(guarded).collect::<Vec<_>>().join(" "))
+    }
+
     fn root(&self) -> &str {
         self.text.split(['.', ' ']).next().unwrap_or_default()
     }
@@ -342,6 +363,7 @@ impl Statements {
         match class {
             Class::Single => Kind::Single,
             Class::Double => Kind::Double,
+            Class::Word if self.has("tf32") => Kind::Single,
             Class::Short | Class::Word if self.has("bf16") => Kind::Brain,
             Class::Short | Class::Word if self.has("f16") => Kind::Half,
             _ => Kind::Int(class.size()),
@@ -393,6 +415,8 @@ impl Statements {
             // Only the low byte of a position and of a length counts.
             "bfe" | "bfi" if after < 2 => value & 0xFF,
             "fns" if after == 1 => value & 31,
+            // The count of bits to find is the distance without its sign, which the smallest number has not.
+            "fns" if after == 0 && value == top => 1,
             _ if self.bound() != Bound::Exact && class == Class::Single => self.moderate(random),
             _ => value,
         }
@@ -455,6 +479,11 @@ mod tests {
         let found = statements(text);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].text.matches(';').count(), 3);
+        let guarded =
+            "@%guard add.cc.u32 r1, r2, r3; @%guard addc.cc.u32 r2, r2, r3; @%guard addc.u32 r4, r2, r3;";
+        assert_eq!(found[0].guarded().as_deref(), Some(guarded));
+        let sink = Statements { text: "setp.lt.s32 _|p2, r2, r3;".to_owned(), registers: Vec::new() };
+        assert_eq!(sink.guarded(), None);
         assert_eq!(found[0].registers.len(), 4);
     }
 

@@ -172,22 +172,29 @@ impl Judge<'_> {
             let (old, new) = (&expected[range.clone()], &actual[range.clone()]);
             let emulated = emulated.map(|bytes| &bytes[range.clone()]);
             let size = output.kind.size();
-            let mut found: BTreeMap<Difference, (usize, usize)> = BTreeMap::new();
+            // By kind, and by whether the GPU leaves after optimization what the emulator does: then what differs is before it.
+            let mut found: BTreeMap<(Difference, bool), (usize, usize)> = BTreeMap::new();
             for at in 0..output.size.div_ceil(size) {
                 let element = at * size..((at + 1) * size).min(output.size);
-                if old[element.clone()] != new[element] {
+                if old[element.clone()] != new[element.clone()] {
                     // Between two runs on one device an approximation has no error.
                     let bound = if against == Against::Emulator { self.case.bound } else { Bound::Exact };
                     let kind = difference(output.kind, bound, emulated, (old, new), at);
-                    found.entry(kind).or_insert((at * size, 0)).1 += 1;
+                    let is_as_emulated = against == Against::Before
+                        && emulated.is_some_and(|bytes| bytes[element.clone()] == new[element]);
+                    found.entry((kind, is_as_emulated)).or_insert((at * size, 0)).1 += 1;
                 }
             }
-            for (kind, (offset, count)) in found {
+            for ((kind, is_as_emulated), (offset, count)) in found {
                 let value = |bytes: &[u8]| {
                     let end = (offset + size).min(bytes.len());
                     format!("{:#0width$x}", number(&bytes[offset..end]), width = 2 + 2 * (end - offset))
                 };
-                let (cause, is_explained) = self.cause(kind, against);
+                let (cause, is_explained) = if is_as_emulated {
+                    ("after it is as the emulator says".to_owned(), true)
+                } else {
+                    self.cause(kind, against)
+                };
                 mismatches.push(Mismatch {
                     place: format!("{}+{offset}", output.name),
                     expected: value(old),
@@ -250,10 +257,17 @@ impl Judge<'_> {
             How::Error if says("cuLaunchKernel") && ends_as_before => {
                 ("the device does not take the launch".to_owned(), true)
             }
-            _ if self.case.causes.contains(&Cause::Uninterpreted) && ends_as_before => {
-                (Cause::Uninterpreted.to_string(), true)
+            _ => {
+                let is_bad = |before: &Run| !matches!(before.how, How::Equal | How::Differs | How::Unknown);
+                let (is_unwritten, ends_badly) =
+                    (self.case.causes.contains(&Cause::Unwritten), before.is_some_and(is_bad));
+                let without_model = [Cause::Uninterpreted, Cause::Hints];
+                let cause = without_model.iter().find(|&cause| self.case.causes.contains(cause));
+                match cause.filter(|_| ends_as_before || is_unwritten && ends_badly) {
+                    Some(cause) => (cause.to_string(), true),
+                    None => ("unexplained".to_owned(), false),
+                }
             }
-            _ => ("unexplained".to_owned(), false),
         };
         let (_, how) = How::ALL[How::ALL.iter().position(|&(how, _)| how == run.how).unwrap_or_default()];
         let actual =
