@@ -95,8 +95,7 @@ fn compares_truths_with_1(body: &str) -> bool {
         })
     };
     let is_compared = |statement: &str| {
-        let is_equality =
-            ["setp.eq.s32 ", "setp.ne.s32 "].iter().any(|mnemonic| statement.contains(mnemonic));
+        let is_equality = ["setp.eq.", "setp.ne."].iter().any(|mnemonic| statement.contains(mnemonic));
         is_equality && statement.ends_with(", 1")
     };
     statements().any(makes_truth) && statements().any(is_compared)
@@ -250,6 +249,7 @@ mod tests {
         assert_eq!(of("@%p2 set.lt.s32.f32 %r1, %f2, %f3;\nsetp.eq.s32 %p1, %r1, 1;"), [Cause::Assembler]);
         assert_eq!(of("set.lt.u32.s32 %r1, %r2, %r3;\nsetp.ne.s32 %p1, %r1, 0;"), []);
         assert_eq!(of("set.lt.f32.s32 %f1, %r2, %r3;\nsetp.ne.s32 %p1, %r1, 1;"), []);
+        assert_eq!(of("set.lt.u32.s32 %r1, %r2, %r3;\nsetp.lt.s32 %p1, %r1, 1;"), []);
         assert_eq!(of("setp.ne.s32 %p1, %r1, 1;"), []);
     }
 
