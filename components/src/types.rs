@@ -97,6 +97,13 @@ impl PtxType {
         matches!(self.kind(), TypeKind::Integer | TypeKind::Bits)
     }
 
+    /// Whether its values are one number each, and not two or more that are packed.
+    #[inline]
+    #[must_use]
+    pub const fn is_one_number(self) -> bool {
+        self.is_of_integers() || matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64)
+    }
+
     /// Whether the assembler takes registers of both types as elements of one vector: of one width, integers beside integers, a float
     /// beside its own type alone, bits beside everything.
     #[must_use]

@@ -121,7 +121,8 @@ static CUresult load_image(struct attempt *attempt, const char *image, int level
     return error;
 }
 
-// The code of the last run, where its module can be used again: nothing in it has changed.
+// The code of the last run, where its module can be used again: the launch names no variable that could have changed. It
+// does not name one whose name two scopes share either; what such a one holds then comes from the run before.
 static struct {
     const struct code *code;
     CUmodule module;

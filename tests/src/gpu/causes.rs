@@ -159,7 +159,7 @@ fn of_statement(statement: &str, is_guessed: bool) -> Vec<Cause> {
     causes
 }
 
-/// Whether the assembler (13.0) is known to make something else of an instruction than the ISA says, on every target:
+/// Whether the assembler (13.0) is known to make something else of an instruction than the ISA says:
 ///
 /// - Scalar video instructions take the upper half of their result for `.h1`, and compare, saturate and shift what has no sign as if
 ///   it had one.

@@ -136,7 +136,7 @@ fn module(name: String, head: &str, statements: &[Statements]) -> VectorModule {
         let seed = xxh3_64_with_seed(one.text.as_bytes(), 0);
         let plain = Some((format!("vector_{number}"), one.text.clone()));
         let guarded = one.guarded().map(|guarded| (format!("guarded_{number}"), guarded));
-        for (entry, executed) in plain.into_iter().chain(guarded) {
+        for (entry, executed) in [plain, guarded].into_iter().flatten() {
             text.push_str(&kernel(&entry, one, &executed));
             let args = (0..one.registers.len()).map(|register| Argument::Buffer(one.values(register, seed)));
             cases.push(VectorCase {
@@ -342,7 +342,7 @@ const LONGS: &[u64] = &[
 ];
 
 impl Statements {
-    /// The same under a guard; nothing with a sink, of which the assembler (13.0) crashes.
+    /// The same under a guard; nothing with a sink, of some of which the assembler (13.0) crashes.
     fn guarded(&self) -> Option<String> {
         let has_sink = self.text.contains(" _");
         let guarded = |statement: &str| format!("@%guard {};", statement.trim());

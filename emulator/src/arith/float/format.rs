@@ -157,19 +157,16 @@ impl Format {
     /// [`encode`](Self::encode), with a result below the smallest normal value turned into zero of the same sign.
     ///
     /// What counts is the result rounded as if exponents had no limit: half of the largest `f32` below `2^-125` becomes
-    /// zero, although its rounding to a subnormal place is the smallest normal value. So do the machines.
+    /// zero, although its rounding to a subnormal place is the smallest normal value. An H200 does so.
     #[must_use]
     #[inline(always)]
     pub fn encode_flushed(self, value: f64, rounding: Rounding) -> u64 {
         let bits = self.encode(value, rounding);
         let smallest = self.smallest_normal();
         // Twice the value is normal, so that it is rounded to as many places as if it had no smallest exponent.
-        let is_below = |value: f64| self.encode(2.0 * value, rounding) & self.magnitude() < 2 * smallest;
-        if bits & self.magnitude() == smallest && is_below(value) {
-            bits & self.sign()
-        } else {
-            self.flush(bits)
-        }
+        let is_below = || self.encode(2.0 * value, rounding) & self.magnitude() < 2 * smallest;
+        let became_normal = bits & self.magnitude() == smallest && is_below();
+        if became_normal { bits & self.sign() } else { self.flush(bits) }
     }
 
     /// The exponent of the last place of subnormals.

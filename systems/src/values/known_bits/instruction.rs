@@ -47,7 +47,7 @@ pub fn result_of(description: &Description, sources: &[Known]) -> Option<Known> 
         (Operation::Clz, &[a]) => a.leading_zeros(),
         (Operation::Selp, &[a, b, ..]) => a.join(b),
         // All bits are 1, or none is; of two halves each by itself.
-        (Operation::Set, _) if description.types[1].is_some_and(is_one_number) => {
+        (Operation::Set, _) if description.types[1].is_some_and(PtxType::is_one_number) => {
             Known::signed_range(-1, 0, ty.bits())
         }
         (Operation::Cvt, &[a]) => {
@@ -152,11 +152,6 @@ pub fn passing(ty: PtxType, comparison: Comparison, a: Known, b: Known) -> Known
         _ => return a,
     };
     a.within_signed(least_and_most.0, least_and_most.1).within(low_and_high.0, low_and_high.1)
-}
-
-/// Whether values of a type are one number each.
-fn is_one_number(ty: PtxType) -> bool {
-    is_integer(ty) || matches!(ty, PtxType::F16 | PtxType::Bf16 | PtxType::F32 | PtxType::F64)
 }
 
 /// Whether a comparison of integers holds, where that is known of all values.

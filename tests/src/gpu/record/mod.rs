@@ -243,11 +243,20 @@ impl Judge<'_> {
         if causes.is_empty() { ("unexplained".to_owned(), false) } else { (causes.join("; "), true) }
     }
 
+    /// Why the emulator comes to an end where a machine need not: instructions that it does not look at closely.
+    fn without_model(&self) -> Option<Cause> {
+        [Cause::Uninterpreted, Cause::Hints].into_iter().find(|cause| self.case.causes.contains(cause))
+    }
+
     /// A run that did not come to its end.
     fn bad_end(&self, run: &Run, before: Option<&Run>) -> Mismatch {
         let ends_as_before = before.is_some_and(|before| {
             before.number == run.number || before.how == run.how && before.words == run.words
         });
+        let ends_well = |run: &Run| matches!(run.how, How::Equal | How::Differs | How::Unknown);
+        // What nothing wrote is an address, perhaps: how that ends nobody says.
+        let may_end_anyhow =
+            self.case.causes.contains(&Cause::Unwritten) && before.is_some_and(|before| !ends_well(before));
         let says = |word: &str| run.words.first().is_some_and(|first| first == word);
         let (cause, is_explained) = match run.how {
             How::Hung | How::Crashed if says("assemble") => ("the driver's assembler".to_owned(), true),
@@ -257,17 +266,10 @@ impl Judge<'_> {
             How::Error if says("cuLaunchKernel") && ends_as_before => {
                 ("the device does not take the launch".to_owned(), true)
             }
-            _ => {
-                let is_bad = |before: &Run| !matches!(before.how, How::Equal | How::Differs | How::Unknown);
-                let (is_unwritten, ends_badly) =
-                    (self.case.causes.contains(&Cause::Unwritten), before.is_some_and(is_bad));
-                let without_model = [Cause::Uninterpreted, Cause::Hints];
-                let cause = without_model.iter().find(|&cause| self.case.causes.contains(cause));
-                match cause.filter(|_| ends_as_before || is_unwritten && ends_badly) {
-                    Some(cause) => (cause.to_string(), true),
-                    None => ("unexplained".to_owned(), false),
-                }
-            }
+            _ => match self.without_model().filter(|_| ends_as_before || may_end_anyhow) {
+                Some(cause) => (cause.to_string(), true),
+                None => ("unexplained".to_owned(), false),
+            },
         };
         let (_, how) = How::ALL[How::ALL.iter().position(|&(how, _)| how == run.how).unwrap_or_default()];
         let actual =

@@ -123,13 +123,14 @@ fn may_stay(description: &Description, sources: &[u64], expected: u64, unflushed
     let Some(layout) = Layout::of(result_type) else { return has_nan };
     let (clears, sign) = (Modifiers::SAT | Modifiers::RELU, 1 << (layout.width() - 1));
     let became_normal = |bits: u64| description.flushes() && layout.magnitude(bits) == 1 << layout.fraction;
-    parts(result_type, unflushed).into_iter().any(became_normal)
-        || parts(result_type, expected).into_iter().any(|bits| {
-            layout.is_nan(bits)
+    let is_open = |bits: u64| {
+        layout.is_nan(bits)
             // The emulator gives these the sign that it gives them.
             || has_nan && modifiers.contains(Modifiers::XORSIGN)
             || modifiers.intersects(clears) && bits & !sign == 0
-        })
+    };
+    parts(result_type, unflushed).into_iter().any(became_normal)
+        || parts(result_type, expected).into_iter().any(is_open)
 }
 
 /// A value of a type with each part that is subnormal as a zero.

@@ -104,7 +104,7 @@ fn condition_of_a_set(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> 
     };
     let is_number = description.operation == Operation::Set
         && matches!(to, PtxType::U32 | PtxType::S32 | PtxType::F32)
-        && (ty.is_of_integers() || matches!(ty, PtxType::F16 | PtxType::Bf16 | PtxType::F32 | PtxType::F64))
+        && ty.is_one_number()
         && walk.width(number.vreg()?) == to.bits();
     let mut is_there =
         |operand: Operand| operand.kinds() == Kinds::NUMBER || walk.is_still(operand, definition, inst);
