@@ -319,9 +319,6 @@ impl Scratch {
         let is_defined_here = row.defined_in == block.0 + 1;
         let is_same = |other: &Operand| other.is_definition() && other.vreg() == Some(vreg);
         let is_twice = is_defined_here && after.iter().any(is_same);
-        if definition.is_use() && !is_defined_here {
-            row.seen |= Seen::GLOBAL;
-        }
         if row.seen.contains(Seen::DEFINED) {
             if !row.seen.contains(Seen::SEVERAL) {
                 self.several.push((vreg, BlockId(row.defined_in - 1)));

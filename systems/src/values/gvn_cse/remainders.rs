@@ -240,7 +240,7 @@ fn divisors(
     let head = function.heads[inner.index()];
     let is_quotient =
         divides[head.form.index()] == Some(ty) && forms.get(head.form).operation == Operation::Div;
-    if !is_quotient || head.opcode.is_guarded() || ty != PtxType::U64 {
+    if !is_quotient || ty != PtxType::U64 {
         return None;
     }
     let &[_, dividend, first] = function.operands_of(inner) else { return None };

@@ -244,7 +244,7 @@ impl Frame {
             let (head, operands) = (&function.heads[inst.index()], function.operands_of(inst));
             let meaning = meanings.of(head.form);
             if let Memory::Store(_) = meaning.memory {
-                let is_of_bits = |operand: &Operand| operand.is_use() && self.of(*operand) == Origin::Bits;
+                let is_of_bits = |&operand: &Operand| self.of(operand) == Origin::Bits;
                 let holds_bits = self.reads_address(&operands[0]) && operands[1..].iter().any(is_of_bits);
                 has_changed |= holds_bits && !self.holds_bits;
                 self.holds_bits |= holds_bits;
