@@ -146,7 +146,7 @@ impl Plan {
             match held {
                 Held::Register(vreg, have) if is_load => {
                     writer.load(&place, register(vreg, have))?;
-                    *copies += usize::from(writer.copy_of(first, have).is_some());
+                    *copies += usize::from(!is_guarded && writer.copy_of(first, have).is_some());
                 }
                 Held::Register(vreg, have) => {
                     writer.store(&place, register(vreg, have))?;

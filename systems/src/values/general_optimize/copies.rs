@@ -340,8 +340,8 @@ impl Walk<'_, '_> {
 
     /// Whether a slot of an instruction takes a register of another type than it holds.
     ///
-    /// The assembler wants integers of whoever asks for bits but does not compute with them: masks of threads, barriers,
-    /// policies. There only the sign may differ. Nor do the coordinates of a texture differ in type, nor the random bits that a
+    /// The assembler wants integers of whoever asks for bits but does not compute with them: masks of threads, barriers and their
+    /// states, policies. There only the sign may differ. Nor do the coordinates of a texture differ in type, nor the random bits that a
     /// conversion rounds by.
     fn takes_register(&self, inst: InstId, position: usize, old: PtxType, new: PtxType) -> bool {
         let (form, slot) = (self.f.form_of(inst), &self.f.slots_of(inst)[position]);
@@ -384,13 +384,20 @@ impl Walk<'_, '_> {
     /// they are in.
     fn computes_with_bits(&self, inst: InstId, position: usize) -> bool {
         use Operation::{
-            Atom, CreatePolicyCvt, CreatePolicyFractional, CreatePolicyRange, Istypep, Red, Shfl, St, Txq,
-            TxqLevel, Unknown,
+            Atom, CreatePolicyCvt, CreatePolicyFractional, CreatePolicyRange, Istypep, MbarrierPendingCount, Red,
+            Shfl, St, Txq, TxqLevel, Unknown,
         };
         let (form, description) = (self.f.form_of(inst), self.f.description_of(inst));
         let is_asked = matches!(
             form.operation,
-            CreatePolicyCvt | CreatePolicyFractional | CreatePolicyRange | Istypep | Txq | TxqLevel | Unknown
+            CreatePolicyCvt
+                | CreatePolicyFractional
+                | CreatePolicyRange
+                | Istypep
+                | MbarrierPendingCount
+                | Txq
+                | TxqLevel
+                | Unknown
         );
         let is_packed = description.types.iter().flatten().any(|ty| ty.kind() == TypeKind::Packed);
         let computes = match form.operation {
