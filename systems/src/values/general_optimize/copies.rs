@@ -384,8 +384,8 @@ impl Walk<'_, '_> {
     /// they are in.
     fn computes_with_bits(&self, inst: InstId, position: usize) -> bool {
         use Operation::{
-            Atom, CreatePolicyCvt, CreatePolicyFractional, CreatePolicyRange, Istypep, MbarrierPendingCount, Red,
-            Shfl, St, Txq, TxqLevel, Unknown,
+            Atom, CreatePolicyCvt, CreatePolicyFractional, CreatePolicyRange, Istypep, MbarrierPendingCount,
+            Red, Shfl, St, Txq, TxqLevel, Unknown,
         };
         let (form, description) = (self.f.form_of(inst), self.f.description_of(inst));
         let is_asked = matches!(
