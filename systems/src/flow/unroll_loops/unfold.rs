@@ -456,7 +456,13 @@ impl<'a, 'e, 'r> Walk<'a, 'e, 'r> {
                 let is_exact = self.is_exact_address(vreg, state);
                 let known = self.unfolded.accesses.entry(inst).or_insert(true);
                 *known &= is_exact;
-                goes |= is_exact;
+                if is_exact {
+                    goes = true;
+                    // Moves under a guard stay, one for each element.
+                    let head = &view.heads[inst.index()];
+                    let moves = usize::from(forms.get(head.form).lanes);
+                    self.unfolded.insts_left += if head.opcode.is_guarded() { moves } else { 0 };
+                }
             }
         }
         self.unfolded.insts_left += usize::from(!goes);
