@@ -224,9 +224,10 @@ fn undo_growth(undo: &mut Undo, limits: &Limits, room_percent: u32) {
     let has_grown = |code: &CodeId| {
         let insts = columns.code_states[code.index()].live_insts;
         let insts_in = columns.code_texts[code.index()].insts_in;
-        // What only shrinks it is not what made it large.
-        journal.live_insts_before(*code).is_none_or(|before| insts > before)
-            && u64::from(insts) * 100 > u64::from(insts_in) * allowed_percent
+        let exceeds = |rows: u32, percent: u64| u64::from(rows) * 100 > u64::from(insts_in) * percent;
+        // What only shrinks it, or adds no more than its room where phis take some, is not what made it large.
+        let is_to_blame = |before| insts > before && exceeds(insts - before, u64::from(room_percent));
+        journal.live_insts_before(*code).is_none_or(is_to_blame) && exceeds(insts, allowed_percent)
     };
     let grown: Vec<CodeId> = journal.changed().filter(has_grown).collect();
     for code in grown {
