@@ -58,7 +58,7 @@ bitflags! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Pod, Zeroable)]
     #[repr(transparent)]
     pub struct Marks: u16 {
-        /// Deleted; the row is swept at the next commit point that sweeps.
+        /// Deleted; the next sweep takes the row away.
         const TOMBSTONE = 1 << 0;
         /// Its form writes another operand than the first: who looks for definitions must look at all.
         const MORE_RESULTS = 1 << 1;

@@ -15,7 +15,7 @@
 use std::error::Error;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
 use tempfile::{Builder, NamedTempFile};
@@ -32,10 +32,9 @@ pub fn shown(path: &Path) -> String {
     if path == Path::new(STANDARD_STREAM) { "<stdin>".to_owned() } else { path.display().to_string() }
 }
 
-/// Whether two paths lead to one file.
+/// Whether two paths lead to one file, which is there or may come to be.
 pub fn are_same(one: &Path, other: &Path) -> bool {
-    let followed =
-        [one, other].map(|path| path.canonicalize().ok().filter(|_| path != Path::new(STANDARD_STREAM)));
+    let followed = [one, other].map(|path| entry(path).ok().filter(|_| path != Path::new(STANDARD_STREAM)));
     followed[0].is_some() && followed[0] == followed[1]
 }
 
@@ -195,8 +194,16 @@ pub fn entry(path: &Path) -> io::Result<PathBuf> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => match fs::read_link(path) {
             Ok(target) => entry(&folder_of(path).join(target)),
             Err(_) => {
-                let Some(name) = path.file_name() else { return Err(error) };
-                Ok(entry(folder_of(path))?.join(name))
+                let folder = || entry(folder_of(path));
+                match path.components().next_back() {
+                    Some(Component::Normal(name)) => {
+                        let path = folder()?.join(name);
+                        Ok(fs::canonicalize(&path).unwrap_or(path))
+                    }
+                    // Out of a folder that will be made on the way.
+                    Some(Component::ParentDir) => Ok(folder_of(&folder()?).to_owned()),
+                    _ => Err(error),
+                }
             }
         },
         Err(error) => Err(error),

@@ -114,7 +114,8 @@ fn version(arguments: &Arguments, options: &Options) -> String {
 fn run_opt(arguments: &OptArguments, flags: &Flags, options: &Options) -> Result<u8> {
     let OptArguments { input, output: output_path, remarks } = arguments;
     let name = files::shown(input);
-    if remarks.as_ref() == Some(output_path) {
+    let are_one = |remarks: &Path| remarks == output_path || files::are_same(remarks, output_path);
+    if remarks.as_deref().is_some_and(are_one) {
         complain(
             "error",
             format!("the output and the remarks would both become `{}`", output_path.display()),

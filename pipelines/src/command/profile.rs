@@ -5,7 +5,7 @@
 //! did for it included), and into each function.
 
 use super::arguments::ProfileArguments;
-use super::{FAILED, SUCCESS, complain, print};
+use super::{FAILED, SUCCESS, USAGE, complain, print};
 use crate::options::Options;
 use crate::{batch, files};
 use anyhow::{Context, Result, bail};
@@ -25,7 +25,12 @@ const CRATES: [&str; 4] = ["components/src/", "engine/src/", "systems/src/", "pi
 pub fn run(arguments: &ProfileArguments, options: &Options) -> Result<u8> {
     let mut status = SUCCESS;
     let mut texts = Vec::new();
-    for path in files::modules(&arguments.paths)? {
+    let modules = files::modules(&arguments.paths)?;
+    if let Some(module) = modules.iter().find(|module| files::are_same(module, &arguments.flamegraph)) {
+        complain("error", format!("the flame graph would be written over `{}`", module.display()));
+        return Ok(USAGE);
+    }
+    for path in modules {
         let text = files::read(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
         match crate::optimize(&text, options) {
             Ok(_) => texts.push(text),

@@ -22,6 +22,10 @@ pub fn run(arguments: &RunArguments, flags: &Flags, options: &Options) -> Result
     }
     let RunArguments { input, steps, count, launch, output } = arguments;
     let name = files::shown(input);
+    if let Some(read) = [input, launch].into_iter().find(|read| files::are_same(read, output)) {
+        complain("error", format!("the output would be written over `{}`", read.display()));
+        return Ok(USAGE);
+    }
     let mut text = files::read(input).with_context(|| format!("cannot read `{name}`"))?;
     if flags.is_level_given() {
         text = optimized(&name, &text, flags, options)?;

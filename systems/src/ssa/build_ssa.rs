@@ -34,7 +34,7 @@
 //!   ```
 //! - Two results of one instruction that are the same register.
 //! - Candidates for which there is no room: an eighth of it is left to later phases ([`ROOM_LEFT`]); and those with which the
-//!   function would have more values than registers ([`VALUES_LEAST`]).
+//!   function would have more values than registers ([`VALUES_MORE`]).
 //! - Candidates after those whose phis have more pairs than the function has operands, some for every one ([`PAIRS_LEAST`]):
 //!   a loop around a switch of 2,000 cases carries each of its registers through a phi of 2,000 pairs.
 //! - Candidates that meet in a block with more than [`PREDS_MAX`] predecessors.
@@ -76,12 +76,12 @@ pub const PHASE: Phase = Phase {
 /// The part of the function's room that is left to later phases, as a divisor.
 pub const ROOM_LEFT: u32 = 8;
 
-/// Values that every function may have; others as many as it has registers, nearly (112 % of them, less what
-/// [`ROOM_LEFT`] says). Where registers have more values than that in the mean, most meet others of the same register all over the
-/// function, and leaving SSA form takes a move for each: with twice as many, a kernel of hashcat comes out 3 % longer
-/// (`ptxopt batch m00010_a0-optimized.ptx -o DIR`, 18,867 lines for 19,435). In a small function a few registers, each written many times, are
-/// all there is, and a variable keeps its constants from being seen.
-pub const VALUES_LEAST: u32 = 64;
+/// Values that a function may have beside nearly as many as it has registers (112 % of them, less what [`ROOM_LEFT`] says), and half the phis
+/// beside nearly as many as it has rows. Where registers have more values than that in the mean, most meet others of the same register
+/// all over the function, and leaving SSA form takes a move for each: with twice the percentage, a kernel of hashcat came out 3 % longer
+/// (`ptxopt batch m00010_a0-optimized.ptx -o DIR`, 18,867 lines for 19,435). In a small function a few registers, each written many times,
+/// are all there is, and a variable keeps its constants from being seen.
+pub const VALUES_MORE: u32 = 64;
 
 /// Values in percent of registers, and phis in percent of rows, that a function may have.
 const OF_ROWS_PERCENT: u64 = 112;
@@ -534,10 +534,10 @@ impl Scratch {
             *registers += 1;
             *phi_count += u32::from(number < phis.len());
         }
-        let most = |rows: usize, least: u32| least + (rows as u64 * OF_ROWS_PERCENT / 100) as u32;
+        let most = |rows: usize, more: u32| more + (rows as u64 * OF_ROWS_PERCENT / 100) as u32;
         let of = |rows: u32| rows - rows / ROOM_LEFT;
-        let values_max = most(function.vregs.len(), VALUES_LEAST);
-        let phis_max = most(function.heads.len(), 2 * VALUES_LEAST);
+        let values_max = most(function.vregs.len(), VALUES_MORE);
+        let phis_max = most(function.heads.len(), 2 * VALUES_MORE);
         let mut left = (of(room.vregs.min(values_max)), of(room.insts.min(phis_max)));
         let mut left_out = 0;
         for (candidate, cost) in candidates.iter().zip(&*costs) {

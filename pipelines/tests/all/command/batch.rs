@@ -88,7 +88,9 @@ fn batch_refuses_before_anything_runs() {
     let place = Place::new(&[("x/a.ptx", KERNEL), ("y/a.ptx", KERNEL), ("z/none.txt", "")]);
     place.run("batch x y -o out").expect(2).says("would both become");
     place.run("batch x -o x").expect(2).says("over an input");
+    place.run("batch x -o new/../x").expect(2).says("over an input");
     place.run("batch x -o out --report x/a.ptx").expect(2).says("over an input");
+    place.run("batch x -o out --report new/../x/a.ptx").expect(2).says("over an input");
     place.run("batch nowhere -o out").expect(2).says("cannot open `nowhere`");
     place.run("batch z -o out").expect(2).says("found no `.ptx` file");
     assert_eq!(place.files("."), ["x/a.ptx", "y/a.ptx", "z/none.txt"]);

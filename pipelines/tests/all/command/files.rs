@@ -42,3 +42,27 @@ fn every_command_makes_the_folders_of_its_output() {
         assert!(place.path(output).is_file(), "{line}");
     }
 }
+
+/// Under whatever name: each of these was there before, or was written by the same command.
+#[cfg(unix)]
+#[test]
+fn no_command_writes_over_what_it_reads() {
+    let launch = launch("twice", r#"{"buffer": {"size": 4}}"#);
+    let place = Place::new(&[("in/a.ptx", KERNEL), ("l.json", &launch)]);
+    std::os::unix::fs::symlink("later.ptx", place.path("link")).unwrap();
+    for (line, what) in [
+        ("run in/a.ptx --launch l.json --output ./in/a.ptx", "the output would be written over `in/a.ptx`"),
+        ("run in/a.ptx --launch l.json --output in/../l.json", "the output would be written over `l.json`"),
+        ("profile in --seconds 1 --flamegraph in/a.ptx", "the flame graph would be written over `in/a.ptx`"),
+        ("opt in/a.ptx -o later.ptx --remarks new/../later.ptx", "would both become `later.ptx`"),
+        ("opt in/a.ptx -o later.ptx --remarks link", "would both become `later.ptx`"),
+    ] {
+        place.run(line).expect(2).says(what);
+        assert_eq!(
+            (place.text("in/a.ptx"), place.text("l.json")),
+            (KERNEL.to_owned(), launch.clone()),
+            "{line}"
+        );
+        assert!(!place.path("later.ptx").exists(), "{line}");
+    }
+}

@@ -80,6 +80,7 @@ fn remarks_go_to_standard_output_where_nothing_else_does() {
     assert!(remarks(&stdout).iter().any(|remark| remark.kind == RemarkKind::Missed), "{stdout}");
     place.run("opt in.ptx -o - --remarks -").expect(2).says("would both become `-`");
     place.run("opt in.ptx -o x.ptx --remarks x.ptx").expect(2).says("would both become `x.ptx`");
+    place.run("opt in.ptx -o x.ptx --remarks ./x.ptx").expect(2).says("would both become `x.ptx`");
     place.run("opt in.ptx -o x.ptx --remarks ./in.ptx").expect(2).says("would be written over `in.ptx`");
     place.run("batch in.ptx -o out --remarks -").expect(2).says("summary");
     place.run("batch in.ptx -o out --report n.jsonl --remarks n.jsonl").expect(2);

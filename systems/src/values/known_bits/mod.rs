@@ -13,6 +13,8 @@ mod special;
 mod tests;
 mod transfer;
 
+use ptxopt_components::types;
+
 pub use instruction::{decided, in_register, is_past_the_literal, passing, result_of, slot_width, tells};
 pub use special::of_special_register;
 
@@ -37,7 +39,7 @@ impl Known {
     #[must_use]
     pub fn unknown(width: u32) -> Self {
         let mask = mask(width);
-        let (least, most) = (sign_extend(1 << (width - 1), width), (mask >> 1) as i64);
+        let (least, most) = (types::extend(1 << (width - 1), width), (mask >> 1) as i64);
         Self { width, zeros: 0, ones: 0, low: 0, high: mask, least, most }
     }
 
@@ -45,7 +47,7 @@ impl Known {
     #[must_use]
     pub fn constant(bits: u64, width: u32) -> Self {
         let bits = bits & mask(width);
-        let signed = sign_extend(bits, width);
+        let signed = types::extend(bits, width);
         let zeros = !bits & mask(width);
         Self { width, zeros, ones: bits, low: bits, high: bits, least: signed, most: signed }
     }
@@ -143,7 +145,7 @@ impl Known {
     /// Whether a value is in the set.
     #[must_use]
     pub fn contains(self, value: u64) -> bool {
-        let signed = sign_extend(value, self.width);
+        let signed = types::extend(value, self.width);
         value & self.zeros == 0
             && value & self.ones == self.ones
             && (self.low..=self.high).contains(&value)
@@ -196,7 +198,7 @@ impl Known {
 
     /// All but one value, where that is at an end of a range.
     fn without(self, value: u64) -> Self {
-        let signed = sign_extend(value, self.width);
+        let signed = types::extend(value, self.width);
         let low = self.low.saturating_add(u64::from(self.low == value));
         let high = self.high.saturating_sub(u64::from(self.high == value));
         let least = self.least.saturating_add(i64::from(self.least == signed));
@@ -244,7 +246,7 @@ impl Known {
     /// Brings the two ranges together, where the sign is known; else the bits bound the signed range.
     fn settle_signs(&mut self) {
         let sign = 1 << (self.width - 1);
-        let extend = |bits: u64| sign_extend(bits, self.width);
+        let extend = |bits: u64| types::extend(bits, self.width);
         let largest = mask(self.width) & !self.zeros;
         if self.high < sign || self.low >= sign {
             self.least = self.least.max(extend(self.low));
@@ -266,10 +268,4 @@ pub const FIELD_MAX: u64 = 0xFF;
 /// The lowest `width` bits.
 const fn mask(width: u32) -> u64 {
     u64::MAX >> (64 - width)
-}
-
-/// A value of `width` bits with its sign.
-const fn sign_extend(bits: u64, width: u32) -> i64 {
-    let unused = 64 - width;
-    ((bits << unused) as i64) >> unused
 }

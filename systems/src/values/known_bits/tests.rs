@@ -597,7 +597,7 @@ fn limits_take_away_what_lies_outside() {
         }
         for (least, most) in (-8..8).flat_map(|least| (-8..8).map(move |most| (least, most))) {
             let mut inside = values(known);
-            inside.retain(|&value| (least..=most).contains(&sign_extend(value, WIDTH)));
+            inside.retain(|&value| (least..=most).contains(&types::extend(value, WIDTH)));
             match known.limited_signed(least, most) {
                 Some(part) => {
                     assert!(inside.iter().all(|&value| part.contains(value)), "{known:?} {least} {most}")

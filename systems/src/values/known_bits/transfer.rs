@@ -1,6 +1,7 @@
 //! What is known of the results of operations, given what is known of their sources.
 
-use super::{FIELD_MAX, Known, mask, sign_extend};
+use super::{FIELD_MAX, Known, mask};
+use ptxopt_components::types;
 
 impl Known {
     /// `self + other`.
@@ -220,7 +221,7 @@ impl Known {
         let range = Self::signed_range(low, high, self.width);
         match amount.only() {
             Some(_) => {
-                let shifted = |bits: u64| (sign_extend(bits, self.width) >> least) as u64;
+                let shifted = |bits: u64| (types::extend(bits, self.width) >> least) as u64;
                 range.with_bits(shifted(self.zeros), shifted(self.ones))
             }
             None => range,
@@ -305,7 +306,7 @@ impl Known {
         if width <= self.width {
             return self;
         }
-        let extend = |bits: u64| sign_extend(bits, self.width) as u64;
+        let extend = |bits: u64| types::extend(bits, self.width) as u64;
         Self::signed_range(self.least, self.most, width).with_bits(extend(self.zeros), extend(self.ones))
     }
 
