@@ -43,10 +43,10 @@ pub fn is_module(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ptx"))
 }
 
-/// The files among `paths`, and the modules in its folders, sorted.
+/// The files among `paths`, whatever they are, and the modules in its folders, sorted. Links are followed.
 pub fn modules(paths: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    for entry in paths.iter().flat_map(|path| WalkDir::new(path).sort_by_file_name()) {
+    for entry in paths.iter().flat_map(|path| WalkDir::new(path).follow_links(true).sort_by_file_name()) {
         // The error of the walk names the path, and would name its own cause a second time.
         let entry = entry.map_err(|error| {
             let kind = error.io_error().map_or(io::ErrorKind::Other, io::Error::kind);
@@ -55,7 +55,8 @@ pub fn modules(paths: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
             let path = error.path().unwrap_or(Path::new("a folder")).display().to_string();
             io::Error::new(kind, format!("cannot read `{path}`: {cause}"))
         })?;
-        if entry.file_type().is_file() && (entry.depth() == 0 || is_module(entry.path())) {
+        let (kind, is_named) = (entry.file_type(), entry.depth() == 0);
+        if is_named && !kind.is_dir() || kind.is_file() && is_module(entry.path()) {
             found.push(entry.into_path());
         }
     }

@@ -38,21 +38,29 @@ pub fn find(path: &Path, text: &[u8]) -> Result<Vec<LaunchLine>> {
 /// # Errors
 /// A comment that is no launch line.
 pub fn in_text(text: &[u8]) -> Result<Vec<LaunchLine>> {
-    let comments = text.split(|&byte| byte == b'\n').filter_map(|line| line.strip_prefix(COMMENT));
-    let comments = comments.filter_map(|line| std::str::from_utf8(line).ok());
-    comments.filter(is_launch).map(|line| Ok(LaunchLine::parse(line)?)).collect()
+    let lines = text.split(|&byte| byte == b'\n').zip(1..);
+    let comments = lines
+        .filter_map(|(line, number)| Some((std::str::from_utf8(line.strip_prefix(COMMENT)?).ok()?, number)));
+    comments
+        .filter(|(line, _)| is_launch(line))
+        .map(|(line, number)| LaunchLine::parse(line).with_context(|| format!("line {number}: `{line}`")))
+        .collect()
 }
 
 /// Whether `line` is meant as a launch line: a comment may be a sentence that starts with the same word.
-fn is_launch(line: &&str) -> bool {
+fn is_launch(line: &str) -> bool {
     line.split_ascii_whitespace().nth(1) == Some("grid")
 }
 
-/// The lines of a file that start with `prefix`, which is cut off.
+/// The lines of a file that start with `prefix`, which is cut off, but for comments and blank ones.
 fn in_file(path: &Path, prefix: &str) -> Result<Vec<LaunchLine>> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
-    let lines = text.lines().filter_map(|line| line.strip_prefix(prefix)).filter(is_launch);
+    let is_said = |line: &str| !line.trim_start().starts_with("//") && !line.trim().is_empty();
+    let lines = text.lines().zip(1..).filter_map(|(line, number)| Some((line.strip_prefix(prefix)?, number)));
     lines
-        .map(|line| LaunchLine::parse(line).with_context(|| format!("`{}`: `{line}`", path.display())))
+        .filter(|(line, _)| is_said(line))
+        .map(|(line, number)| {
+            LaunchLine::parse(line).with_context(|| format!("`{}:{number}`: `{line}`", path.display()))
+        })
         .collect()
 }

@@ -69,6 +69,8 @@ struct Kernel {
     cases: Vec<Case>,
     /// Why there are none.
     set_aside: String,
+    /// Why a launch line does not fit it.
+    misfit: Option<String>,
 }
 
 /// What the kernels of a module do.
@@ -92,11 +94,12 @@ impl Reference {
                 let found: Vec<LaunchLine> =
                     lines.iter().filter(|line| line.entry == entry.name).cloned().collect();
                 let set_aside = String::from("no launch suits it");
-                let mut kernel = Kernel { entry: entry.name.clone(), cases: Vec::new(), set_aside };
+                let mut kernel =
+                    Kernel { entry: entry.name.clone(), cases: Vec::new(), set_aside, misfit: None };
                 if found.is_empty() {
                     kernel.infer(&module, entry, text, options);
                 } else {
-                    kernel.run(&module, &found, options);
+                    kernel.misfit = kernel.run(&module, &found, options);
                 }
                 kernel
             })
@@ -110,9 +113,21 @@ impl Reference {
     /// Text that is no module.
     pub fn of_launch(text: &[u8], launch: Launch, options: CheckOptions) -> Result<Self, LoadError> {
         let module = Module::load(text)?;
-        let mut kernel = Kernel { entry: launch.entry.clone(), cases: Vec::new(), set_aside: String::new() };
+        let (entry, set_aside) = (launch.entry.clone(), String::new());
+        let mut kernel = Kernel { entry, cases: Vec::new(), set_aside, misfit: None };
         kernel.judge(&module, launch, options.races, options.steps_max);
         Ok(Self { module, kernels: vec![kernel], steps_max: options.steps_max })
+    }
+
+    /// Whether the module has a kernel of this name.
+    #[must_use]
+    pub fn has_kernel(&self, name: &str) -> bool {
+        self.kernels.iter().any(|kernel| kernel.entry == name)
+    }
+
+    /// The kernels that launch lines do not fit, and why.
+    pub fn misfits(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.kernels.iter().filter_map(|kernel| Some((kernel.entry.as_str(), kernel.misfit.as_deref()?)))
     }
 
     /// Runs the kernels of `text` on the same inputs.
@@ -174,7 +189,8 @@ impl Kernel {
         let mut first_reason = None;
         for width in infer::Width::ALL {
             match infer::launch_line(module, entry, text, width, options) {
-                Ok(line) => self.run(module, &[line], options),
+                // One that does not fit is nobody's mistake.
+                Ok(line) => drop(self.run(module, &[line], options)),
                 Err(reason) => self.set_aside = reason,
             }
             if !self.cases.is_empty() {
@@ -186,18 +202,21 @@ impl Kernel {
     }
 
     /// Runs the launches of `lines` for every seed, and keeps those that are fair. Of each line all launches up to the
-    /// first that is kept are looked at for races.
-    fn run(&mut self, module: &Module, lines: &[LaunchLine], options: CheckOptions) {
+    /// first that is kept are looked at for races. Says why a line does not fit the kernel.
+    fn run(&mut self, module: &Module, lines: &[LaunchLine], options: CheckOptions) -> Option<String> {
+        let mut misfit = None;
         for line in lines {
             let mut races = options.races;
             for seed in 0..options.seeds {
                 match self.judge(module, line.launch(seed), races, options.steps_max) {
                     Fairness::Fair => races = false,
+                    Fairness::Misfit => misfit = Some(self.set_aside.clone()),
                     Fairness::Unfair => {}
-                    Fairness::Races => return,
+                    Fairness::Races => return misfit,
                 }
             }
         }
+        misfit
     }
 
     /// Runs a launch and keeps it if it is fair.
@@ -210,7 +229,8 @@ impl Kernel {
         }
         if let Some(stop) = undefined_stop(&outcome) {
             self.set_aside = stop;
-            return Fairness::Unfair;
+            let is_misfit = matches!(outcome.stop, Some(Stop::BadLaunch(_)));
+            return if is_misfit { Fairness::Misfit } else { Fairness::Unfair };
         }
         self.cases.push(Case { launch, outcome });
         Fairness::Fair
@@ -237,6 +257,8 @@ enum Fairness {
     Fair,
     /// On this input the kernel's behaviour is not defined, or not known.
     Unfair,
+    /// It does not fit the kernel.
+    Misfit,
     /// The kernel races, and it will with other inputs too.
     Races,
 }

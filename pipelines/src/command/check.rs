@@ -6,7 +6,7 @@ use crate::batch;
 use crate::check::{CheckOptions, KernelVerdict, Reference, Verdict, launches, phases};
 use crate::files;
 use crate::options::Options;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use ptxopt_emulator::Count;
 use rayon::prelude::*;
 use std::fmt::Write;
@@ -67,6 +67,15 @@ fn check(path: &Path, arguments: &CheckArguments, options: &Options) -> Result<C
     let how = CheckOptions { seeds: arguments.seeds, steps_max: arguments.steps, ..CheckOptions::default() };
     let reference =
         Reference::new(&text, &lines, how).map_err(|error| anyhow!(error.summary(&name, &text)))?;
+    for line in lines.iter().filter(|line| !reference.has_kernel(&line.entry)) {
+        complain(
+            "warning",
+            format!("{name}: no kernel has the name of the launch line for `{}`", line.entry),
+        );
+    }
+    if let Some((entry, reason)) = reference.misfits().next() {
+        bail!("{name}: `{entry}`: {reason}");
+    }
     if arguments.each_phase {
         let phases::PhaseCheck { kernels, guilty, .. } =
             phases::check(&text, &reference, options).with_context(|| name.clone())?;

@@ -2,6 +2,7 @@
 
 mod analyze;
 mod batch;
+mod check;
 mod files;
 mod issued;
 mod listing;
