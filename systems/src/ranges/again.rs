@@ -11,7 +11,7 @@ use ptxopt_components::operand::{Operand, OperandKind, reads, writes};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Modifiers;
 use ptxopt_components::special_registers::{Reading, SPECIAL_REGISTERS};
-use ptxopt_components::types::{RegClass, StateSpace, TypeKind};
+use ptxopt_components::types::{RegClass, StateSpace};
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::dataflow::liveness::LiveSet;
 use ptxopt_engine::forms::FormTable;
@@ -352,11 +352,7 @@ fn remake(
 /// Whether an instruction computes an integer from registers and numbers in one step.
 fn computes_address(look: &Look<'_>, head: &InstHead, operands: &[Operand]) -> bool {
     let form = look.forms.get(head.form);
-    let is_integer = form
-        .types
-        .iter()
-        .flatten()
-        .all(|ty| matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits) && ty.bits() >= 32);
+    let is_integer = form.types.iter().flatten().all(|ty| ty.is_of_integers() && ty.bits() >= 32);
     let is_plain = |operand: &Operand| match operand.kind() {
         OperandKind::Special(row) => SPECIAL_REGISTERS[row as usize].reading != Reading::Varying,
         _ => true,

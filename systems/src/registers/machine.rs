@@ -413,9 +413,7 @@ impl Machine {
 
 /// Whether a conversion makes an integer of 64 bits of one of 32.
 fn widens(form: &Form) -> bool {
-    let is_integer =
-        |ty: ptxopt_components::types::PtxType| matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits);
-    matches!(form.types, [Some(to), Some(from), ..] if to.bits() == 64 && from.bits() == 32 && is_integer(to) && is_integer(from))
+    matches!(form.types, [Some(to), Some(from), ..] if to.bits() == 64 && from.bits() == 32 && to.is_of_integers() && from.is_of_integers())
 }
 
 fn motion_of(form: &Form) -> Motion {

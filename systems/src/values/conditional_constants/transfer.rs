@@ -16,7 +16,7 @@ use ptxopt_components::instruction::Marks;
 use ptxopt_components::literal::Literal;
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
-use ptxopt_components::types::{PtxType, TypeKind, truncate};
+use ptxopt_components::types::{PtxType, truncate};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::store::view::FunctionView;
 
@@ -135,7 +135,7 @@ impl<'f> Transfer<'f> {
         let description = self.forms.describe(id);
         let is_decided_by_zero = matches!(form.operation, Operation::And | Operation::Mul)
             && form.flags.contains(FormFlags::PLAIN)
-            && description.types[0].is_some_and(|ty| matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits));
+            && description.types[0].is_some_and(PtxType::is_of_integers);
         let (mut sources, mut has_top, mut has_bottom) = ([0; SOURCES_MAX], false, false);
         for (at, source) in sources.iter_mut().enumerate().take(count) {
             match self.source(at + 1, cell) {

@@ -348,7 +348,7 @@ impl Walk<'_, '_> {
         if old.bits() != new.bits() || slot.in_vector {
             return false;
         }
-        let is_number = |ty: PtxType| matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits);
+        let is_number = PtxType::is_of_integers;
         match (slot.role, slot.ty) {
             (Role::Address, _) => is_number(old) && is_number(new) && !self.has_float_coordinates(inst),
             (Role::Use, Some(wanted)) => {

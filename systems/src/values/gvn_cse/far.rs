@@ -32,7 +32,7 @@ use ptxopt_components::form::FormFlags;
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::operand::definitions;
 use ptxopt_components::operation::Operation;
-use ptxopt_components::types::TypeKind;
+use ptxopt_components::types::PtxType;
 use ptxopt_engine::edit::FunctionEditor;
 
 /// Most rows from a value to where it is read instead of another one, however many registers live there.
@@ -142,6 +142,6 @@ fn is_cheap(f: &FunctionEditor<'_>, inst: InstId) -> bool {
             | Operation::Min
             | Operation::Max
     );
-    let is_integer = form.types[0].is_some_and(|ty| matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits));
+    let is_integer = form.types[0].is_some_and(PtxType::is_of_integers);
     is_simple && is_integer && form.flags.contains(FormFlags::PLAIN)
 }

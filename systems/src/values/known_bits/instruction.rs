@@ -189,6 +189,7 @@ fn product(ty: PtxType, part: Part, a: Known, b: Known) -> Known {
     }
 }
 
-fn is_integer(ty: PtxType) -> bool {
+/// Whether values of the type are integers, or bits that integer instructions read.
+pub fn is_integer(ty: PtxType) -> bool {
     ty.is_of_integers() && ty.bits() <= 64
 }

@@ -15,7 +15,9 @@ mod transfer;
 
 use ptxopt_components::types;
 
-pub use instruction::{decided, in_register, is_past_the_literal, passing, result_of, slot_width, tells};
+pub use instruction::{
+    decided, in_register, is_integer, is_past_the_literal, passing, result_of, slot_width, tells,
+};
 pub use special::of_special_register;
 
 /// A set of integers of `width` bits, 1 to 64.

@@ -7,7 +7,7 @@ use ptxopt_components::form::{Form, FormFlags};
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
-use ptxopt_components::types::{StateSpace, TypeKind};
+use ptxopt_components::types::StateSpace;
 
 /// Additions that an address is followed back through.
 const ADDRESS_STEPS_MAX: u32 = 8;
@@ -83,8 +83,7 @@ impl Walk<'_, '_> {
             let number = self.numbers.of(vreg);
             (number != NO_NUMBER && head.ty.element().bits() == address.width).then_some(number)
         };
-        let is_plain = form.flags.contains(FormFlags::PLAIN)
-            && matches!(form.types[0]?.kind(), TypeKind::Integer | TypeKind::Bits);
+        let is_plain = form.flags.contains(FormFlags::PLAIN) && form.types[0]?.is_of_integers();
         let (base, added) = match (form.operation, operands) {
             (Operation::Add, &[_, one, other]) if is_plain => match (plain(one), plain(other)) {
                 (Some(number), None) => (number, literal(other)? as i64),

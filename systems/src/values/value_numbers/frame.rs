@@ -35,7 +35,7 @@ use ptxopt_components::instruction::InstHead;
 use ptxopt_components::operand::{Operand, OperandKind, writes};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Space;
-use ptxopt_components::types::{PtxType, StateSpace, TypeKind};
+use ptxopt_components::types::{PtxType, StateSpace};
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::store::view::FunctionView;
@@ -298,8 +298,7 @@ impl Frame {
             let space = forms.describe(head.form).qualifiers.space;
             space.map(Space::state_space) == Some(StateSpace::Local)
         };
-        let is_integer =
-            form.types[0].is_some_and(|ty| matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits));
+        let is_integer = form.types[0].is_some_and(PtxType::is_of_integers);
         let is_plain = is_integer && form.flags.contains(FormFlags::PLAIN);
         match (form.operation, operands) {
             (Operation::Mov, &[_, source, ..])

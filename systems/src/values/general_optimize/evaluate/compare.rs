@@ -1,7 +1,7 @@
 //! What comparisons make of constants: `setp` a predicate, `set` all bits or the float 1.
 
 use super::float::{Finish, with_format};
-use super::is_integer;
+use crate::values::known_bits::is_integer;
 use ptxopt_components::description::Description;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{Comparison, Modifiers};

@@ -4,7 +4,7 @@
 //! converted to.
 
 use super::float::{Finish, round, with_format};
-use super::is_integer;
+use crate::values::known_bits::is_integer;
 use ptxopt_components::description::Description;
 use ptxopt_components::qualifiers::{Modifiers, Rounding};
 use ptxopt_components::types::{PtxType, extend, truncate};

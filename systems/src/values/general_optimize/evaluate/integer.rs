@@ -1,15 +1,16 @@
 //! What operations on integers make of constants, at the width of the instruction.
 
+use crate::values::known_bits::is_integer;
 use ptxopt_components::description::Description;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{Modifiers, Part};
-use ptxopt_components::types::{PtxType, TypeKind, extend, truncate};
+use ptxopt_components::types::{PtxType, extend, truncate};
 
 /// The result for these sources; none where it is not defined, or not known here.
 pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64> {
     let ty = description.types[0]?;
     let qualifiers = &description.qualifiers;
-    if !matches!(ty.kind(), TypeKind::Integer | TypeKind::Bits)
+    if !ty.is_of_integers()
         || qualifiers.modifiers != Modifiers::empty()
         || qualifiers.rounding.is_some()
         || ty.bits() > 64
@@ -67,8 +68,7 @@ pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64
         Operation::Clz => u64::from(value(0)?.leading_zeros() - (64 - width)),
         Operation::Cvt => {
             let from = description.types[1]?;
-            let is_integer = matches!(from.kind(), TypeKind::Integer | TypeKind::Bits) && from.bits() <= 64;
-            let bits = sources.first().filter(|_| is_integer)?;
+            let bits = sources.first().filter(|_| is_integer(from))?;
             if from.is_signed() { extend(*bits, from.bits()) as u64 } else { truncate(*bits, from.bits()) }
         }
         _ => return None,

@@ -14,10 +14,10 @@ mod integer;
 #[cfg(test)]
 mod tests;
 
+use crate::values::known_bits::is_integer;
 use ptxopt_components::description::Description;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Part;
-use ptxopt_components::types::PtxType;
 
 /// The most sources of an operation that is evaluated: the elements of a vector that is packed.
 pub(in crate::values) const SOURCES_MAX: usize = 4;
@@ -52,9 +52,4 @@ pub(in crate::values) fn result_width(description: &Description) -> Option<u32> 
         (Operation::Popc | Operation::Clz | Operation::Bfind, _) => 32,
         _ => width,
     })
-}
-
-/// Whether values of the type are integers, or bits that integer instructions read.
-fn is_integer(ty: PtxType) -> bool {
-    ty.is_of_integers() && ty.bits() <= 64
 }
