@@ -125,9 +125,10 @@ impl Reference {
         self.kernels.iter().any(|kernel| kernel.entry == name)
     }
 
-    /// The kernels that launch lines do not fit, and why.
-    pub fn misfits(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.kernels.iter().filter_map(|kernel| Some((kernel.entry.as_str(), kernel.misfit.as_deref()?)))
+    /// The first kernel that a launch line does not fit, and why.
+    #[must_use]
+    pub fn misfit(&self) -> Option<(&str, &str)> {
+        self.kernels.iter().find_map(|kernel| Some((kernel.entry.as_str(), kernel.misfit.as_deref()?)))
     }
 
     /// Runs the kernels of `text` on the same inputs.

@@ -73,7 +73,7 @@ fn check(path: &Path, arguments: &CheckArguments, options: &Options) -> Result<C
             format!("{name}: no kernel has the name of the launch line for `{}`", line.entry),
         );
     }
-    if let Some((entry, reason)) = reference.misfits().next() {
+    if let Some((entry, reason)) = reference.misfit() {
         bail!("{name}: `{entry}`: {reason}");
     }
     if arguments.each_phase {
