@@ -76,6 +76,13 @@ bitflags! {
     }
 }
 
+impl CodeFlags {
+    /// What a phase asks of a function before it changes it.
+    pub const WORKED_ON: CodeFlags = CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST);
+    /// The same of a phase that knows values by their definitions alone.
+    pub const WORKED_ON_IN_SSA: CodeFlags = CodeFlags::WORKED_ON.union(CodeFlags::SSA);
+}
+
 /// State, epochs and progress of a function.
 ///
 /// An epoch counts changes; a fact remembers the epochs that it was computed at, so "is it current" is a comparison.

@@ -30,7 +30,7 @@ pub mod shape {
     pub const BRACKET_OPEN: u8 = b'[';
     /// Closes an address.
     pub const BRACKET_CLOSE: u8 = b']';
-    /// `.unified` behind an address: what it points to has been allocated in unified memory.
+    /// `.unified` after an address: what it points to has been allocated in unified memory.
     pub const UNIFIED: u8 = b'u';
     /// Opens a call's parameter list.
     pub const PAREN_OPEN: u8 = b'(';

@@ -163,7 +163,7 @@ impl InstOperands {
         if count <= OPERANDS_INLINE { &self.words[..count] } else { &pool[self.span(count)] }
     }
 
-    /// The first `count` operands, and behind them what is left of the row: operands that name nothing
+    /// The first `count` operands, and after them what is left of the row: operands that name nothing
     /// ([`Operand::default`]).
     ///
     /// Which operands are registers, and how many there are, changes from instruction to instruction, so a branch on either is often

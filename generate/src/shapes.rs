@@ -164,7 +164,7 @@ fn reversed(blocks: usize) -> String {
     kernel("", &format!("bra L0;\n{body}L{blocks}: add.u32 %r1, %r1, 1;\n"))
 }
 
-/// Variables in one frame, each stored, and loaded behind a branch.
+/// Variables in one frame, each stored, and loaded after a branch.
 fn slots(count: usize) -> String {
     let head = format!(".local .align 4 .b8 frame[{}];\n.reg .b64 %SP;", 4 * count);
     let body = each(count, |text, n| {
@@ -645,7 +645,7 @@ fn crossings(count: usize) -> String {
     kernel(&head, &format!("{start}{crossings}{table}{cases}OUT:\n"))
 }
 
-/// Registers that are written twice before a nest of loops, each read behind a branch after it.
+/// Registers that are written twice before a nest of loops, each read past a branch after it.
 fn rewritten(count: usize) -> String {
     before_nest(count, "")
 }

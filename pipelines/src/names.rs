@@ -13,6 +13,9 @@ use crate::table::{self, Part, PhaseNumber};
 /// dozens of names.
 const PIECE_LENGTH_MIN: usize = 4;
 
+/// The least likeness of a name that counts as a hint: `gvn` is half of `GvnCse`, and `dce` a third of it.
+const LIKENESS_MIN: f64 = 0.5;
+
 /// A name that addresses nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NameError {
@@ -20,8 +23,8 @@ pub enum NameError {
     UnknownPhase {
         /// What was typed.
         name: String,
-        /// The nearest right name.
-        nearest: &'static str,
+        /// The nearest right name, where one is near.
+        nearest: Option<&'static str>,
     },
     /// A number is past the end of the table.
     UnknownNumber {
@@ -41,7 +44,7 @@ impl fmt::Display for NameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NameError::UnknownPhase { name, nearest } => {
-                write!(f, "no phase is called `{name}`; the nearest name is `{nearest}`")
+                write!(f, "no phase is called `{name}`; {}", Hint { nearest: *nearest, listed_by: "phases" })
             }
             NameError::UnknownNumber { number } => {
                 write!(f, "no phase has the number {number}; the last is {}", table::PHASE_COUNT - 1)
@@ -58,7 +61,25 @@ impl fmt::Display for NameError {
 
 impl std::error::Error for NameError {}
 
-/// The candidate most like `word`, whatever the case of either; the first of several that are equally near.
+/// What an error says of a wrong name.
+pub(crate) struct Hint {
+    /// The nearest right one, where one is near.
+    pub(crate) nearest: Option<&'static str>,
+    /// The subcommand that lists the right ones.
+    pub(crate) listed_by: &'static str,
+}
+
+impl fmt::Display for Hint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.nearest {
+            Some(name) => write!(f, "the nearest name is `{name}`"),
+            None => write!(f, "`ptxopt {}` lists them", self.listed_by),
+        }
+    }
+}
+
+/// The candidate most like `word`, whatever the case of either; the first of several that are equally near. None where
+/// the two have less than half of their letters in common, and neither is a part of the other.
 ///
 /// A candidate that contains the word, or is contained in it, is nearer than any that does not: who types
 /// `LiveDead` means `OriPerformLiveDead` and not `LateLoad`. Within each group the edit distance decides,
@@ -72,7 +93,7 @@ pub fn nearest(word: &str, candidates: impl IntoIterator<Item = &'static str>) -
             best = Some((score, candidate));
         }
     }
-    best.map(|(_, candidate)| candidate)
+    best.filter(|&(highest, _)| highest >= LIKENESS_MIN).map(|(_, candidate)| candidate)
 }
 
 fn likeness(word: &str, candidate: &str) -> f64 {
@@ -115,7 +136,7 @@ impl Selection {
         }
         let rows = table::named(entry);
         if rows.is_empty() {
-            let nearest = nearest(entry, table::names()).expect("the table has names");
+            let nearest = nearest(entry, table::names());
             return Err(NameError::UnknownPhase { name: entry.to_owned(), nearest });
         }
         self.phases.extend(rows.iter().map(|row| row.number));
@@ -215,10 +236,12 @@ mod tests {
             Err(NameError::UnknownPhase { nearest, .. }) => nearest,
             other => panic!("{other:?}"),
         };
-        assert_eq!(nearest_of("GvnCes"), "GvnCse");
-        assert_eq!(nearest_of("LiveDead"), "OriPerformLiveDead");
-        assert_eq!(nearest_of("oricopyprob"), "OriCopyProp");
-        assert_eq!(nearest_of("AnalyseControlFlow"), "AnalyzeControlFlow");
+        assert_eq!(nearest_of("GvnCes"), Some("GvnCse"));
+        assert_eq!(nearest_of("gvn"), Some("GvnCse"));
+        assert_eq!(nearest_of("LiveDead"), Some("OriPerformLiveDead"));
+        assert_eq!(nearest_of("oricopyprob"), Some("OriCopyProp"));
+        assert_eq!(nearest_of("AnalyseControlFlow"), Some("AnalyzeControlFlow"));
+        assert_eq!(nearest_of("dce"), None);
     }
 
     #[test]

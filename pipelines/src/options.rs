@@ -11,6 +11,7 @@ use crate::level::{OptLevel, UnknownLevel};
 use crate::names::{self, NameError, Selection};
 use crate::table::{self, Does, Part, PhaseNumber, PhaseRow};
 use ptxopt_systems::flow::{simplify_loops, unroll_loops};
+use ptxopt_systems::ssa::build_ssa;
 use ptxopt_systems::structurize::{self, irreducible};
 use ptxopt_systems::values::general_optimize;
 
@@ -26,8 +27,8 @@ pub enum VerifyLevel {
     Full,
 }
 
-/// The parameter of the structurizer.
-const SKIP_UNIFORM_REGIONS: &str = "skip-uniform-regions";
+/// What the structurizer's knob takes: the second leaves uniform regions alone.
+const STRUCTURIZE_MODES: [&str; 2] = ["on", "skip-uniform-regions"];
 
 /// What one function may cost before it is left as it was. Each limit that bites is counted and reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -234,10 +235,15 @@ impl Options {
                 self.level = level.ok_or_else(|| UnknownLevel { text: number.to_string() })?;
             }
             (Knob::StructurizeCfg, Value::Text(text)) => {
-                if text.eq_ignore_ascii_case(SKIP_UNIFORM_REGIONS) {
-                    self.knobs.set(Setting { knob: Knob::SkipUniformRegions, value: Value::Bool(true) });
-                } else if !text.eq_ignore_ascii_case("on") {
-                    return Err(KnobError::WrongKind { knob, value: text.clone() }.into());
+                match STRUCTURIZE_MODES.iter().position(|mode| mode.eq_ignore_ascii_case(text)) {
+                    Some(0) => {}
+                    Some(_) => {
+                        self.knobs.set(Setting { knob: Knob::SkipUniformRegions, value: Value::Bool(true) });
+                    }
+                    None => {
+                        let (value, expected) = (text.clone(), &STRUCTURIZE_MODES);
+                        return Err(KnobError::NotOneOf { knob, value, expected }.into());
+                    }
                 }
                 self.knobs.set(setting);
             }
@@ -359,6 +365,15 @@ impl Options {
         }
         for phase in self.named_phases.phases().chain(self.dump_after.phases()) {
             note_phase(phase, &mut notes);
+        }
+        for maker in table::PHASES.iter().filter(|row| row.is(&build_ssa::PHASE) && !self.runs(row.number)) {
+            let named = self.named_phases.phases().filter(|phase| self.runs(*phase)).filter_map(table::row);
+            for row in named.filter(|row| row.phase().is_some_and(|phase| phase.in_ssa)) {
+                notes.push(format!(
+                    "phase {} `{}` does nothing outside SSA form: name `{}`, too",
+                    row.number, row.name, maker.name
+                ));
+            }
         }
         // A phase that is named twice, or named and dumped, is spoken of once.
         let mut said = BTreeSet::new();

@@ -91,8 +91,8 @@ pub fn leaves_function(function: &FunctionView<'_>, block: BlockId) -> bool {
 /// The block that comes after `block` when dead ones are swept: what it falls through to.
 #[must_use]
 pub fn next_living(blocks: &[BlockHead], block: BlockId) -> Option<BlockId> {
-    let behind = blocks.iter().enumerate().skip(block.index() + 1);
-    behind.filter(|(_, head)| !head.flags.contains(BlockFlags::DEAD)).map(|(at, _)| BlockId::new(at)).next()
+    let later = blocks.iter().enumerate().skip(block.index() + 1);
+    later.filter(|(_, head)| !head.flags.contains(BlockFlags::DEAD)).map(|(at, _)| BlockId::new(at)).next()
 }
 
 /// Builds successor and predecessor lists of the function `spans` from its instructions.

@@ -64,6 +64,8 @@ pub struct Phase {
     pub memo: Option<Memo>,
     /// It works on functions with these flags only: it is not run, and nothing is computed for it, where no function has them.
     pub only: CodeFlags,
+    /// It does nothing where functions are not in SSA form.
+    pub in_ssa: bool,
     /// Facts that it may break; epochs say whether it did.
     pub breaks: &'static [Fact],
     /// Later phases are wrong without it: it cannot be switched off.
@@ -89,6 +91,7 @@ impl Phase {
         gives: &[],
         memo: None,
         only: CodeFlags::empty(),
+        in_ssa: false,
         breaks: &[],
         required: false,
         layout_only: false,

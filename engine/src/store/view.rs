@@ -147,7 +147,7 @@ impl<'a> FunctionView<'a> {
         self.operands[inst.index()].get(count, &self.pools.operands)
     }
 
-    /// Whether an anchor stands at the end of its block, behind the last instruction.
+    /// Whether an anchor stands at the end of its block, after the last instruction.
     #[must_use]
     pub fn is_at_the_end(&self, anchor: &Anchor) -> bool {
         let head = &self.blocks[anchor.block.index()];

@@ -45,9 +45,6 @@ use crate::registers;
 use crate::remarks;
 use crate::report::ModuleReport;
 
-/// What the name of a dump ends in; what stands before it is the name of the module's output.
-pub const DUMP_SUFFIX: &str = ".dump";
-
 /// Bytes of modules that are taken at a time: a good part of what fills a batch of instructions.
 const GROUP_BYTES_MAX: u64 = 128 << 10;
 
@@ -280,9 +277,7 @@ fn finish(
     let no_write = |error| Failure::io("write the output of", error, bytes_in);
     files::write(&job.output, &output.text).map_err(no_write)?;
     if !output.dumps.is_empty() {
-        let mut dump = job.output.clone().into_os_string();
-        dump.push(DUMP_SUFFIX);
-        files::write(Path::new(&dump), &output.dumps).map_err(no_write)?;
+        files::write(&job.dump(), &output.dumps).map_err(no_write)?;
     }
     let mut messages = String::new();
     let input = job.input.display().to_string();

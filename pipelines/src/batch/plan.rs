@@ -18,6 +18,9 @@ use walkdir::{DirEntry, WalkDir};
 
 use crate::files;
 
+/// What the name of a dump ends in; what stands before it is the name of the module's output.
+const DUMP_SUFFIX: &str = ".dump";
+
 /// One module of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
@@ -27,6 +30,15 @@ pub struct Job {
     pub output: PathBuf,
     /// Bytes of the input, as far as they are known.
     pub size: u64,
+}
+
+impl Job {
+    /// The file that dumps of the module go to.
+    pub fn dump(&self) -> PathBuf {
+        let mut dump = self.output.clone().into_os_string();
+        dump.push(DUMP_SUFFIX);
+        PathBuf::from(dump)
+    }
 }
 
 /// The modules of a batch, and the places where no module could be looked for.
@@ -82,6 +94,8 @@ pub enum PlanError {
         /// The output of both.
         output: PathBuf,
     },
+    /// One file would be written twice, for other things than modules.
+    Twice(PathBuf),
     /// An output's folder is another one's file.
     FileAsFolder {
         /// The output that needs the folder.
@@ -117,6 +131,7 @@ impl fmt::Display for PlanError {
                 second.display(),
                 output.display()
             ),
+            PlanError::Twice(file) => write!(f, "`{}` would be written twice", file.display()),
             PlanError::FileAsFolder { output, file } => write!(
                 f,
                 "`{}` needs a folder where the output `{}` would be",
@@ -139,8 +154,9 @@ impl fmt::Display for PlanError {
 
 impl std::error::Error for PlanError {}
 
-/// Plans a batch of files and folders into the folder `out`. `beside` are files that the batch will write, too.
-pub fn plan(paths: &[PathBuf], out: &Path, beside: &[&Path]) -> Result<Plan, PlanError> {
+/// Plans a batch of files and folders into the folder `out`. `beside` are files that the batch will write, too, and so is a
+/// dump of each module where it `dumps`.
+pub fn plan(paths: &[PathBuf], out: &Path, beside: &[&Path], dumps: bool) -> Result<Plan, PlanError> {
     if out.is_file() {
         return Err(PlanError::NoFolder(out.to_owned()));
     }
@@ -159,7 +175,7 @@ pub fn plan(paths: &[PathBuf], out: &Path, beside: &[&Path]) -> Result<Plan, Pla
     if plan.jobs.is_empty() && plan.unreadable.is_empty() {
         return Err(PlanError::NothingToDo);
     }
-    check(&mut plan, &out_entry, beside)?;
+    check(&mut plan, &out_entry, beside, dumps)?;
     Ok(plan)
 }
 
@@ -216,7 +232,7 @@ fn leads_upwards(entry: &DirEntry) -> bool {
 }
 
 /// Refuses what would lose a file, and drops inputs that are named twice.
-fn check(plan: &mut Plan, out_entry: &Path, beside: &[&Path]) -> Result<(), PlanError> {
+fn check(plan: &mut Plan, out_entry: &Path, beside: &[&Path], dumps: bool) -> Result<(), PlanError> {
     let mut folders = Folders::default();
     let inputs: Vec<PathBuf> = plan.jobs.iter().map(|job| folders.true_path(&job.input)).collect();
     let outputs: Vec<PathBuf> = plan.jobs.iter().map(|job| folders.true_path(&job.output)).collect();
@@ -246,47 +262,33 @@ fn check(plan: &mut Plan, out_entry: &Path, beside: &[&Path]) -> Result<(), Plan
             return Err(PlanError::FileAsFolder { output: plan.jobs[index].output.clone(), file });
         }
     }
-    check_inputs(plan, &inputs, &outputs)?;
-    check_beside(plan, &inputs, &outputs, beside)?;
+    let all_inputs: HashSet<&Path> = inputs.iter().map(PathBuf::as_path).collect();
+    if let Some(index) = outputs.iter().position(|output| all_inputs.contains(output.as_path())) {
+        return Err(PlanError::OverInput { output: plan.jobs[index].output.clone() });
+    }
+    let first_jobs = plan.jobs.iter().zip(&is_repeat).filter(|(_, is_repeat)| !**is_repeat);
+    let of_dumps = first_jobs.filter(|_| dumps).map(|(job, _)| job.dump());
+    let others = beside.iter().map(|file| file.to_path_buf()).chain(of_dumps);
+    let mut seen: HashSet<PathBuf> = HashSet::new();
+    for file in others {
+        let path = folders.true_path(&file);
+        if all_inputs.contains(path.as_path()) {
+            return Err(PlanError::OverInput { output: file });
+        }
+        if let Some(&index) = job_of_output.get(path.as_path()) {
+            let first = plan.jobs[index].input.clone();
+            return Err(PlanError::Collision { first, second: file.clone(), output: file });
+        }
+        if !seen.insert(path) {
+            return Err(PlanError::Twice(file));
+        }
+    }
     if let Some(index) = outputs.iter().position(|output| !output.starts_with(out_entry)) {
         let (output, target) = (plan.jobs[index].output.clone(), outputs[index].clone());
         return Err(PlanError::Outside { output, target });
     }
     let mut repeats = is_repeat.into_iter();
     plan.jobs.retain(|_| !repeats.next().expect("one flag a job"));
-    Ok(())
-}
-
-fn check_inputs(plan: &Plan, inputs: &[PathBuf], outputs: &[PathBuf]) -> Result<(), PlanError> {
-    let inputs: HashSet<&PathBuf> = inputs.iter().collect();
-    match outputs.iter().position(|output| inputs.contains(output)) {
-        Some(index) => Err(PlanError::OverInput { output: plan.jobs[index].output.clone() }),
-        None => Ok(()),
-    }
-}
-
-/// Refuses files beside the outputs that would be written over something of the batch, or over one another.
-fn check_beside(
-    plan: &Plan,
-    inputs: &[PathBuf],
-    outputs: &[PathBuf],
-    beside: &[&Path],
-) -> Result<(), PlanError> {
-    let mut seen: Vec<(PathBuf, &Path)> = Vec::new();
-    for &file in beside {
-        let path = Folders::default().true_path(file);
-        if inputs.contains(&path) {
-            return Err(PlanError::OverInput { output: file.to_owned() });
-        }
-        let of_module = outputs.iter().position(|output| *output == path);
-        let module = of_module.map(|index| plan.jobs[index].input.as_path());
-        let other = seen.iter().find(|(other, _)| *other == path).map(|&(_, other)| other);
-        if let Some(first) = module.or(other) {
-            let (first, output) = (first.to_owned(), file.to_owned());
-            return Err(PlanError::Collision { first, second: output.clone(), output });
-        }
-        seen.push((path, file));
-    }
     Ok(())
 }
 
@@ -342,7 +344,7 @@ mod tests {
 
         fn plan(&self, paths: &[&str], out: &str) -> Result<Plan, PlanError> {
             let paths: Vec<_> = paths.iter().map(|path| self.path(path)).collect();
-            plan(&paths, &self.path(out), &[])
+            plan(&paths, &self.path(out), &[], false)
         }
 
         /// The jobs as `input > output`, relative to the tree.
@@ -413,13 +415,31 @@ mod tests {
         assert!(matches!(tree.plan(&["in/b/a.ptx", "in/a.ptx"], "in/b"), Err(PlanError::Collision { .. })));
         assert!(matches!(tree.plan(&["in/b/a.ptx"], "in/b/../b"), Err(PlanError::OverInput { .. })));
         let (paths, out) = ([tree.path("in")], tree.path("out"));
-        let over_input = plan(&paths, &out, &[&tree.path("in/a.ptx")]);
+        let plan = |beside: &[&Path]| plan(&paths, &out, beside, false);
+        let over_input = plan(&[&tree.path("in/a.ptx")]);
         assert!(matches!(over_input, Err(PlanError::OverInput { .. })));
-        let over_output = plan(&paths, &out, &[&tree.path("out/a.ptx")]);
+        let over_output = plan(&[&tree.path("out/a.ptx")]);
         assert!(matches!(over_output, Err(PlanError::Collision { .. })));
         let (report, remarks) = (tree.path("out/report.jsonl"), tree.path("out/remarks.jsonl"));
-        assert!(plan(&paths, &out, &[&report, &remarks]).is_ok());
-        assert!(matches!(plan(&paths, &out, &[&report, &report]), Err(PlanError::Collision { .. })));
+        assert!(plan(&[&report, &remarks]).is_ok());
+        assert!(matches!(plan(&[&report, &report]), Err(PlanError::Twice(_))));
+    }
+
+    #[test]
+    fn dumps_are_not_written_over_anything() {
+        let tree = Tree::new(&["in/a.ptx", "out/a.ptx.dump", "other/a.ptx.dump"]);
+        let plan = |paths: &[&str], beside: &[&str], dumps| {
+            let paths: Vec<_> = paths.iter().map(|path| tree.path(path)).collect();
+            let beside: Vec<_> = beside.iter().map(|path| tree.path(path)).collect();
+            let beside: Vec<_> = beside.iter().map(PathBuf::as_path).collect();
+            plan(&paths, &tree.path("out"), &beside, dumps)
+        };
+        assert!(plan(&["in", "in/a.ptx"], &[], true).is_ok());
+        assert!(plan(&["in"], &["out/a.ptx.dump"], false).is_ok());
+        assert!(matches!(plan(&["in"], &["out/a.ptx.dump"], true), Err(PlanError::Twice(_))));
+        let both = ["in", "other/a.ptx.dump"];
+        assert!(plan(&both, &[], false).is_ok());
+        assert!(matches!(plan(&both, &[], true), Err(PlanError::Collision { .. })));
     }
 
     #[cfg(unix)]

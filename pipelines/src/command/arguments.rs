@@ -114,7 +114,8 @@ pub struct RunArguments {
     pub input: PathBuf,
 
     /// Thread-instructions after which the kernel is stopped, which is a trap
-    #[arg(long, value_name = "N", default_value_t = 1_000_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1_000_000_000, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub steps: u64,
 
     /// Count the warp instructions that are issued and their active lanes; `count` of the output says them
@@ -146,11 +147,13 @@ pub struct CheckArguments {
     pub each_phase: bool,
 
     /// Inputs to try for each kernel
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 2, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub seeds: u64,
 
     /// Thread-instructions of one launch, after which it is set aside
-    #[arg(long, value_name = "N", default_value_t = 50_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 50_000_000, allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub steps: u64,
 }
 
@@ -169,7 +172,8 @@ pub struct AnalyzeArguments {
     pub print: Vec<Print>,
 
     /// Most registers of a thread, for `registers`: what the assembler will be told
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub maxrregcount: Option<u32>,
 }
 
@@ -185,11 +189,11 @@ pub struct ProfileArguments {
     pub flamegraph: PathBuf,
 
     /// How long to go on, at least; each module is optimized once in any case
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, allow_negative_numbers = true)]
     pub seconds: u64,
 
     /// How many files and functions to list
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, allow_negative_numbers = true)]
     pub top: usize,
 }
 
@@ -247,6 +251,7 @@ enum Verify {
 pub struct Flags {
     /// Optimization level, 0 to 3; 4 and 5 are 3 [default: 2]
     #[arg(short = 'O', long, global = true, value_name = "N", overrides_with = "opt_level")]
+    #[arg(allow_negative_numbers = true)]
     opt_level: Option<OptLevel>,
 
     /// Set a knob, by name or number; a bare name switches it on. May be repeated
@@ -258,7 +263,7 @@ pub struct Flags {
     named_phases: Vec<String>,
 
     /// Make the first N changes only, to find a guilty one
-    #[arg(long, global = true, value_name = "N", overrides_with = "bisect")]
+    #[arg(long, global = true, value_name = "N", overrides_with = "bisect", allow_negative_numbers = true)]
     bisect: Option<u64>,
 
     /// Verify between phases
@@ -302,6 +307,7 @@ pub struct Flags {
         value_name = "N",
         default_value_t = 0,
         value_parser = clap::value_parser!(u16).range(0..=1024),
+        allow_negative_numbers = true,
         overrides_with = "threads",
     )]
     threads: u16,

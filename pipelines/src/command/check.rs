@@ -79,7 +79,11 @@ fn check(path: &Path, arguments: &CheckArguments, options: &Options) -> Result<C
     if arguments.each_phase {
         let phases::PhaseCheck { kernels, guilty, .. } =
             phases::check(&text, &reference, options).with_context(|| name.clone())?;
-        return Ok(Checked { kernels, guilty, counts: Vec::new() });
+        let counts = match guilty {
+            None if options.remarks => counts(&reference, &text, &optimized(&name, &text, options)?)?,
+            _ => Vec::new(),
+        };
+        return Ok(Checked { kernels, guilty, counts });
     }
     let (after_name, after) = match &arguments.against {
         Some(other) => {
@@ -88,14 +92,18 @@ fn check(path: &Path, arguments: &CheckArguments, options: &Options) -> Result<C
             (other_name, after)
         }
         None => {
-            let output = crate::optimize(&text, options);
-            let output = output.map_err(|diagnostics| anyhow!(diagnostics.summary(&name, &text)))?;
-            (format!("{name}, optimized"), output.text)
+            let after = optimized(&name, &text, options)?;
+            (format!("{name}, optimized"), after)
         }
     };
     let kernels = reference.compare(&after).map_err(|error| anyhow!(error.summary(&after_name, &after)))?;
     let counts = if options.remarks { counts(&reference, &text, &after)? } else { Vec::new() };
     Ok(Checked { kernels, guilty: None, counts })
+}
+
+fn optimized(name: &str, text: &[u8], options: &Options) -> Result<Vec<u8>> {
+    let output = crate::optimize(text, options);
+    output.map(|output| output.text).map_err(|diagnostics| anyhow!(diagnostics.summary(name, text)))
 }
 
 /// What the kernels that are judged issue with either text.

@@ -15,7 +15,7 @@ mod statistics;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +24,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser};
 
-use self::arguments::{Action, Arguments, BatchArguments, Flags, OptArguments};
+use self::arguments::{Action, Arguments, BatchArguments, CheckArguments, Flags, OptArguments};
 use crate::batch::Wishes;
 use crate::files::STANDARD_STREAM;
 use crate::options::Options;
@@ -85,6 +85,10 @@ fn run(arguments: &Arguments, options: &Options) -> Result<u8> {
         let _ = write!(io::stderr(), "{}", Arguments::command().render_help());
         return Ok(USAGE);
     };
+    if let Some(reason) = unheeded(action, &arguments.flags) {
+        complain("error", reason);
+        return Ok(USAGE);
+    }
     for note in options.notes() {
         complain("note", note);
     }
@@ -98,6 +102,26 @@ fn run(arguments: &Arguments, options: &Options) -> Result<u8> {
         Action::Phases => print(&listing::phases(options, terminal_width())),
         Action::Knobs => print(&listing::knobs(options, terminal_width())),
     }
+}
+
+/// Names an option that is given and of which the subcommand would take no notice.
+fn unheeded(action: &Action, flags: &Flags) -> Option<String> {
+    let given = flags.of_optimizer();
+    let all_but = |heeded: &[&str]| given.iter().copied().find(|option| !heeded.contains(option));
+    let stat = || given.iter().copied().find(|option| *option == "--stat");
+    let (option, reason) = match action {
+        Action::Opt(_) | Action::Batch(_) => return None,
+        Action::Run(_) if flags.is_level_given() => return None,
+        Action::Run(_) => (all_but(&[]), "`run` optimizes only with a level such as `-O2`"),
+        Action::Check(CheckArguments { against: Some(_), .. }) => {
+            (all_but(&["--verbose"]), "`check --against` optimizes nothing")
+        }
+        Action::Check(_) => (stat(), "`check` prints no figures of the optimizer"),
+        Action::Analyze(_) => (all_but(&["--verbose", "--verify", "--limit"]), "`analyze` optimizes nothing"),
+        Action::Profile(_) => (stat(), "`profile` prints figures of its own"),
+        Action::Phases | Action::Knobs => (stat(), "nothing is optimized"),
+    };
+    Some(format!("`{}` would change nothing: {reason}", option?))
 }
 
 /// The name and version; with any option given, the options' fingerprint, too. That line is the key of a
@@ -177,12 +201,19 @@ fn say_what_was_done(name: &str, output: &Output, wants_remarks: bool) -> Result
 
 fn run_batch(arguments: &BatchArguments, flags: &Flags, options: &Options) -> Result<u8> {
     let BatchArguments { paths, output, report, remarks } = arguments;
-    if remarks.as_deref() == Some(Path::new(STANDARD_STREAM)) {
-        complain("error", "`--remarks -`: the summary of a batch goes to standard output");
+    let is_stream = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new(STANDARD_STREAM));
+    if let Some(option) =
+        [("--remarks", remarks), ("--report", report)].into_iter().find(|(_, path)| is_stream(path))
+    {
+        complain("error", format!("`{} -`: the summary of a batch goes to standard output", option.0));
+        return Ok(USAGE);
+    }
+    if output == Path::new(STANDARD_STREAM) {
+        complain("error", "`-o -`: a batch is written into a folder; `opt` writes to standard output");
         return Ok(USAGE);
     }
     let beside: Vec<&Path> = [report, remarks].into_iter().filter_map(Option::as_deref).collect();
-    let plan = match batch::plan(paths, output, &beside) {
+    let plan = match batch::plan(paths, output, &beside, options.dumps()) {
         Ok(plan) => plan,
         Err(error) => {
             complain("error", error);

@@ -12,14 +12,6 @@ use std::time::Instant;
 
 /// Runs the kernel; the module goes through the optimizer first where a level is given.
 pub fn run(arguments: &RunArguments, flags: &Flags, options: &Options) -> Result<u8> {
-    if !flags.is_level_given()
-        && let Some(option) = flags.of_optimizer().first()
-    {
-        let reason =
-            format!("`{option}` is for the optimizer, and `run` optimizes only with a level such as `-O2`");
-        complain("error", reason);
-        return Ok(USAGE);
-    }
     let RunArguments { input, steps, count, launch, output } = arguments;
     let name = files::shown(input);
     if let Some(read) = [input, launch].into_iter().find(|read| files::are_same(read, output)) {

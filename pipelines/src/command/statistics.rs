@@ -7,10 +7,11 @@ use std::time::Duration;
 use super::arguments::Stat;
 use crate::report::Summary;
 
-/// Prints the figures asked for on standard error, in the order in which they were asked for.
+/// Prints the figures asked for on standard error, each once, in the order in which they were asked for.
 pub fn print(stats: &[Stat], summary: &Summary, wall: Duration) -> io::Result<()> {
     let mut stderr = io::stderr().lock();
-    for stat in stats {
+    let is_first = |(index, stat): &(usize, &Stat)| !stats[..*index].contains(stat);
+    for (_, stat) in stats.iter().enumerate().filter(is_first) {
         let text = match stat {
             Stat::Time => summary.render_time(wall),
             Stat::Memory => memory(),

@@ -16,7 +16,7 @@ pub use rows::KNOBS;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::names::{self, NameError};
+use crate::names::{self, Hint, NameError};
 use ptxopt_engine::run::phase::Phase;
 use settings::Field;
 
@@ -128,7 +128,7 @@ impl Kind {
             Kind::Count => format!("0 to {}", u32::MAX),
             Kind::Float => "a number".to_owned(),
             Kind::Mode(highest) => format!("0 to {highest}"),
-            Kind::Text => "text".to_owned(),
+            Kind::Text => "text that is not empty".to_owned(),
         }
     }
 
@@ -297,8 +297,8 @@ pub enum KnobError {
     UnknownName {
         /// What was typed.
         name: String,
-        /// The nearest right name.
-        nearest: &'static str,
+        /// The nearest right name, where one is near.
+        nearest: Option<&'static str>,
     },
     /// There is no knob of this number.
     UnknownNumber {
@@ -313,6 +313,15 @@ pub enum KnobError {
         knob: Knob,
         /// What was typed.
         value: String,
+    },
+    /// The text is none of those that the knob takes.
+    NotOneOf {
+        /// The knob.
+        knob: Knob,
+        /// What was typed.
+        value: String,
+        /// What it takes.
+        expected: &'static [&'static str],
     },
     /// A bare name, of a knob that is not a yes-or-no one.
     MissingValue {
@@ -332,7 +341,7 @@ impl fmt::Display for KnobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             KnobError::UnknownName { name, nearest } => {
-                write!(f, "no knob is called `{name}`; the nearest name is `{nearest}`")
+                write!(f, "no knob is called `{name}`; {}", Hint { nearest: *nearest, listed_by: "knobs" })
             }
             KnobError::UnknownNumber { number, nearest } => {
                 write!(f, "no knob has the number {number}; the nearest is {nearest}")
@@ -343,6 +352,15 @@ impl fmt::Display for KnobError {
                     f,
                     "`{value}` is no value for `{name}`, a knob of kind {kind}; expected {}",
                     kind.values()
+                )
+            }
+            KnobError::NotOneOf { knob, value, expected } => {
+                let expected = expected.iter().map(|text| format!("`{text}`")).collect::<Vec<_>>();
+                write!(
+                    f,
+                    "`{value}` is no value for `{}`; expected {}",
+                    knob.row().name,
+                    expected.join(" or ")
                 )
             }
             KnobError::MissingValue { knob } => {
@@ -401,7 +419,7 @@ fn find(name: &str) -> Result<Vec<&'static KnobRow>, KnobError> {
     match KNOBS.iter().find(|row| row.name.eq_ignore_ascii_case(name)) {
         Some(row) => Ok(vec![row]),
         None => {
-            let nearest = names::nearest(name, KNOBS.iter().map(|row| row.name)).expect("the table has rows");
+            let nearest = names::nearest(name, KNOBS.iter().map(|row| row.name));
             Err(KnobError::UnknownName { name: name.to_owned(), nearest })
         }
     }

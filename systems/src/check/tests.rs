@@ -122,7 +122,7 @@ pub(crate) fn run(text: &[u8], phases: &[&'static Phase]) -> BatchOutput {
     run_plan(text, plan(phases))
 }
 
-/// A plan of `phases` with every verifier behind each.
+/// A plan of `phases` with every verifier after each.
 pub(crate) fn plan(phases: &[&'static Phase]) -> Plan {
     let step = |(number, phase): (usize, &&'static Phase)| Step {
         number: number as u16,

@@ -103,7 +103,7 @@ pub fn run(
     mut values: ResMut<ReachingValues>,
     mut scratch: Local<Scratch>,
 ) {
-    editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| {
+    editor.each(CodeFlags::WORKED_ON, |mut f| {
         // Without fuel there is nothing more to do; what was done stands.
         let reaching = values.of(&mut f);
         let _ = optimize(&mut f, &settings, reaching, &mut scratch);
@@ -190,7 +190,7 @@ impl Crossings {
         if all.is_empty() {
             return;
         }
-        // The row behind those of the registers counts what reads none.
+        // The row after those of the registers counts what reads none.
         let nothing = function.vregs.len();
         read_count.clear();
         read_count.resize(nothing + 1, 0);

@@ -14,7 +14,7 @@
 //! Checked by    check/edges.rs, check/control_flow.rs, check/tables.rs
 //!
 //! # Chains of tests
-//! Front ends write a `switch` as a chain of tests or as a table behind a test of its range, and an optimizer that has
+//! Front ends write a `switch` as a chain of tests or as a table after a test of its range, and an optimizer that has
 //! inlined functions leaves several about one number:
 //! ```text
 //!     setp.eq.s32 p, x, 3; @p bra A;      // here x is not 3
@@ -76,7 +76,7 @@ pub fn run(
     mut memory: Local<Memory>,
     mut choices: Local<Vec<Choice>>,
 ) {
-    editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| {
+    editor.each(CodeFlags::WORKED_ON, |mut f| {
         if f.view().tables.is_empty() {
             return;
         }
@@ -129,9 +129,9 @@ pub struct Choice {
     otherwise: BlockId,
 }
 
-/// The indexed branch that is all of the block behind `before`, if its table has two targets that one comparison tells apart, and the
+/// The indexed branch that is all of the block after `before`, if its table has two targets that one comparison tells apart, and the
 /// branch at the end of `before` leads to one of them where the index is out of range. What is asked of that way is asked with what
-/// `before` knows: in the block behind it, the opposite of the branch is known as well, from which anything follows.
+/// `before` knows: in the block after it, the opposite of the branch is known as well, from which anything follows.
 fn choice_after(f: &FunctionEditor<'_>, conditions: &mut Conditions<'_>, before: BlockId) -> Option<Choice> {
     let function = f.view();
     let range_test = function.insts_of(before).next_back()?;

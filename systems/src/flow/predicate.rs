@@ -84,6 +84,7 @@ use ptxopt_engine::values::phis::{NO_VALUE, SHARED, incoming, phis_of};
 pub const PHASE: Phase = Phase {
     name: "predicate",
     needs: &[Fact::ControlFlow],
+    in_ssa: true,
     breaks: Fact::OF_EDGES_AND_ORDER,
     room_percent: 10,
     install: |slot| {
@@ -112,12 +113,9 @@ impl Default for Settings {
 /// round takes the last.
 const ROUNDS_MAX: usize = 8;
 
-/// What a function must have for the phase to work on it.
-const WORKED_ON: CodeFlags = CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST).union(CodeFlags::SSA);
-
 /// Works on every function in SSA form.
 pub fn run(mut editor: Editor, settings: Res<Settings>, mut scratch: Local<Scratch>) {
-    editor.each(WORKED_ON, |mut f| {
+    editor.each(CodeFlags::WORKED_ON_IN_SSA, |mut f| {
         // It ends early where the bisect limit is reached.
         let _ = predicate(&mut f, *settings, &mut scratch);
     });

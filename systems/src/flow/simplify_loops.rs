@@ -66,7 +66,7 @@ pub const PHASE: Phase = Phase {
 
 /// Works on the loops of every function.
 pub fn run(mut editor: Editor, nests: Res<LoopNests>, mut arena: Arena) {
-    editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| {
+    editor.each(CodeFlags::WORKED_ON, |mut f| {
         let Some(nest) = nests.get(f.code()) else { return };
         let (function, forms) = f.view_and_forms();
         let arena = arena.fresh();

@@ -79,7 +79,7 @@ struct Line {
 /// The first kernel of a text.
 struct Program {
     lines: Vec<Line>,
-    /// The line behind each label.
+    /// The line after each label.
     labels: BTreeMap<String, usize>,
     /// The first label before each line.
     first_label: BTreeMap<usize, String>,

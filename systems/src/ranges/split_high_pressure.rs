@@ -88,9 +88,6 @@ pub const PHASE: Phase = Phase {
 /// Registers that the machine needs beside what lives: the pointer to the stack, pairs that start at even registers.
 const BESIDE: u32 = 4;
 
-/// What a function must have for the phase to work on it.
-const WORKED_ON: CodeFlags = CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST).union(CodeFlags::ENTRY);
-
 /// Works on every kernel that is not in SSA form.
 pub fn run(
     mut editor: Editor,
@@ -98,7 +95,9 @@ pub fn run(
     mut values: ResMut<ReachingValues>,
     mut scratch: Local<Scratch>,
 ) {
-    editor.each(WORKED_ON, |mut f| work(&mut f, *settings, &mut values, &mut scratch));
+    editor.each(CodeFlags::WORKED_ON | CodeFlags::ENTRY, |mut f| {
+        work(&mut f, *settings, &mut values, &mut scratch)
+    });
 }
 
 /// Works on one kernel.

@@ -74,15 +74,12 @@ pub const LOOKS_LEAST: usize = 1 << 12;
 /// The part of the registers that a function may still get which is left to other phases, as a divisor.
 const ROOM_LEFT: u32 = 2;
 
-/// What a function must have for the phase to work on it.
-const WORKED_ON: CodeFlags = CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST);
-
 /// Registers that are not split.
 const KEPT: VRegFlags = NO_VALUE.union(VRegFlags::INITIALISED);
 
 /// Works on every function that is not in SSA form.
 pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
-    editor.each(WORKED_ON, |mut f| {
+    editor.each(CodeFlags::WORKED_ON, |mut f| {
         if !f.state().flags.contains(CodeFlags::SSA) {
             split(&mut f, &mut scratch);
         }

@@ -98,7 +98,7 @@ pub const PREDS_MAX: usize = 1 << 12;
 
 /// Works on every function.
 pub fn run(mut editor: Editor, mut origins: ResMut<Origins>, mut scratch: Local<Scratch>) {
-    editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| {
+    editor.each(CodeFlags::WORKED_ON, |mut f| {
         let origins = origins.of(f.code());
         build(&mut f, origins, &mut scratch);
     });

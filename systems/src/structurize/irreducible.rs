@@ -66,7 +66,7 @@ pub const PHASE: Phase = Phase {
 
 /// Works on every function.
 pub fn run(mut editor: Editor, nests: Res<LoopNests>, mut scratch: Local<Scratch>) {
-    editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| {
+    editor.each(CodeFlags::WORKED_ON, |mut f| {
         let is_irreducible =
             nests.get(f.code()).is_some_and(|nest| nest.irreducible_regions().next().is_some());
         if is_irreducible {

@@ -152,7 +152,7 @@ pub fn run<S: Strategy + Default>(
     mut scratch: Local<Scratch>,
 ) {
     debug_assert!(!settings.skips_uniform_regions, "which regions are uniform is not known");
-    editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| {
+    editor.each(CodeFlags::WORKED_ON, |mut f| {
         let Some(nest) = nests.get(f.code()) else { return };
         structurize(&mut f, &Facts { nest, tags: None }, &settings, &mut S::default(), &mut scratch);
     });
@@ -167,7 +167,7 @@ pub fn run_tagging<S: Strategy + Default>(
     settings: Res<Settings>,
     mut scratch: Local<Scratch>,
 ) {
-    editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| {
+    editor.each(CodeFlags::WORKED_ON, |mut f| {
         let facts = (nests.get(f.code()), trees.get(f.code()), verdicts.get(f.code()));
         let (Some(nest), Some(posts), Some(verdict)) = facts else { return };
         let facts = Facts { nest, tags: Some(Tags { posts, verdict }) };

@@ -55,6 +55,7 @@ use ptxopt_engine::values::phis::{NO_VALUE, phis_of};
 pub const PHASE: Phase = Phase {
     name: "hoist_common",
     needs: &[Fact::ControlFlow],
+    in_ssa: true,
     breaks: Fact::OF_INSTRUCTIONS_AND_ORDER,
     room_percent: 10,
     install: |slot| slot.add(run),
@@ -71,12 +72,9 @@ const SLOTS_MAX: u32 = 16;
 /// Rounds over a function: what comes out of inner branches may come out of the outer one.
 const ROUNDS_MAX: usize = 4;
 
-/// What a function must have for the phase to work on it.
-const WORKED_ON: CodeFlags = CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST).union(CodeFlags::SSA);
-
 /// Works on every function in SSA form.
 pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
-    editor.each(WORKED_ON, |mut f| {
+    editor.each(CodeFlags::WORKED_ON_IN_SSA, |mut f| {
         // It ends early where the bisect limit is reached.
         let _ = hoist(&mut f, &mut scratch);
     });

@@ -67,16 +67,13 @@ impl Default for Settings {
     }
 }
 
-/// What a function must have for the phase to work on it.
-const WORKED_ON: CodeFlags = CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST);
-
 /// Rows before a move among which its source is looked for. What leaving SSA form makes stands at the end of a block, and its
 /// source a few instructions before.
 const WINDOW: usize = 64;
 
 /// Works on every function that is not in SSA form.
 pub fn run(mut editor: Editor, settings: Res<Settings>, mut scratch: Local<Scratch>) {
-    editor.each(WORKED_ON, |mut f| {
+    editor.each(CodeFlags::WORKED_ON, |mut f| {
         if !f.state().flags.contains(CodeFlags::SSA) {
             propagate(&mut f, *settings, &mut scratch);
         }

@@ -43,17 +43,15 @@ use ptxopt_engine::values::reaching::{Place, Reaching, ReachingValues, Value};
 pub const PHASE: Phase = Phase {
     name: "remove_redundant_moves",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
+    in_ssa: true,
     breaks: Fact::OF_INSTRUCTIONS,
     install: |slot| slot.add(run),
     ..Phase::NOTHING
 };
 
-/// What a function must have for the phase to work on it.
-const WORKED_ON: CodeFlags = CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST).union(CodeFlags::SSA);
-
 /// Works on every function in SSA form.
 pub fn run(mut editor: Editor, mut values: ResMut<ReachingValues>, mut scratch: Local<Scratch>) {
-    editor.each(WORKED_ON, |mut f| remove(&mut f, &mut values, &mut scratch));
+    editor.each(CodeFlags::WORKED_ON_IN_SSA, |mut f| remove(&mut f, &mut values, &mut scratch));
 }
 
 /// Memory of the phase.

@@ -20,7 +20,7 @@ const OPERANDS_MAX: usize = 4096;
 /// Operands of a call, and registers of a copied statement with the text between them. Rows count operands in 16 bits.
 const PARTS_MAX: usize = u16::MAX as usize - 16;
 
-/// What may stand behind an address.
+/// What may stand after an address.
 const UNIFIED: &[u8] = b".unified";
 
 /// How the names of functions begin that OptiX puts in the place of calls. Its modules do not declare them, and `ptxas` is never
@@ -100,7 +100,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Whether `.unified` stands here, behind an address.
+    /// Whether `.unified` stands here, after an address.
     #[cold]
     fn is_at_unified(&self) -> bool {
         let text = &self.cursor.text[self.cursor.pos..];

@@ -89,7 +89,7 @@ impl Reader<'_, '_> {
         loop {
             let name = self.variable_name()?;
             let count = self.cursor.family_count()?;
-            // What follows a name without a count begins behind it: a comment there is no part of the declaration.
+            // What follows a name without a count begins after it: a comment there is no part of the declaration.
             if count.is_none() {
                 self.cursor.pos = name.1;
             }

@@ -30,6 +30,7 @@ fn what_is_issued_is_counted_on_request() {
     // Two inputs, two CTAs of two warps each: the first warp of a CTA splits, the second branches.
     let outcome = place.run("check a.ptx -v").expect(0);
     outcome.says("a.ptx: `split` issues ").says(" lanes, before 56 with ");
+    place.run("check a.ptx --each-phase -v").expect(0).says(" lanes, before 56 with ");
 }
 
 #[test]

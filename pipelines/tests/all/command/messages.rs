@@ -29,9 +29,75 @@ fn wrong_values_are_refused() {
 }
 
 #[test]
+fn a_name_that_is_like_no_other_leads_to_the_list() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    place.run("opt in.ptx -o out.ptx --named-phases dce").expect(2).says("`ptxopt phases` lists them");
+    place.run("opt in.ptx -o out.ptx --knob xyz").expect(2).says("`ptxopt knobs` lists them");
+}
+
+#[test]
+fn what_a_value_may_be_is_said() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    let opt = |option: &str| place.run(&format!("opt in.ptx -o out.ptx {option}")).expect(2);
+    opt("--knob structurizecfg=foo").says("expected `on` or `skip-uniform-regions`");
+    opt("--knob SH=").says("expected text that is not empty");
+    opt("--bisect -1").says("invalid value '-1' for '--bisect");
+    opt("-j -1").says("invalid value '-1' for '--threads");
+}
+
+#[test]
 fn what_changes_nothing_is_said() {
     let place = Place::new(&[("in.ptx", KERNEL)]);
     place.run("opt in.ptx -o out.ptx --knob 464=9").expect(0).says("changes nothing");
+}
+
+#[test]
+fn a_phase_of_ssa_form_that_is_named_alone_asks_for_it() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    let note = "phase 49 `GvnCse` does nothing outside SSA form: name `GenerateMovPhi`, too";
+    place.run("opt in.ptx -o out.ptx --named-phases GvnCse").expect(0).says(note);
+    for quiet in ["--named-phases GvnCse+23", "--named-phases GvnCse -O1", "--named-phases 29", ""] {
+        let outcome = place.run(&format!("opt in.ptx -o out.ptx {quiet}")).expect(0);
+        assert!(!outcome.stderr.contains("SSA form"), "{quiet}: {outcome:?}");
+    }
+}
+
+#[test]
+fn options_of_which_no_notice_would_be_taken_are_refused() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    for (line, option) in [
+        ("analyze in.ptx --print cfg -O3", "`-O`"),
+        ("analyze in.ptx --print cfg -v --knob 235", "`--knob`"),
+        ("check in.ptx --against in.ptx -v --named-phases 3", "`--named-phases`"),
+        ("check in.ptx --stat=time", "`--stat`"),
+        ("profile in.ptx --flamegraph out.svg --stat=time", "`--stat`"),
+        ("phases --stat=time", "`--stat`"),
+        ("knobs --stat=memory", "`--stat`"),
+        ("run in.ptx --launch l.json --output out.json --bisect 3", "`--bisect`"),
+    ] {
+        place.run(line).expect(2).says(&format!("{option} would change nothing: "));
+    }
+    for line in ["analyze in.ptx --print cfg -v --verify --limit time=9 -j 1", "phases -O3 --knob 235"] {
+        place.run(line).expect(0);
+    }
+    assert_eq!(place.files("."), ["in.ptx"]);
+}
+
+#[test]
+fn a_batch_does_not_take_a_stream_for_a_folder() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    place.run("batch in.ptx -o -").expect(2).says("`-o -`: a batch is written into a folder");
+    place.run("batch in.ptx -o out --report -").expect(2).says("`--report -`");
+    place.run("batch in.ptx -o out --report x --remarks x").expect(2).says("`x` would be written twice");
+    assert_eq!(place.files("."), ["in.ptx"]);
+}
+
+#[test]
+fn figures_that_are_asked_for_twice_are_printed_once() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    let outcome = place.run("opt in.ptx -o out.ptx --stat=time,memory,time").expect(0);
+    assert_eq!(outcome.stderr.matches("reading, CPU").count(), 1, "{outcome:?}");
+    assert_eq!(outcome.stderr.matches("memory at the peak").count(), 1, "{outcome:?}");
 }
 
 #[test]

@@ -55,7 +55,7 @@ pub const COPIES_MAX: usize = 4;
 const WRITTEN_ELSEWHERE: VRegFlags = VRegFlags::PINNED.union(VRegFlags::MODULE).union(VRegFlags::CARRY);
 
 /// Targets of tables that are looked at in one function: each way out of a table asks where among all of them it stands. Tables of a
-/// thousand targets and less have room for each of theirs; where there is none, an index is not known behind its branch.
+/// thousand targets and less have room for each of theirs; where there is none, an index is not known after its branch.
 pub const TARGETS_MAX: usize = 1 << 20;
 
 /// What a source is: a number, or what a register held when it had this value.
@@ -151,7 +151,7 @@ impl<'c> Conditions<'c> {
         self.memory.deciding[place]
     }
 
-    /// Whether a table had too many ways out for those behind it to say anything of the index.
+    /// Whether a table had too many ways out for those after it to say anything of the index.
     pub fn has_missed_an_index(&self) -> bool {
         self.memory.targets_left == 0
     }

@@ -119,7 +119,7 @@ pub fn run(
     mut values: ResMut<ReachingValues>,
     mut scratch: Local<Scratch>,
 ) {
-    editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| {
+    editor.each(CodeFlags::WORKED_ON, |mut f| {
         if f.remembers(Memo::NoBranchToOptimize) && !f.remarks_are_wanted() {
             return;
         }

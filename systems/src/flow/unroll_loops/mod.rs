@@ -97,7 +97,7 @@ const TOO_MANY: &str = "the function has more local arrays than loops are looked
 
 /// Works on the functions with arrays that wait for it.
 pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
-    let flags = CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST | CodeFlags::COMPUTED_LOCALS;
+    let flags = CodeFlags::WORKED_ON | CodeFlags::COMPUTED_LOCALS;
     editor.each(flags, |mut f| {
         if !unroll(&mut f, &mut scratch) {
             f.set_flags(CodeFlags::COMPUTED_LOCALS, false);

@@ -73,6 +73,7 @@ use ptxopt_engine::values::reaching::ReachingValues;
 pub const PHASE: Phase = Phase {
     name: "rematerialize",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow, Fact::Loops],
+    in_ssa: true,
     breaks: Fact::OF_INSTRUCTIONS_AND_ORDER,
     // As phase 23: phis are rows like others.
     room_percent: 100,
@@ -89,10 +90,6 @@ pub const PHASE: Phase = Phase {
 /// that other phases have saved, phis not counted; the rest is there for moves that some phis become.
 const SPARE_PART: u32 = 2;
 
-/// What a function must have for the phase to work on it.
-const WORKED_ON: CodeFlags =
-    CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST).union(CodeFlags::ENTRY).union(CodeFlags::SSA);
-
 /// Works on every kernel in SSA form.
 pub fn run(
     mut editor: Editor,
@@ -101,7 +98,7 @@ pub fn run(
     mut values: ResMut<ReachingValues>,
     mut scratch: Local<Scratch>,
 ) {
-    editor.each(WORKED_ON, |mut f| {
+    editor.each(CodeFlags::WORKED_ON_IN_SSA | CodeFlags::ENTRY, |mut f| {
         let Some(nest) = nests.get(f.code()) else { return };
         work(&mut f, nest, *settings, &mut values, &mut scratch);
     });

@@ -1,7 +1,7 @@
 //! Promote locals: what lies in `.local` memory at constant addresses moves to registers.
 //!
 //! Source phase  before 23, and ConvertMemoryToRegisterOrUniform of 37 GeneralOptimizeMid; here rows 13 and 32, and
-//!               again behind 22, where that has unrolled loops for it
+//!               again after 22, where that has unrolled loops for it
 //! Reads         Blocks, Insts, VRegs, declarations, Fact::ControlFlow, Fact::DefUse where it holds
 //! Writes        loads and stores of `.local` variables of the body, registers, DROPS_LOCALS, COMPUTED_LOCALS where computed
 //!               addresses in loops alone keep something in memory
@@ -124,12 +124,12 @@ pub const SLOTS_MAX: usize = 20_000;
 
 /// Works on every function.
 pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
-    editor.each(CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST, |mut f| promote(&mut f, &mut scratch));
+    editor.each(CodeFlags::WORKED_ON, |mut f| promote(&mut f, &mut scratch));
 }
 
 /// Works on the functions of which loops were unrolled for it: those that still have [`CodeFlags::COMPUTED_LOCALS`].
 pub fn run_again(mut editor: Editor, mut scratch: Local<Scratch>) {
-    let flags = CodeFlags::SELECTED | CodeFlags::TERMINATORS_LAST | CodeFlags::COMPUTED_LOCALS;
+    let flags = CodeFlags::WORKED_ON | CodeFlags::COMPUTED_LOCALS;
     editor.each(flags, |mut f| promote(&mut f, &mut scratch));
 }
 

@@ -116,18 +116,15 @@ pub const FULL: Phase = Phase {
 /// Registers that something beside the function's own reads may look at.
 pub const ALWAYS_LIVE: VRegFlags = VRegFlags::OUTPUT.union(VRegFlags::MODULE).union(VRegFlags::PINNED);
 
-/// What a function must have for the phase to work on it.
-const WORKED_ON: CodeFlags = CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST);
-
 /// Runs the simple form over the batch.
 pub fn run_simple(mut editor: Editor, mut scratch: Local<SimpleScratch>) {
-    editor.each(WORKED_ON, |mut f| walk(&mut f, &mut scratch));
+    editor.each(CodeFlags::WORKED_ON, |mut f| walk(&mut f, &mut scratch));
 }
 
 /// Runs the quick form over the batch: blocks that nothing reaches, then the walk of the simple form.
 pub fn run_quick(mut editor: Editor, mut scratch: Local<(Vec<BlockId>, SimpleScratch)>) {
     let (blocks, simple) = &mut *scratch;
-    editor.each(WORKED_ON, |mut f| {
+    editor.each(CodeFlags::WORKED_ON, |mut f| {
         if f.remembers(Memo::NothingUnread) || f.remembers(Memo::NothingDead) {
             return;
         }
@@ -168,12 +165,14 @@ fn delete_unreachable(f: &mut FunctionEditor<'_>, blocks: &mut Vec<BlockId>) -> 
 
 /// Runs the full form over the batch. A function that nothing has changed since the last time costs a comparison.
 pub fn run_full(mut editor: Editor, mut values: ResMut<ReachingValues>, mut scratch: Local<FullScratch>) {
-    editor.each(WORKED_ON, |mut f| eliminate(&mut f, &mut values, &mut scratch, Unread::BecomesSink));
+    editor.each(CodeFlags::WORKED_ON, |mut f| {
+        eliminate(&mut f, &mut values, &mut scratch, Unread::BecomesSink)
+    });
 }
 
 /// The same, where results that nothing reads stay.
 pub fn run_early(mut editor: Editor, mut values: ResMut<ReachingValues>, mut scratch: Local<FullScratch>) {
-    editor.each(WORKED_ON, |mut f| eliminate(&mut f, &mut values, &mut scratch, Unread::Stays));
+    editor.each(CodeFlags::WORKED_ON, |mut f| eliminate(&mut f, &mut values, &mut scratch, Unread::Stays));
 }
 
 /// What is done about a result that nothing reads, of an instruction with another one that is read.

@@ -15,7 +15,7 @@ use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind, writes};
 use ptxopt_components::operation::Operation;
 
-/// How many instructions behind the first one the second may stand.
+/// How many instructions after the first one the second may stand.
 const WINDOW: usize = 64;
 
 /// An instruction that unpacks one half of a register, unguarded.
@@ -45,7 +45,7 @@ impl Walk<'_, '_> {
                 && has_place
                 && self.stand_beside(first.to, half.to)
         };
-        // What stands behind the last one stands behind those before it, too.
+        // What stands after the last one stands after those before it, too.
         let last = halves.iter().rev().take_while(|first| at - first.at <= WINDOW).find(is_other);
         let Some(&first) = last.filter(|first| self.is_quiet(half, &rows[first.at + 1..at])) else {
             halves.push(half);

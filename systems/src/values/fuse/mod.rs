@@ -62,12 +62,9 @@ use recent::Recent;
 pub const PHASE: Phase =
     Phase { name: "fuse", breaks: Fact::OF_INSTRUCTIONS, install: |slot| slot.add(run), ..Phase::NOTHING };
 
-/// What a function must have for the phase to work on it.
-const WORKED_ON: CodeFlags = CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST);
-
 /// Works on every function that is not in SSA form.
 pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
-    editor.each(WORKED_ON, |mut f| {
+    editor.each(CodeFlags::WORKED_ON, |mut f| {
         if !f.state().flags.contains(CodeFlags::SSA) {
             // It ends early where the bisect limit is reached.
             let _ = fuse(&mut f, &mut scratch);

@@ -12,7 +12,7 @@ use ptxopt_components::operation::Operation;
 use ptxopt_engine::values::phis::NO_VALUE;
 use ptxopt_engine::values::reaching::Value;
 
-/// Definitions that one question follows, one behind the other. What is farther away may be anything; an answer is kept, so
+/// Definitions that one question follows, one after the other. What is farther away may be anything; an answer is kept, so
 /// all questions together cost as much as there are instructions.
 const CHAIN_MAX: u32 = 4;
 

@@ -134,9 +134,6 @@ impl Default for Settings {
     }
 }
 
-/// What a function must have for the phase to work on it.
-const WORKED_ON: CodeFlags = CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST);
-
 /// Optimizes every function. One that nothing has changed since the last time costs a comparison.
 pub fn run(
     mut editor: Editor,
@@ -145,7 +142,7 @@ pub fn run(
     mut values: ResMut<ReachingValues>,
     mut scratch: Local<Scratch>,
 ) {
-    editor.each(WORKED_ON, |mut f| {
+    editor.each(CodeFlags::WORKED_ON, |mut f| {
         let is_in_ssa = f.state().flags.contains(CodeFlags::SSA);
         let origins = if is_in_ssa { origins.get(f.code()) } else { OriginsOf::NONE };
         optimize(&mut f, *settings, origins, &mut values, &mut scratch);

@@ -157,17 +157,17 @@ fn are_one(ty: &str, one: &str, other: &str) -> bool {
     numbered(&text, &[&PHASE]).matches("setp.").count() == 1
 }
 
-/// For each order of numbers and a constant, which stands behind the number or in front of it, whether it is one with the other order
+/// For each order of numbers and a constant, which stands after the number or in front of it, whether it is one with the other order
 /// and the next constant.
 fn with_the_next(ty: &str, constant: &str, next: &str) -> Vec<bool> {
     let signless: &[_] = if ty.starts_with('u') { &[["hi", "hs"], ["ls", "lo"]] } else { &[] };
-    let behind = [["gt", "ge"], ["le", "lt"]].iter().chain(signless).map(|[one, other]| {
+    let after = [["gt", "ge"], ["le", "lt"]].iter().chain(signless).map(|[one, other]| {
         are_one(ty, &format!("{one}.{ty} %p0, %x, {constant}"), &format!("{other}.{ty} %p1, %x, {next}"))
     });
     let in_front = [["lt", "le"], ["ge", "gt"]].iter().map(|[one, other]| {
         are_one(ty, &format!("{one}.{ty} %p0, {constant}, %x"), &format!("{other}.{ty} %p1, {next}, %x"))
     });
-    behind.chain(in_front).collect()
+    after.chain(in_front).collect()
 }
 
 #[test]

@@ -31,10 +31,11 @@
 //! There an instruction has a mask of its class, and the masks of a path are collected, to tell early that no instruction
 //! of its class has been seen: the hash table says that with one probe. Its seven conditions of equivalence ask neither for
 //! the operation nor for the sources, and want another block: here equality is that of phase 49, in the same block, too. Its
-//! representatives of registers behind moves are value numbers.
+//! representatives of registers seen through moves are value numbers.
 
-use super::{Mode, Scratch, WORKED_ON, number_and_replace};
+use super::{Mode, Scratch, number_and_replace};
 use bevy_ecs::prelude::*;
+use ptxopt_components::code_object::CodeFlags;
 use ptxopt_engine::edit::Editor;
 use ptxopt_engine::run::facts::Memo;
 use ptxopt_engine::run::phase::Phase;
@@ -78,7 +79,7 @@ pub fn run(
         return;
     }
     scratch.numbers.see_through_moves(!settings.moves_are_opaque);
-    editor.each(WORKED_ON, |mut f| {
+    editor.each(CodeFlags::WORKED_ON_IN_SSA, |mut f| {
         if f.remembers(Memo::ArmsAreJoined) {
             // It ends early where the bisect limit is reached.
             let _ = number_and_replace(&mut f, Mode::JoinedArms, &mut values, &mut scratch);

@@ -111,6 +111,7 @@ use replace::Redundancies;
 pub const PHASE: Phase = Phase {
     name: "gvn_cse",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
+    in_ssa: true,
     breaks: Fact::OF_EDGES_AND_ORDER,
     // What SSA form has added counts, too: a small function may be near the limit when a phi more comes.
     room_percent: 30,
@@ -205,9 +206,6 @@ impl Settings {
     }
 }
 
-/// What a function must have for the phase to work on it.
-const WORKED_ON: CodeFlags = CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST).union(CodeFlags::SSA);
-
 /// Works on every function in SSA form.
 pub fn run(
     mut editor: Editor,
@@ -215,7 +213,7 @@ pub fn run(
     mut values: ResMut<ReachingValues>,
     mut scratch: Local<Scratch>,
 ) {
-    editor.each(WORKED_ON, |mut f| {
+    editor.each(CodeFlags::WORKED_ON_IN_SSA, |mut f| {
         let mode = settings.on(f.view().text.sm);
         if mode != Mode::Off {
             // It ends early where the bisect limit is reached.

@@ -232,7 +232,7 @@ fn check_each(phases: &[&'static Phase], kernels: impl Iterator<Item = String>) 
 static AROUND_LOOPS: Phase = Phase { install: |slot| slot.add(run_around_loops), ..PHASE };
 
 fn run_around_loops(mut editor: Editor, mut values: ResMut<ReachingValues>) {
-    editor.each(WORKED_ON, |mut f| {
+    editor.each(CodeFlags::WORKED_ON_IN_SSA, |mut f| {
         let _ = number_and_replace(&mut f, Mode::AroundLoops, &mut values, &mut Scratch::default());
     });
 }

@@ -111,9 +111,6 @@ impl Default for Settings {
     }
 }
 
-/// What a function must have for the phase to work on it.
-const WORKED_ON: CodeFlags = CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST);
-
 /// Works on every function with loops.
 pub fn run(
     mut editor: Editor,
@@ -122,7 +119,7 @@ pub fn run(
     mut values: ResMut<ReachingValues>,
     mut scratch: Local<Scratch>,
 ) {
-    editor.each(WORKED_ON, |mut f| {
+    editor.each(CodeFlags::WORKED_ON, |mut f| {
         let nest = nests.get(f.code()).filter(|nest| !nest.rows().is_empty());
         if let Some(nest) = nest {
             // It ends early where the bisect limit is reached.

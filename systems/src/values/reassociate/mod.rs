@@ -76,6 +76,7 @@ use trees::{Trees, Value};
 pub const PHASE: Phase = Phase {
     name: "reassociate",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
+    in_ssa: true,
     breaks: Fact::OF_INSTRUCTIONS_AND_ORDER,
     room_percent: 10,
     install: |slot| {
@@ -114,9 +115,6 @@ impl Default for Settings {
     }
 }
 
-/// What a function must have for the phase to work on it.
-const WORKED_ON: CodeFlags = CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST).union(CodeFlags::SSA);
-
 /// Works on every function in SSA form.
 pub fn run(
     mut editor: Editor,
@@ -125,7 +123,7 @@ pub fn run(
     mut values: ResMut<ReachingValues>,
     mut scratch: Local<Scratch>,
 ) {
-    editor.each(WORKED_ON, |mut f| {
+    editor.each(CodeFlags::WORKED_ON_IN_SSA, |mut f| {
         let origins = origins.get(f.code());
         // It ends early where the bisect limit is reached.
         let _ = reassociate(&mut f, *settings, origins, &mut values, &mut scratch);

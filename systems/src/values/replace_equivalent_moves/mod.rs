@@ -64,18 +64,16 @@ use twins::Twins;
 pub const PHASE: Phase = Phase {
     name: "replace_equivalent_moves",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow],
+    in_ssa: true,
     breaks: Fact::OF_INSTRUCTIONS_AND_ORDER,
     room_percent: 10,
     install: |slot| slot.add(run),
     ..Phase::NOTHING
 };
 
-/// What a function must have for the phase to work on it.
-const WORKED_ON: CodeFlags = CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST).union(CodeFlags::SSA);
-
 /// Works on every function in SSA form.
 pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
-    editor.each(WORKED_ON, |mut f| {
+    editor.each(CodeFlags::WORKED_ON_IN_SSA, |mut f| {
         // It ends early where the bisect limit is reached.
         let _ = replace(&mut f, &mut scratch);
     });

@@ -79,6 +79,7 @@ use walk::{Look, Walk};
 pub const PHASE: Phase = Phase {
     name: "sink",
     needs: &[Fact::ProgramOrder, Fact::ControlFlow, Fact::Loops],
+    in_ssa: true,
     breaks: Fact::OF_INSTRUCTIONS_AND_ORDER,
     room_percent: 10,
     install: |slot| {
@@ -89,9 +90,6 @@ pub const PHASE: Phase = Phase {
     ..Phase::NOTHING
 };
 
-/// What a function must have for the phase to work on it.
-const WORKED_ON: CodeFlags = CodeFlags::SELECTED.union(CodeFlags::TERMINATORS_LAST).union(CodeFlags::SSA);
-
 /// Works on every function in SSA form.
 pub fn run(
     mut editor: Editor,
@@ -99,7 +97,7 @@ pub fn run(
     mut values: ResMut<ReachingValues>,
     mut scratch: Local<Scratch>,
 ) {
-    editor.each(WORKED_ON, |mut f| {
+    editor.each(CodeFlags::WORKED_ON_IN_SSA, |mut f| {
         let Some(nest) = nests.get(f.code()) else { return };
         // Without a branch and without a call, every place is as good as any other.
         let (function, forms) = f.view_and_forms();

@@ -30,7 +30,7 @@ impl Postponed {
     /// Counts who reads the registers of a function.
     pub(super) fn start(&mut self, function: &FunctionView<'_>) {
         self.forbid();
-        // The row behind those of the registers counts what reads none.
+        // The row after those of the registers counts what reads none.
         let nothing = function.vregs.len();
         self.readers.resize(nothing + 1, 0);
         for (.., operands) in function.padded_rows() {
