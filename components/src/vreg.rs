@@ -48,7 +48,37 @@ pub struct VRegHead {
     padding: u16,
 }
 
+/// Sets of flags that say which registers a phase must leave alone.
+impl VRegFlags {
+    /// Registers that something beside the instructions that name them reads.
+    pub const READ_ELSEWHERE: VRegFlags = VRegFlags::PINNED.union(VRegFlags::MODULE).union(VRegFlags::OUTPUT);
+
+    /// Registers that something beside the instructions that name them writes.
+    pub const WRITTEN_ELSEWHERE: VRegFlags =
+        VRegFlags::PINNED.union(VRegFlags::MODULE).union(VRegFlags::CARRY);
+
+    /// Registers that hold, before their first definition or after a call, what the function does not know.
+    pub const UNKNOWN_AT_START: VRegFlags = VRegFlags::PINNED
+        .union(VRegFlags::MODULE)
+        .union(VRegFlags::INPUT)
+        .union(VRegFlags::OUTPUT)
+        .union(VRegFlags::INITIALISED);
+
+    /// Registers that are more than the function's own: others see them, or instructions share them without naming them.
+    pub const SHARED: VRegFlags =
+        VRegFlags::READ_ELSEWHERE.union(VRegFlags::WRITTEN_ELSEWHERE).union(VRegFlags::FORMAL);
+
+    /// Registers that are no values in SSA form: they may have any definitions, and no phi names them.
+    pub const NO_VALUE: VRegFlags = VRegFlags::SHARED.union(VRegFlags::VARIABLE);
+}
+
 impl VRegHead {
+    /// Whether the register is a value where its function is in SSA form: it has one definition, which dominates what reads it.
+    #[must_use]
+    pub const fn is_value(&self) -> bool {
+        !self.flags.intersects(VRegFlags::NO_VALUE)
+    }
+
     /// A register declared with type `ty`.
     #[must_use]
     pub fn new(ty: PackedType, flags: VRegFlags) -> Self {

@@ -3,7 +3,6 @@
 use super::session::{Change, FunctionEditor};
 use crate::forms::FormTable;
 use crate::values::def_use::OperandRef;
-use crate::values::phis::NO_VALUE;
 use ptxopt_components::anchor::Anchor;
 use ptxopt_components::block::BlockFlags;
 use ptxopt_components::code_object::CodeFlags;
@@ -103,7 +102,7 @@ impl Change<'_, '_> {
     /// Deletes an instruction: it becomes a tombstone.
     pub fn delete(&mut self, inst: InstId) {
         let f = &mut *self.f;
-        let is_value = |vreg: VRegId| f.is_in_ssa() && !f.rows.vregs[vreg.index()].flags.intersects(NO_VALUE);
+        let is_value = |vreg: VRegId| f.is_in_ssa() && f.rows.vregs[vreg.index()].is_value();
         if !writes(f.rows.operands_of(inst)).all(is_value) {
             f.rows.state.def_epoch += 1;
         }

@@ -5,7 +5,7 @@ use ptxopt_components::anchor::{Anchor, Decl, Table};
 use ptxopt_components::block::{BlockEdges, BlockFlags, BlockHead, BlockLabel, BlockOrder};
 use ptxopt_components::code_object::{CodeSpans, CodeState, CodeText};
 use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, Span, VRegId};
-use ptxopt_components::instruction::{InstHead, InstLinks, InstOperands, InstPlace};
+use ptxopt_components::instruction::{InstHead, InstLinks, InstOperands, InstPlace, Marks};
 use ptxopt_components::operand::Operand;
 use ptxopt_components::vreg::{VRegHead, VRegName};
 
@@ -145,6 +145,13 @@ impl<'a> FunctionView<'a> {
     pub fn operands_of(&self, inst: InstId) -> &'a [Operand] {
         let count = self.heads[inst.index()].operand_count;
         self.operands[inst.index()].get(count, &self.pools.operands)
+    }
+
+    /// The instruction with which control leaves a block, if there is one.
+    #[must_use]
+    pub fn control_of(&self, block: BlockId) -> Option<InstId> {
+        let last = self.insts_of(block).next_back()?;
+        self.heads[last.index()].marks.contains(Marks::CONTROL).then_some(last)
     }
 
     /// Whether an anchor stands at the end of its block, after the last instruction.

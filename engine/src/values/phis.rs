@@ -4,18 +4,6 @@
 use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, InstId};
 use ptxopt_components::operand::Operand;
-use ptxopt_components::vreg::VRegFlags;
-
-/// Registers that are no values in SSA form: they may have any definitions, and no phi names them.
-pub const NO_VALUE: VRegFlags = VRegFlags::PINNED
-    .union(VRegFlags::CARRY)
-    .union(VRegFlags::FORMAL)
-    .union(VRegFlags::MODULE)
-    .union(VRegFlags::OUTPUT)
-    .union(VRegFlags::VARIABLE);
-
-/// Registers that more than the instructions which name them write or read: in flight, carried, and those of the module.
-pub const SHARED: VRegFlags = VRegFlags::PINNED.union(VRegFlags::CARRY).union(VRegFlags::MODULE);
 
 /// The pairs of a phi that has `operands`: a predecessor, and the value that comes from there.
 pub fn incoming(operands: &[Operand]) -> impl ExactSizeIterator<Item = (BlockId, Operand)> + '_ {

@@ -6,7 +6,7 @@
 //! - Outside SSA form there is no phi.
 //! - Phis stand before all other instructions of their block, unguarded, and name each reachable predecessor once and
 //!   nothing else.
-//! - A register that is a value ([`NO_VALUE`]) has one definition, which is total: unguarded, without an old value that
+//! - A register that is a value ([`VRegFlags::NO_VALUE`]) has one definition, which is total: unguarded, without an old value that
 //!   flows in. Phis name values only, all of one type.
 //! - It dominates its uses. A phi uses a value at the end of the predecessor that it names with it. A register without
 //!   definition may be read anywhere: it was read uninitialised in the text.
@@ -22,7 +22,7 @@ use ptxopt_engine::run::log::Violations;
 use ptxopt_engine::run::phase::{Check, Verify};
 use ptxopt_engine::store::columns::{Code, CodeObjects};
 use ptxopt_engine::store::view::FunctionView;
-use ptxopt_engine::values::phis::{NO_VALUE, incoming, phis_of};
+use ptxopt_engine::values::phis::{incoming, phis_of};
 
 /// The verifier of SSA form.
 pub const CHECK: Check = Check { name: "ssa", from: Verify::Fast, install: |slot| slot.add(run) };
@@ -82,7 +82,8 @@ fn verify_places(function: &FunctionView<'_>) -> Verdict {
             if head.is_phi() && named.clone().any(|vreg| Some(ty(vreg)) != operands[0].vreg().map(ty)) {
                 return wrong_at(block, inst.index(), "a phi of registers of different types");
             }
-            if let Some(vreg) = named.find(|&vreg| head.is_phi() && !is_value(function, vreg)) {
+            if let Some(vreg) = named.find(|&vreg| head.is_phi() && !function.vregs[vreg.index()].is_value())
+            {
                 return wrong_at(
                     block,
                     inst.index(),
@@ -95,16 +96,14 @@ fn verify_places(function: &FunctionView<'_>) -> Verdict {
     Ok(())
 }
 
-fn is_value(function: &FunctionView<'_>, vreg: VRegId) -> bool {
-    !function.vregs[vreg.index()].flags.intersects(NO_VALUE)
-}
-
 fn verify_definitions(function: &FunctionView<'_>, scratch: &mut Scratch) -> Verdict {
     let defined = &mut scratch.defined;
     defined.clear();
     defined.resize(function.vregs.len(), None);
     for (inst, head, operands) in function.rows() {
-        for (vreg, is_partial) in definitions(operands).filter(|&(vreg, _)| is_value(function, vreg)) {
+        for (vreg, is_partial) in
+            definitions(operands).filter(|&(vreg, _)| function.vregs[vreg.index()].is_value())
+        {
             if is_partial || head.opcode.is_guarded() {
                 let what = format_args!("it defines {vreg:?} in part, or under a guard");
                 return wrong_at(head.block, inst.index(), what);

@@ -13,7 +13,7 @@ use ptxopt_components::ids::Id;
 use ptxopt_components::instruction::{InstHead, Marks};
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::dataflow::uniformity::natures::{Natures, Private, Situation, results};
-use ptxopt_engine::dataflow::uniformity::{DIVERGENT_FROM_THE_START, Uniformities, Uniformity};
+use ptxopt_engine::dataflow::uniformity::{Uniformities, Uniformity};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::log::Violations;
@@ -67,7 +67,7 @@ pub fn verify(
     private.compute(function, natures);
     let best = Situation { is_together: true, meets_in_order: true, meets_unguarded: true };
     for vreg in function.vreg_ids().filter(|&vreg| verdicts.is_uniform(vreg)) {
-        if function.vregs[vreg.index()].flags.intersects(DIVERGENT_FROM_THE_START) {
+        if function.vregs[vreg.index()].flags.intersects(VRegFlags::UNKNOWN_AT_START) {
             return Err(format!("{vreg:?} is written outside, and is called uniform"));
         }
     }

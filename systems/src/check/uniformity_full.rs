@@ -20,9 +20,10 @@ use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, LoopId, VRegId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::operand::Operand;
+use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets};
 use ptxopt_engine::dataflow::uniformity::natures::{Natures, Private, Situation, aligns, results};
-use ptxopt_engine::dataflow::uniformity::{DIVERGENT_FROM_THE_START, Uniformities, Uniformity};
+use ptxopt_engine::dataflow::uniformity::{Uniformities, Uniformity};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::graph::nest::{LoopNest, LoopNests};
 use ptxopt_engine::run::facts::Fact;
@@ -151,7 +152,7 @@ impl<'a> Again<'a> {
         private: Private,
     ) -> Self {
         let is_outside =
-            |vreg: VRegId| function.vregs[vreg.index()].flags.intersects(DIVERGENT_FROM_THE_START);
+            |vreg: VRegId| function.vregs[vreg.index()].flags.intersects(VRegFlags::UNKNOWN_AT_START);
         let divergent =
             function.vreg_ids().map(|vreg| is_outside(vreg) || set.is_live_in(BlockId(0), vreg)).collect();
         Self {

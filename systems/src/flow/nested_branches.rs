@@ -347,7 +347,7 @@ fn computes_for_itself(
         }
         for vreg in writes(operands) {
             let flags = function.vregs[vreg.index()].flags;
-            let is_own = !flags.intersects(VRegFlags::PINNED | VRegFlags::MODULE | VRegFlags::OUTPUT);
+            let is_own = !flags.intersects(VRegFlags::READ_ELSEWHERE);
             if !is_own || is_read_before.contains(&vreg) || written.iter().any(|&(other, _)| other == vreg) {
                 return false;
             }

@@ -58,7 +58,7 @@
 //! branch is cheaper than the selection of a double. With up to three instructions registers are 1.016 times as many, in the
 //! geometric mean.
 
-use crate::ssa::moves::{move_form, moved_as, read_of};
+use crate::ssa::moves::{move_form, moved_as, operand_of};
 use ahash::AHashMap;
 use bevy_ecs::prelude::*;
 use ptxopt_components::anchor::AnchorKind;
@@ -78,7 +78,7 @@ use ptxopt_engine::edit::{Change, Editor, FunctionEditor};
 use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::store::view::FunctionView;
-use ptxopt_engine::values::phis::{NO_VALUE, SHARED, incoming, phis_of};
+use ptxopt_engine::values::phis::{incoming, phis_of};
 
 /// Phase 63.
 pub const PHASE: Phase = Phase {
@@ -159,7 +159,7 @@ impl Literals {
                 }
             }
         }
-        self.truths.get(&vreg).copied().filter(|_| !f.vreg(vreg).flags.intersects(NO_VALUE))
+        self.truths.get(&vreg).copied().filter(|_| f.vreg(vreg).is_value())
     }
 }
 
@@ -265,7 +265,7 @@ impl Region {
         let target = function.operands_of(branch)[0].as_block()?;
         let next = f.next_in_text(head)?;
         let is_reachable = |block: BlockId| function.orders[block.index()].is_reachable();
-        if target == next || !is_reachable(head) || f.vreg(predicate).flags.intersects(NO_VALUE) {
+        if target == next || !is_reachable(head) || !f.vreg(predicate).is_value() {
             return None;
         }
         let [taken, fallen] = [target, next].map(|arm| arm_of(f, head, arm, settings.arm_insts_max));
@@ -380,7 +380,7 @@ impl Region {
             (Some(taken), Some(choice)) => {
                 let result = change.new_vreg_like(taken);
                 self.choose(change, result, value, choice);
-                read_of(change.function().vregs[result.index()].ty.element(), result)
+                operand_of(change.function().vregs[result.index()].ty.element(), result)
             }
             _ => value.taken,
         };
@@ -401,7 +401,7 @@ impl Region {
         }
         let ty = change.function().vregs[result.index()].ty.element();
         let form = move_form(change.forms(), ty);
-        change.insert_before(self.branch, form, &[read_of(ty, result), value.taken], None);
+        change.insert_before(self.branch, form, &[operand_of(ty, result), value.taken], None);
     }
 
     /// Makes one value of two before the branch.
@@ -513,8 +513,8 @@ fn may_run_always(function: &FunctionView<'_>, form: &Form, inst: InstId) -> boo
     form.is_pure()
         && form.is_speculatable()
         && is_cheap(form)
-        && writes(operands).all(is_none(NO_VALUE))
-        && reads(operands).all(is_none(SHARED))
+        && writes(operands).all(is_none(VRegFlags::NO_VALUE))
+        && reads(operands).all(is_none(VRegFlags::WRITTEN_ELSEWHERE))
 }
 
 /// Whether the machine computes it in a few cycles.

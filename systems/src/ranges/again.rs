@@ -18,7 +18,7 @@ use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::graph::nest::LoopNest;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::definitions::Defined;
-use ptxopt_engine::values::phis::{NO_VALUE, SHARED};
+
 use ptxopt_engine::values::reaching::{Place, Reaching};
 
 /// Instructions that may compute an address again.
@@ -32,7 +32,7 @@ const LOOKS_PER_INST_MAX: usize = 8;
 const LOOKS_LEAST: usize = 1 << 12;
 
 /// Registers that have several definitions may be sources, but are not split.
-const KEPT: VRegFlags = NO_VALUE.difference(VRegFlags::VARIABLE);
+const KEPT: VRegFlags = VRegFlags::SHARED;
 
 /// No load that is looked at.
 const OTHER: u32 = u32::MAX;
@@ -324,7 +324,7 @@ fn remake(
     let operands = function.operands_of(inst);
     let from = Place { block: head.block, before: inst };
     for vreg in reads(operands) {
-        if function.vregs[vreg.index()].flags.intersects(SHARED)
+        if function.vregs[vreg.index()].flags.intersects(VRegFlags::WRITTEN_ELSEWHERE)
             || reaching.value(vreg, from, || *function) != reaching.value(vreg, to, || *function)
         {
             return None;

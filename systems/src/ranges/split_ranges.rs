@@ -53,7 +53,6 @@ use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::store::view::FunctionView;
-use ptxopt_engine::values::phis::NO_VALUE;
 
 /// Phase 19.
 pub const PHASE: Phase = Phase {
@@ -75,7 +74,7 @@ pub const LOOKS_LEAST: usize = 1 << 12;
 const ROOM_LEFT: u32 = 2;
 
 /// Registers that are not split.
-const KEPT: VRegFlags = NO_VALUE.union(VRegFlags::INITIALISED);
+const KEPT: VRegFlags = VRegFlags::NO_VALUE.union(VRegFlags::INITIALISED);
 
 /// Works on every function that is not in SSA form.
 pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {

@@ -4,7 +4,7 @@
 //! Reads         Blocks, Insts, VRegs, Fact::ControlFlow
 //! Writes        registers, phis, `CodeFlags::SSA`, `VRegFlags::VARIABLE`
 //! Needs         control flow ends its block; dominators
-//! Leaves        pruned SSA form: no phi whose value is not read; registers that are no values ([`NO_VALUE`]) as they were
+//! Leaves        pruned SSA form: no phi whose value is not read; registers that are no values ([`VRegFlags::NO_VALUE`]) as they were
 //! Breaks        liveness, uniformity, definitions, program order
 //! Cost          a pass over all operands; where registers have several definitions, their iterated frontiers and another
 //!               pass. Functions whose registers have one definition each are not changed.
@@ -43,7 +43,7 @@
 //!
 //! What a register holds before it is written gets a name, too, that of a register without definition.
 
-use super::moves::{moved_as, read_of};
+use super::moves::{moved_as, operand_of};
 use super::origins::{Origins, OriginsOf};
 use bevy_ecs::prelude::*;
 use ptxopt_components::block::BlockOrder;
@@ -58,7 +58,6 @@ use ptxopt_engine::graph::iterated_frontier::{IteratedFrontier, steps_max};
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::store::view::FunctionView;
-use ptxopt_engine::values::phis::NO_VALUE;
 
 /// Phase 23.
 pub const PHASE: Phase = Phase {
@@ -343,7 +342,7 @@ impl Scratch {
         for (at, (vreg, row)) in function.vregs.iter().zip(&*rows).enumerate() {
             let id = VRegId::new(at);
             let was_variable = vreg.flags.contains(VRegFlags::VARIABLE);
-            let is_other = vreg.flags.intersects(NO_VALUE.difference(VRegFlags::VARIABLE));
+            let is_other = vreg.flags.intersects(VRegFlags::SHARED);
             let not_in_form = Seen::SEVERAL | Seen::BROKEN | Seen::READ_FIRST;
             let is_value = !row.seen.intersects(not_in_form);
             if (is_value || is_other) && !was_variable {
@@ -617,7 +616,7 @@ impl Scratch {
                 let current = self.current(function, candidate);
                 let phi = &mut self.phis[number];
                 let like = function.vregs[self.candidates[candidate as usize].vreg.index()];
-                self.pairs[phi.pairs + phi.filled] = (block, read_of(like.ty.element(), current));
+                self.pairs[phi.pairs + phi.filled] = (block, operand_of(like.ty.element(), current));
                 phi.filled += 1;
             }
         }

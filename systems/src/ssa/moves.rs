@@ -33,9 +33,9 @@ pub fn move_form(forms: &mut FormTable, ty: PtxType) -> FormId {
     forms.build(&description, shape::plain(2)).expect("registers of the type can be moved")
 }
 
-/// A register of type `ty` as an operand that is read.
+/// A register of type `ty` as an operand.
 #[must_use]
-pub fn read_of(ty: PtxType, vreg: VRegId) -> Operand {
+pub fn operand_of(ty: PtxType, vreg: VRegId) -> Operand {
     if ty == PtxType::Pred { Operand::predicate(vreg, false) } else { Operand::register(vreg) }
 }
 

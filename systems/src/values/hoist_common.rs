@@ -49,7 +49,7 @@ use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::store::view::FunctionView;
-use ptxopt_engine::values::phis::{NO_VALUE, phis_of};
+use ptxopt_engine::values::phis::phis_of;
 
 /// Phase 56.
 pub const PHASE: Phase = Phase {
@@ -216,7 +216,7 @@ impl Scratch {
         for &operand in f.operands_of(inst) {
             if let Some(vreg) = operand.vreg() {
                 let is_tied = operand.is_definition() && self.is_in_phis[vreg.index()];
-                if is_tied || f.vreg(vreg).flags.intersects(NO_VALUE) {
+                if is_tied || !f.vreg(vreg).is_value() {
                     return None;
                 }
                 if !operand.is_definition() {

@@ -18,7 +18,6 @@ use ptxopt_components::special_registers::{Reading, SPECIAL_REGISTERS};
 use ptxopt_components::types::{RegClass, StateSpace};
 use ptxopt_components::vreg::VRegHead;
 use ptxopt_engine::store::view::FunctionView;
-use ptxopt_engine::values::phis::NO_VALUE;
 
 /// Whether an instruction of a function in SSA form may stand elsewhere.
 pub(crate) fn may_move(
@@ -27,7 +26,7 @@ pub(crate) fn may_move(
     head: &InstHead,
     operands: &[Operand],
 ) -> bool {
-    let is_value = |vreg: VRegId| !function.vregs[vreg.index()].flags.intersects(NO_VALUE);
+    let is_value = |vreg: VRegId| function.vregs[vreg.index()].is_value();
     form.is_pure()
         && !head.is_phi()
         && !head.opcode.is_guarded()

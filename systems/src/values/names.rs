@@ -1,15 +1,6 @@
 //! How often a function names its registers, and which of them are its own.
 
-use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::store::view::FunctionView;
-
-/// Registers that something beside the function's own instructions may write or read, that are used while in flight, or that
-/// instructions share without naming them.
-pub(super) const IS_SHARED: VRegFlags = VRegFlags::PINNED
-    .union(VRegFlags::CARRY)
-    .union(VRegFlags::FORMAL)
-    .union(VRegFlags::MODULE)
-    .union(VRegFlags::OUTPUT);
 
 /// How often a register is named: as a result in the upper half, as a source in the lower one, so that a name is one addition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -33,12 +33,13 @@
 //! ```
 //! Registers of other types; those that are in flight, or that something beside the instructions that name them reads.
 
-use super::names::{IS_SHARED, Names};
+use super::names::Names;
 use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
+use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
@@ -135,7 +136,7 @@ fn moved(f: &FunctionEditor<'_>, inst: InstId) -> Option<(VRegId, VRegId)> {
         };
     let (to, from) = (to.vreg()?, from.vreg()?);
     let [one, other] = [to, from].map(|vreg| f.vreg(vreg));
-    let is_alike = one.ty == other.ty && !one.flags.union(other.flags).intersects(IS_SHARED);
+    let is_alike = one.ty == other.ty && !one.flags.union(other.flags).intersects(VRegFlags::SHARED);
     (is_whole && is_alike && to != from).then_some((to, from))
 }
 

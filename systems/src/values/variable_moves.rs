@@ -12,7 +12,6 @@ use ptxopt_components::types::PtxType;
 use ptxopt_components::vreg::{VRegFlags, VRegHead};
 use ptxopt_engine::edit::FunctionEditor;
 use ptxopt_engine::store::view::FunctionView;
-use ptxopt_engine::values::phis::NO_VALUE;
 
 /// What a move writes: two moves with the same source write the same where its register holds the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +51,7 @@ pub struct Move {
 
 /// Whether only the function's own instructions write a register, and one value fills it.
 fn is_free(vreg: VRegHead) -> bool {
-    vreg.ty.lanes == 1 && !vreg.flags.intersects(NO_VALUE.difference(VRegFlags::VARIABLE))
+    vreg.ty.lanes == 1 && !vreg.flags.intersects(VRegFlags::SHARED)
 }
 
 impl Move {

@@ -344,8 +344,7 @@ impl Pressure {
     #[must_use]
     pub fn spill_cost(&self, function: &FunctionView<'_>, vreg: VRegId) -> f64 {
         let head: &VRegHead = &function.vregs[vreg.index()];
-        let stays = VRegFlags::PINNED | VRegFlags::CARRY | VRegFlags::MODULE;
-        if head.flags.intersects(stays) {
+        if head.flags.intersects(VRegFlags::WRITTEN_ELSEWHERE) {
             return f64::INFINITY;
         }
         self.weight(vreg) as f64 / f64::from(self.length(vreg).max(1))

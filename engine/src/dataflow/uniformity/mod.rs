@@ -73,7 +73,7 @@ pub mod print;
 mod propagate;
 
 pub use print::{Counts, count};
-pub use propagate::{DIVERGENT_FROM_THE_START, solve};
+pub use propagate::solve;
 
 use crate::bits;
 use crate::graph::nest::LoopNest;

@@ -21,13 +21,6 @@ use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, writes};
 use ptxopt_components::vreg::VRegFlags;
 
-/// Registers that others write, or that hold something before the function has written it.
-pub const DIVERGENT_FROM_THE_START: VRegFlags = VRegFlags::INPUT
-    .union(VRegFlags::OUTPUT)
-    .union(VRegFlags::MODULE)
-    .union(VRegFlags::PINNED)
-    .union(VRegFlags::INITIALISED);
-
 /// What the solver found out about the places of the code.
 #[derive(Default)]
 pub(crate) struct Progress {
@@ -102,7 +95,7 @@ impl Solver<'_> {
         let function = self.function;
         let is_entry = function.state.flags.contains(CodeFlags::ENTRY);
         for vreg in function.vreg_ids() {
-            if function.vregs[vreg.index()].flags.intersects(DIVERGENT_FROM_THE_START) {
+            if function.vregs[vreg.index()].flags.intersects(VRegFlags::UNKNOWN_AT_START) {
                 self.diverge(vreg);
             }
         }

@@ -51,9 +51,6 @@ pub const DEPTH_MAX: usize = 4;
 /// Copies that one source is followed through.
 pub const COPIES_MAX: usize = 4;
 
-/// Registers that something else than the function's own instructions may write.
-const WRITTEN_ELSEWHERE: VRegFlags = VRegFlags::PINNED.union(VRegFlags::MODULE).union(VRegFlags::CARRY);
-
 /// Targets of tables that are looked at in one function: each way out of a table asks where among all of them it stands. Tables of a
 /// thousand targets and less have room for each of theirs; where there is none, an index is not known after its branch.
 pub const TARGETS_MAX: usize = 1 << 20;
@@ -412,7 +409,7 @@ impl<'c> Conditions<'c> {
     /// A register and its value at a place, where nothing else than the function's instructions gives it one.
     fn held(&mut self, f: &FunctionEditor<'_>, vreg: VRegId, place: Place) -> Option<Held> {
         let row = f.vreg(vreg);
-        let is_own = row.ty.lanes == 1 && !row.flags.intersects(WRITTEN_ELSEWHERE);
+        let is_own = row.ty.lanes == 1 && !row.flags.intersects(VRegFlags::WRITTEN_ELSEWHERE);
         is_own.then(|| (vreg, self.value(f, vreg, place)))
     }
 

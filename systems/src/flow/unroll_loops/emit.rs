@@ -5,7 +5,7 @@
 
 use super::choice::Plan;
 use super::unfold::{BlockCopy, Unfolded, Way, literal_type};
-use crate::ssa::moves::{move_form, moved_as, read_of};
+use crate::ssa::moves::{move_form, moved_as, operand_of};
 use crate::values::general_optimize::constants;
 use ahash::AHashMap;
 use ptxopt_components::ids::{BlockId, FormId, Id, InstId, VRegId};
@@ -239,7 +239,7 @@ impl Writer<'_, '_, '_> {
         let Some(ty) = moved_as(ty).filter(|&ty| ty != PtxType::Pred) else { return false };
         let form = move_form(self.change.forms(), ty);
         let constant = constants::operand(&mut self.change, bits, ty);
-        self.change.insert_at_end(block, form, &[read_of(ty, vreg), constant], None);
+        self.change.insert_at_end(block, form, &[operand_of(ty, vreg), constant], None);
         true
     }
 

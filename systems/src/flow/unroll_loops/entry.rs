@@ -9,11 +9,11 @@
 //! ```
 
 use super::Function;
-use crate::ssa::promote_locals::numbers::SHARED;
 use crate::values::conditional_constants::lattice::Cell;
 use crate::values::conditional_constants::transfer::Transfer;
 use ahash::AHashMap;
 use ptxopt_components::ids::{BlockId, Id, InstId, LoopId, VRegId};
+use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::values::reaching::{Place, Reaching, Value};
 
 /// Definitions that are looked at for one register.
@@ -58,7 +58,10 @@ impl<'a, 'r> Entry<'a, 'r> {
     /// What a register holds at a place.
     fn value(&mut self, vreg: VRegId, place: Place, depth: u32) -> Cell {
         let view = self.function.view;
-        if depth == 0 || self.looks_left == 0 || view.vregs[vreg.index()].flags.intersects(SHARED) {
+        if depth == 0
+            || self.looks_left == 0
+            || view.vregs[vreg.index()].flags.intersects(VRegFlags::UNKNOWN_AT_START)
+        {
             return Cell::Bottom;
         }
         self.looks_left -= 1;

@@ -9,11 +9,11 @@
 //! ```
 
 use super::Function;
-use crate::ssa::promote_locals::numbers::SHARED;
 use ahash::AHashMap;
 use ptxopt_components::form::Role;
 use ptxopt_components::ids::{Id, InstId, LoopId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind, reads};
+use ptxopt_components::vreg::VRegFlags;
 use std::collections::BTreeSet;
 
 /// Instructions that are looked at for one access: an index is made by a few.
@@ -57,7 +57,7 @@ impl<'a> Needs<'a> {
             if tracer.address_in(vreg).is_some_and(|address| address.offset.value().is_some()) {
                 continue;
             }
-            if view.vregs[vreg.index()].flags.intersects(SHARED) {
+            if view.vregs[vreg.index()].flags.intersects(VRegFlags::UNKNOWN_AT_START) {
                 return Err(UNKNOWN);
             }
             match sources.def_use.only_def(vreg).filter(|def| sources.is_before(def.inst, at)) {

@@ -13,7 +13,6 @@
 use super::Function;
 use super::entry::Entry;
 use crate::ssa::moves::moved_as;
-use crate::ssa::promote_locals::numbers::SHARED;
 use crate::values::conditional_constants::lattice::Cell;
 use crate::values::conditional_constants::transfer::Transfer;
 use crate::values::literals;
@@ -25,6 +24,7 @@ use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, OperandKind, reads, writes};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::types::PtxType;
+use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::graph::build::next_living;
 use ptxopt_engine::values::def_use::OperandRef;
 use std::collections::BTreeMap;
@@ -282,7 +282,7 @@ impl<'a, 'e, 'r> Walk<'a, 'e, 'r> {
         let def = sources.def_use.only_def(vreg)?.inst;
         let head = &view.vregs[vreg.index()];
         // New names are of one element.
-        let is_own = !head.flags.intersects(SHARED) && head.ty.lanes == 1;
+        let is_own = !head.flags.intersects(VRegFlags::UNKNOWN_AT_START) && head.ty.lanes == 1;
         // Under a guard it keeps what the round before has left.
         let is_own = is_own && !view.heads[def.index()].opcode.is_guarded();
         let chain = self.chains.get(&view.heads[def.index()].block)?;

@@ -95,8 +95,8 @@ impl Sequence {
                 let Copy { to, ty, .. } = copies[first + start];
                 let saved = new(ty);
                 let reader = readers.insert(to, Readers::default()).expect("it is on a cycle").numbers;
-                made.push(Copy { to: saved, from: super::read_of(ty, to), ty });
-                copies[first + reader].from = super::read_of(ty, saved);
+                made.push(Copy { to: saved, from: super::operand_of(ty, to), ty });
+                copies[first + reader].from = super::operand_of(ty, saved);
                 readers.entry(saved).or_default().add(reader);
                 ready.push(start);
             }

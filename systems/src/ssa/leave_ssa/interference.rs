@@ -167,7 +167,7 @@ impl Interference {
         let mut mentions = webs.mentions_in(block);
         if !pairs.is_empty() {
             // The copies stand before the instruction with which control leaves.
-            let control = super::last_control(function, block);
+            let control = function.control_of(block);
             while let Some((mention, before)) = mentions.split_last()
                 && Some(mention.inst) == control
             {

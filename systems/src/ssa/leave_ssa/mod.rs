@@ -53,7 +53,7 @@ mod interference;
 mod live_ends;
 mod webs;
 
-use super::moves::{move_form, read_of};
+use super::moves::{move_form, operand_of};
 use super::origins::{Origins, OriginsOf};
 use bevy_ecs::prelude::*;
 use copies::{Copy, Sequence};
@@ -61,7 +61,6 @@ use interference::Interference;
 use live_ends::LiveEnds;
 use ptxopt_components::code_object::{CodeFlags, Room};
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
-use ptxopt_components::instruction::Marks;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::types::PtxType;
 use ptxopt_engine::edit::{Change, Editor, FunctionEditor};
@@ -167,7 +166,7 @@ impl Plan {
             for phi in phis {
                 let (from, to) = (self.names[phi.node.index()], self.names[phi.result.index()]);
                 if from != to {
-                    self.copies.push(Copy { to, from: read_of(phi.ty, from), ty: phi.ty });
+                    self.copies.push(Copy { to, from: operand_of(phi.ty, from), ty: phi.ty });
                 }
             }
             self.close(phis[0].block, false, first);
@@ -179,7 +178,7 @@ impl Plan {
                 let phi = &webs.phis[pair.phi];
                 let to = self.names[phi.node.index()];
                 let from = match pair.node {
-                    Some(node) => read_of(phi.ty, self.names[node.index()]),
+                    Some(node) => operand_of(phi.ty, self.names[node.index()]),
                     None if pair.value.vreg().is_some() => continue,
                     None => pair.value,
                 };
@@ -262,7 +261,7 @@ impl Plan {
         );
         for parallel in &self.parallel {
             let before = if parallel.is_at_end {
-                last_control(&change.function(), parallel.block)
+                change.function().control_of(parallel.block)
             } else {
                 change.first_after_phis(parallel.block)
             };
@@ -292,15 +291,9 @@ impl Plan {
 /// Makes a copy in `block`, at its end where nothing stands after it.
 fn make(change: &mut Change<'_, '_>, copy: &Copy, block: BlockId, before: Option<InstId>) {
     let form = move_form(change.forms(), copy.ty);
-    let operands = [read_of(copy.ty, copy.to), copy.from];
+    let operands = [operand_of(copy.ty, copy.to), copy.from];
     match before {
         Some(before) => change.insert_before(before, form, &operands, None),
         None => change.insert_at_end(block, form, &operands, None),
     };
-}
-
-/// The instruction with which control leaves a block, if there is one.
-fn last_control(function: &FunctionView<'_>, block: BlockId) -> Option<InstId> {
-    let last = function.insts_of(block).next_back()?;
-    function.heads[last.index()].marks.contains(Marks::CONTROL).then_some(last)
 }

@@ -329,12 +329,7 @@ impl Tracer {
         let whole = looks.sources.whole_register(OperandRef { inst, position: 0 });
         let vreg = whole.filter(|_| result.is_definition() && !result.is_partial());
         let vreg = vreg.ok_or("the address of a local variable becomes part of a register")?;
-        let shared = VRegFlags::FORMAL
-            | VRegFlags::INPUT
-            | VRegFlags::OUTPUT
-            | VRegFlags::MODULE
-            | VRegFlags::PINNED
-            | VRegFlags::INITIALISED;
+        let shared = VRegFlags::UNKNOWN_AT_START | VRegFlags::FORMAL;
         if view.vregs[vreg.index()].flags.intersects(shared) {
             return Err("the address of a local variable leaves the function in a register");
         }

@@ -15,10 +15,11 @@
 //! Paper: Bodik, Gupta and Soffa 1997, "Interprocedural Conditional Branch Elimination" (a branch is decided by the way to it).
 
 use super::indices::{Action, Discovery, Place, STATES_MAX};
-use super::numbers::{SHARED, Sources};
+use super::numbers::Sources;
 use ptxopt_components::ids::{BlockId, Id, VRegId};
 use ptxopt_components::operand::OperandKind;
 use ptxopt_components::operation::Operation;
+use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::values::def_use::OperandRef;
 
 /// Moves that are followed to a register or a literal: front ends make two.
@@ -51,7 +52,7 @@ pub(super) fn literal_truth(sources: Sources<'_>, at: OperandRef) -> Option<bool
         match source.kind() {
             OperandKind::Int(value) => return Some(value != 0),
             OperandKind::Predicate { vreg, negated: false } => {
-                let is_own = !view.vregs[vreg.index()].flags.intersects(SHARED);
+                let is_own = !view.vregs[vreg.index()].flags.intersects(VRegFlags::UNKNOWN_AT_START);
                 let def = def_use.only_def(vreg).filter(|_| is_own)?;
                 // Under a guard, or on a way past its definition, it holds something else as well.
                 if view.heads[def.inst.index()].opcode.is_guarded() || !sources.is_before(def.inst, at.inst) {
@@ -109,7 +110,7 @@ impl Discovery<'_> {
                 _ => return None,
             };
             let is_here = self.sources.is_above(def.inst, reader) && !head.opcode.is_guarded();
-            if !is_here || view.vregs[vreg.index()].flags.intersects(SHARED) {
+            if !is_here || view.vregs[vreg.index()].flags.intersects(VRegFlags::UNKNOWN_AT_START) {
                 return None;
             }
             negated ^= is_negation;

@@ -8,7 +8,6 @@ use ptxopt_components::operation::Operation;
 use ptxopt_components::types::PtxType;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::store::view::FunctionView;
-use ptxopt_engine::values::phis::NO_VALUE;
 
 /// What stands for a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +101,7 @@ pub fn unread(sources: Sources<'_>, inst: InstId) -> u8 {
     let form = forms.get(view.heads[inst.index()].form);
     let is_unread = |operand: &Operand| {
         operand.vreg().is_some_and(|vreg| {
-            let is_seen_elsewhere = view.vregs[vreg.index()].flags.intersects(NO_VALUE);
+            let is_seen_elsewhere = !view.vregs[vreg.index()].is_value();
             def_use.use_count(vreg) == 0 && !is_seen_elsewhere
         })
     };

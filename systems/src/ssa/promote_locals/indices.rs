@@ -31,7 +31,7 @@
 
 use super::addresses::{Access, NOT_CONSTANT, Refusal, Tracer, Trust};
 use super::asks::Ask;
-use super::numbers::{Anything, Leaf, Leaves, SHARED, Sources};
+use super::numbers::{Anything, Leaf, Leaves, Sources};
 use super::sweeps::Sweeps;
 use crate::flow::conditions::comparison::{Order, Test};
 use crate::values::known_bits::Known;
@@ -40,6 +40,7 @@ use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::operand::OperandKind;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Qualifiers;
+use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::values::def_use::OperandRef;
 
 /// The most cells of a function: the counters of its loops, and what bounds them.
@@ -326,7 +327,7 @@ fn summand_of(sources: Sources<'_>, at: OperandRef, width: u32) -> Option<(Opera
     // After it, what is read is the sum of the round before.
     let is_here = sources.is_above(def.inst, at.inst) && !head.opcode.is_guarded();
     let is_wide = description.types[0].is_some_and(|ty| ty.bits() == width);
-    let is_shared = view.vregs[vreg.index()].flags.intersects(SHARED);
+    let is_shared = view.vregs[vreg.index()].flags.intersects(VRegFlags::UNKNOWN_AT_START);
     if !is_sum || !is_here || !is_wide || is_shared {
         return None;
     }
@@ -345,7 +346,7 @@ fn holders(
     position: u32,
 ) -> Vec<usize> {
     let view = sources.view;
-    let is_shared = view.vregs[vreg.index()].flags.intersects(SHARED);
+    let is_shared = view.vregs[vreg.index()].flags.intersects(VRegFlags::UNKNOWN_AT_START);
     let def = sources.def_use.only_def(vreg).map(|def| def.inst).filter(|_| !is_shared);
     // What was defined before the read, and by the event or before it, and never again: the same in both.
     let is_same = |event: &Event| {
@@ -460,7 +461,8 @@ impl Discovery<'_> {
             Place::Register(vreg) => {
                 let is_whole =
                     |at: OperandRef| at.position == 0 && !view.operands_of(at.inst)[0].is_partial();
-                !view.vregs[vreg.index()].flags.intersects(SHARED) && def_use.defs(vreg).all(is_whole)
+                !view.vregs[vreg.index()].flags.intersects(VRegFlags::UNKNOWN_AT_START)
+                    && def_use.defs(vreg).all(is_whole)
             }
         }
     }
@@ -550,7 +552,7 @@ impl Discovery<'_> {
         let is_test = description.operation == Operation::Setp && view.operands_of(def.inst).len() == 3;
         let test = Test::of(description).filter(|_| is_here && is_plain && is_test)?;
         if !matches!(test.order, Order::Signed | Order::Unsigned)
-            || view.vregs[vreg.index()].flags.intersects(SHARED)
+            || view.vregs[vreg.index()].flags.intersects(VRegFlags::UNKNOWN_AT_START)
         {
             return None;
         }

@@ -94,13 +94,6 @@ impl Leaves for Anything {
     }
 }
 
-/// Registers with these flags are written by somebody else as well.
-pub const SHARED: VRegFlags = VRegFlags::INPUT
-    .union(VRegFlags::OUTPUT)
-    .union(VRegFlags::MODULE)
-    .union(VRegFlags::PINNED)
-    .union(VRegFlags::INITIALISED);
-
 impl Sources<'_> {
     /// The numbers that an operand may be as an addend of type `ty`, if their bounds are known: one number of 32 bits, a
     /// range of 64, for which sums do not wrap around.
@@ -224,7 +217,7 @@ impl<L: Leaves> Walk<'_, L> {
         let head = &self.sources.view.vregs[vreg.index()];
         let width = head.ty.element().bits().min(64);
         match self.sources.def_use.only_def(vreg) {
-            _ if head.flags.intersects(SHARED) => Some(Known::unknown(width)),
+            _ if head.flags.intersects(VRegFlags::UNKNOWN_AT_START) => Some(Known::unknown(width)),
             Some(def) if self.sources.is_before(def.inst, at.inst) => self.result(def, width),
             // On some way nothing has written it: it may hold anything.
             Some(_) => Some(Known::unknown(width)),

@@ -33,7 +33,7 @@
 //! Each replacement stands for itself, since the register holds that constant already.
 //!
 //! # What may be anything
-//! Registers that are no values ([`NO_VALUE`]), among them those with guarded or partial writes; registers without definition,
+//! Registers that are no values ([`VRegFlags::NO_VALUE`]), among them those with guarded or partial writes; registers without definition,
 //! whatever they might be taken for; results of instructions that have several, and those that are not evaluated.
 //!
 //! # What becomes of a phi
@@ -53,7 +53,7 @@ pub(crate) mod transfer;
 mod ways;
 
 use super::general_optimize::constants::{self, literal_in};
-use crate::ssa::moves::moved_as;
+use crate::ssa::moves::{moved_as, operand_of};
 use lattice::Cell;
 use ptxopt_components::description::Description;
 use ptxopt_components::form::shape;
@@ -66,7 +66,7 @@ use ptxopt_components::vreg::VRegHead;
 use ptxopt_engine::edit::FunctionEditor;
 use ptxopt_engine::graph::dominator_tree::DominatorTree;
 use ptxopt_engine::store::view::FunctionView;
-use ptxopt_engine::values::phis::{NO_VALUE, incoming, phis_of};
+use ptxopt_engine::values::phis::{incoming, phis_of};
 use ptxopt_engine::values::reaching::Reaching;
 use solve::Solver;
 use transfer::Transfer;
@@ -104,7 +104,7 @@ pub fn replace(f: &mut FunctionEditor<'_>, reaching: &Reaching, scratch: &mut Sc
 
 /// What is known of a register before anything has reached it.
 fn starts_as(row: VRegHead) -> Cell {
-    if row.flags.intersects(NO_VALUE) || row.ty.lanes != 1 { Cell::Bottom } else { Cell::Top }
+    if !row.is_value() || row.ty.lanes != 1 { Cell::Bottom } else { Cell::Top }
 }
 
 /// What is known of one of the values of a phi.
@@ -213,7 +213,7 @@ impl Replacer<'_, '_> {
             change.set_form(phi, form_of_last, operands);
         }
         let constant = constants::operand(&mut change, bits, ty);
-        change.set_form(last, form, &[written(result, ty), constant]);
+        change.set_form(last, form, &[operand_of(ty, result), constant]);
         self.has_changed = true;
         Some(true)
     }
@@ -235,7 +235,7 @@ impl Replacer<'_, '_> {
             let Some((form, ty)) = self.form_of_move(result) else { continue };
             let mut change = self.f.change_in_place(inst, "its result is the same whenever it runs")?;
             let constant = constants::operand(&mut change, bits, ty);
-            change.set_form(inst, form, &[written(result, ty), constant]);
+            change.set_form(inst, form, &[operand_of(ty, result), constant]);
             self.has_changed = true;
         }
         Some(())
@@ -247,9 +247,4 @@ impl Replacer<'_, '_> {
         let mov = Description::new(Operation::Mov, Qualifiers::default(), &[ty]);
         Some((self.f.forms().build(&mov, shape::plain(2))?, ty))
     }
-}
-
-/// A register that a move of type `ty` writes.
-fn written(vreg: VRegId, ty: PtxType) -> Operand {
-    if ty == PtxType::Pred { Operand::predicate(vreg, false) } else { Operand::register(vreg) }
 }

@@ -17,7 +17,7 @@ use ptxopt_components::types::PtxType;
 use ptxopt_engine::edit::PlainEditor;
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::store::view::FunctionView;
-use ptxopt_engine::values::phis::{NO_VALUE, incoming, phis_of};
+use ptxopt_engine::values::phis::{incoming, phis_of};
 use ptxopt_engine::values::reaching::Reaching;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -224,7 +224,7 @@ impl Naive {
             function.rows().any(|(_, _, operands)| definitions(operands).any(|(defined, _)| defined == vreg))
         };
         let starts = |vreg: VRegId| {
-            let is_value = !function.vregs[vreg.index()].flags.intersects(NO_VALUE);
+            let is_value = function.vregs[vreg.index()].is_value();
             if is_value && is_defined(vreg) { Cell::Top } else { Cell::Bottom }
         };
         let cells = function.vreg_ids().map(|vreg| (vreg, starts(vreg))).collect();

@@ -76,7 +76,6 @@ use ptxopt_components::block::{BlockFlags, BlockOrder};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId};
 use ptxopt_components::operand::Operand;
-use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::ptx::writer::has_unnamed_locals;
 use ptxopt_engine::run::facts::{Fact, Memo};
@@ -112,9 +111,6 @@ pub const FULL: Phase = Phase {
     install: |slot| slot.add(run_full),
     ..Phase::NOTHING
 };
-
-/// Registers that something beside the function's own reads may look at.
-pub const ALWAYS_LIVE: VRegFlags = VRegFlags::OUTPUT.union(VRegFlags::MODULE).union(VRegFlags::PINNED);
 
 /// Runs the simple form over the batch.
 pub fn run_simple(mut editor: Editor, mut scratch: Local<SimpleScratch>) {

@@ -23,10 +23,10 @@
 //! around a loop, are followed at once. Following every definition at once visits the rows of a large function in the
 //! order of a depth-first search, which no cache likes.
 
-use super::ALWAYS_LIVE;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::instruction::{InstHead, Marks};
 use ptxopt_components::operand::{Operand, reads};
+use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::graph::dominator_tree::DominatorTree;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::definitions::{Defined, Definitions};
@@ -115,7 +115,7 @@ impl Needs {
         self.is_demanded.clear();
         self.is_demanded.resize(function.vregs.len(), false);
         for (vreg, head) in function.vregs.iter().enumerate() {
-            if head.flags.intersects(ALWAYS_LIVE) {
+            if head.flags.intersects(VRegFlags::READ_ELSEWHERE) {
                 self.is_demanded[vreg] = true;
                 for definition in definitions.of(VRegId::new(vreg)) {
                     self.is_needed[definition.inst().index()] = true;

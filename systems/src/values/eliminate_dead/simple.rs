@@ -1,10 +1,10 @@
 //! The simple form: one walk against program order, block by block, without facts.
 
-use super::ALWAYS_LIVE;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::instruction::{InstHead, Marks};
 use ptxopt_components::operand::{Operand, reads, writes};
+use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::dataflow::liveness::kills;
 use ptxopt_engine::store::view::FunctionView;
 
@@ -54,7 +54,7 @@ pub fn find_dead_simply(function: &FunctionView<'_>, scratch: &mut SimpleScratch
 fn count_uses(function: &FunctionView<'_>, vregs: &mut Vec<VReg>) -> bool {
     vregs.clear();
     vregs.extend(function.vregs.iter().map(|vreg| {
-        let use_count = if vreg.flags.intersects(ALWAYS_LIVE) { NEVER_DEAD } else { 0 };
+        let use_count = if vreg.flags.intersects(VRegFlags::READ_ELSEWHERE) { NEVER_DEAD } else { 0 };
         VReg { use_count, next: 0 }
     }));
     let mut is_any_overwritten = false;

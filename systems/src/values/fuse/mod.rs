@@ -46,13 +46,14 @@ mod sums;
 mod tests;
 
 use super::general_optimize::rewrite::Rewrite;
-use super::names::{IS_SHARED, Names};
+use super::names::Names;
 use bevy_ecs::prelude::*;
 use halves::Half;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
+use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
@@ -175,7 +176,7 @@ impl Walk<'_, '_> {
     /// Whether only the function's own instructions write and read a register.
     fn is_free(&self, vreg: VRegId) -> bool {
         let row = self.f.vreg(vreg);
-        row.ty.lanes == 1 && !row.flags.intersects(IS_SHARED)
+        row.ty.lanes == 1 && !row.flags.intersects(VRegFlags::SHARED)
     }
 
     /// The bits of an operand that is an integer literal.

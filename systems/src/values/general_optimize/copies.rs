@@ -6,7 +6,6 @@ use super::constants::bits_in;
 use super::missed::COPY_STAYS;
 use super::rewrite::{New, Rewrite, bits_of};
 use crate::values::literals::{self, has_literals};
-use crate::values::names::IS_SHARED;
 use ptxopt_components::form::{Accepts, Form, FormFlags, Role, Slot};
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
@@ -15,6 +14,7 @@ use ptxopt_components::operand::{Operand, OperandKind, definitions};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{Modifiers, Rounding};
 use ptxopt_components::types::{PtxType, TypeKind, truncate};
+use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::edit::accepts;
 use ptxopt_engine::values::reaching::Value;
 
@@ -94,7 +94,7 @@ impl Walk<'_, '_> {
     /// Whether a register holds one value that only the function's own instructions change.
     pub(super) fn is_free(&self, vreg: VRegId) -> bool {
         let row = self.f.vreg(vreg);
-        row.ty.lanes == 1 && !row.flags.intersects(IS_SHARED)
+        row.ty.lanes == 1 && !row.flags.intersects(VRegFlags::SHARED)
     }
 
     /// The width of a register in bits.

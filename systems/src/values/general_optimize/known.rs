@@ -9,7 +9,6 @@ use crate::values::known_bits::{Known, in_register, of_special_register, result_
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
-use ptxopt_engine::values::phis::NO_VALUE;
 use ptxopt_engine::values::reaching::Value;
 
 /// Definitions that one question follows, one after the other. What is farther away may be anything; an answer is kept, so
@@ -140,7 +139,7 @@ impl Walk<'_, '_> {
 
     /// What is known of a value that a phi takes, which is the only result of an instruction.
     pub(super) fn known_value(&mut self, definition: InstId, vreg: VRegId, chain_left: u32) -> Option<Known> {
-        let is_value = self.is_free(vreg) && !self.f.vreg(vreg).flags.intersects(NO_VALUE);
+        let is_value = self.is_free(vreg) && self.f.vreg(vreg).is_value();
         (is_value && self.only_result(definition) == Some(vreg)).then_some(())?;
         let number = match self.known_results.number[definition.index()] {
             UNASKED => self.find_known(definition, vreg, chain_left)?,

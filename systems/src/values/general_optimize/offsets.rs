@@ -44,7 +44,6 @@ use ptxopt_components::operand::{Operand, reads};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Part;
 use ptxopt_components::types::{PtxType, extend, truncate};
-use ptxopt_engine::values::phis::NO_VALUE;
 
 /// In the place of an entry: a register that is not moved, and one that cannot be.
 const NOT_MOVED: u32 = u32::MAX;
@@ -208,9 +207,7 @@ impl Walk<'_, '_> {
 
     /// Whether a register has one definition, which dominates all that read it.
     fn is_value(&self, vreg: VRegId) -> bool {
-        self.is_free(vreg)
-            && !self.f.vreg(vreg).flags.intersects(NO_VALUE)
-            && self.reaching.only_definition(vreg).is_some()
+        self.is_free(vreg) && self.f.vreg(vreg).is_value() && self.reaching.only_definition(vreg).is_some()
     }
 
     /// Begins a group, where an instruction adds a literal.

@@ -27,7 +27,6 @@ use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Comparison;
 use ptxopt_components::types::PtxType;
-use ptxopt_engine::values::phis::NO_VALUE;
 
 /// Comparisons that one question goes by: those that bound a value are near.
 const PASSED_MAX: usize = 8;
@@ -189,7 +188,7 @@ impl Walk<'_, '_> {
     /// The instruction that alone writes a register that is a value.
     pub(super) fn definition_of_value(&self, vreg: VRegId) -> Option<InstId> {
         let definition = self.reaching.only_definition(vreg)?;
-        let is_value = !self.f.vreg(vreg).flags.intersects(NO_VALUE);
+        let is_value = self.f.vreg(vreg).is_value();
         (is_value && self.only_result(definition) == Some(vreg)).then_some(definition)
     }
 }

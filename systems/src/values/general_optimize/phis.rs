@@ -16,7 +16,6 @@ use super::clues::Clues;
 use super::copies::Source;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
-use ptxopt_engine::values::phis::NO_VALUE;
 
 /// Copies that one value of a phi is followed through.
 const CHAIN_MAX: usize = 4;
@@ -75,7 +74,7 @@ impl Walk<'_, '_> {
                 break;
             };
             let (from, to) = (self.f.vreg(source), self.f.vreg(vreg));
-            if from.flags.intersects(NO_VALUE) || from.ty != to.ty {
+            if !from.is_value() || from.ty != to.ty {
                 break;
             }
             value = source;

@@ -9,7 +9,7 @@
 //! Where one of them cannot, `not.pred p2, p1` stands in the place of the comparison. One that only logic reads, once, stays, since phase
 //! 75 makes both one instruction: unless that does so with another comparison.
 
-use crate::ssa::moves::read_of;
+use crate::ssa::moves::operand_of;
 use ptxopt_components::description::Description;
 use ptxopt_components::form::{FormFlags, Kinds, shape};
 use ptxopt_components::ids::{Id, InstId, VRegId};
@@ -107,7 +107,7 @@ impl Negations {
                 let form =
                     change.forms().build(&description, shape::plain(2)).expect("predicates can be negated");
                 let result = Operand::predicate(result, false);
-                change.set_form(inst, form, &[result, read_of(PtxType::Pred, opposite)]);
+                change.set_form(inst, form, &[result, operand_of(PtxType::Pred, opposite)]);
                 is_settled = false;
             }
         }

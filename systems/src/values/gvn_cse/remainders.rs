@@ -48,7 +48,6 @@ use ptxopt_components::types::{PtxType, TypeKind};
 use ptxopt_engine::edit::FunctionEditor;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::store::view::FunctionView;
-use ptxopt_engine::values::phis::NO_VALUE;
 use ptxopt_engine::values::reaching::Reaching;
 
 /// Quotients of the same operands that a remainder looks at, in the text before it and after it. None dominates another one, or it
@@ -127,7 +126,7 @@ impl Remainders {
                         .unwrap_or((dividend, divisor)),
                     operands => operands,
                 };
-                if is_remainder || result.vreg().is_some_and(|vreg| is_value(function, vreg)) {
+                if is_remainder || result.vreg().is_some_and(|vreg| function.vregs[vreg.index()].is_value()) {
                     divisions.push(Division { of: (ty as u8, dividend, divisor), inst, is_remainder });
                 }
             }
@@ -256,12 +255,8 @@ fn held(function: &FunctionView<'_>, operand: Operand, ty: PtxType) -> Option<He
     match operand.vreg() {
         Some(vreg) => {
             let is_whole = operand == Operand::register(vreg);
-            (is_whole && is_value(function, vreg)).then_some(Held::Value(vreg))
+            (is_whole && function.vregs[vreg.index()].is_value()).then_some(Held::Value(vreg))
         }
         None => literal_in(operand, ty, &function.pools.literals).map(Held::Integer),
     }
-}
-
-fn is_value(function: &FunctionView<'_>, vreg: VRegId) -> bool {
-    !function.vregs[vreg.index()].flags.intersects(NO_VALUE)
 }

@@ -4,7 +4,7 @@ use super::Mode;
 use super::far::Crowded;
 use super::negations::Negations;
 use super::scope::Scopes;
-use crate::ssa::moves::{move_form, moved_as, read_of};
+use crate::ssa::moves::{move_form, moved_as, operand_of};
 use crate::values::general_optimize::constants::operand as constant_operand;
 use crate::values::value_numbers::{Again, Known, Opposed, Source, ValueNumbers, bits_of};
 use ptxopt_components::ids::{BlockId, Id, InstId, Span, VRegId};
@@ -12,10 +12,10 @@ use ptxopt_components::instruction::Marks;
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::types::{PtxType, TypeKind};
+use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::edit::{Change, FunctionEditor};
 use ptxopt_engine::graph::dominator_tree::DominatorTree;
 use ptxopt_engine::values::definitions::Defined;
-use ptxopt_engine::values::phis::NO_VALUE;
 use ptxopt_engine::values::reaching::Reaching;
 
 /// A result that can be had elsewhere.
@@ -209,7 +209,7 @@ impl Redundancies {
                     are_known = false;
                     // A register with guarded writes is no value, however many there are.
                     if let Some(number) = number
-                        && !f.vreg(vreg).flags.intersects(NO_VALUE)
+                        && f.vreg(vreg).is_value()
                     {
                         self.leaders[number as usize] = vreg.0;
                     }
@@ -265,7 +265,7 @@ impl Redundancies {
 fn is_renamed(f: &FunctionEditor<'_>, result: &Copied) -> bool {
     let Source::Register(source) = result.source else { return false };
     let (one, other) = (f.vreg(result.vreg), f.vreg(source));
-    one.ty == other.ty && !one.flags.union(other.flags).intersects(NO_VALUE)
+    one.ty == other.ty && !one.flags.union(other.flags).intersects(VRegFlags::NO_VALUE)
 }
 
 /// Whether what computes the source of a result tells the rules of general optimization nothing that the instruction itself did
@@ -342,10 +342,10 @@ fn mover(f: &FunctionEditor<'_>, vreg: VRegId, source: Source) -> Option<PtxType
 /// The operands of the move of a result.
 fn operands(change: &mut Change<'_, '_>, result: Copied) -> [Operand; 2] {
     let moved = match result.source {
-        Source::Register(other) => read_of(result.ty, other),
+        Source::Register(other) => operand_of(result.ty, other),
         Source::Constant(constant) => constant_operand(change, constant.bits(), result.ty),
     };
-    [read_of(result.ty, result.vreg), moved]
+    [operand_of(result.ty, result.vreg), moved]
 }
 
 /// Why an instruction goes.

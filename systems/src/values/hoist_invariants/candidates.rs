@@ -39,7 +39,7 @@ use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::graph::nest::LoopNest;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::definitions::Defined;
-use ptxopt_engine::values::phis::{NO_VALUE, SHARED, phis_of};
+use ptxopt_engine::values::phis::phis_of;
 use ptxopt_engine::values::reaching::Reaching;
 
 /// Definitions of one register that are looked at for each of its reads. What phases write has few; more would make the reads
@@ -237,7 +237,7 @@ impl Candidates {
     /// Whether nothing but the instruction writes its results, and no other value comes where they are read.
     fn has_own_results(&self, look: Look<'_>, inst: InstId, operands: &[Operand]) -> bool {
         let is_in_ssa = look.function.state.flags.contains(CodeFlags::SSA);
-        let no_value = if is_in_ssa { NO_VALUE } else { NO_VALUE.difference(VRegFlags::VARIABLE) };
+        let no_value = if is_in_ssa { VRegFlags::NO_VALUE } else { VRegFlags::SHARED };
         definitions(operands).all(|(vreg, is_partial)| {
             let defined = look.reaching.definitions().defined(vreg);
             !is_partial
@@ -283,7 +283,7 @@ impl Candidates {
     /// where that cannot be said.
     fn depth_of(&self, look: Look<'_>, vreg: VRegId, id: LoopId) -> Option<u32> {
         let Look { function, nest, reaching, levels, .. } = look;
-        if function.vregs[vreg.index()].flags.intersects(SHARED) {
+        if function.vregs[vreg.index()].flags.intersects(VRegFlags::WRITTEN_ELSEWHERE) {
             return None;
         }
         match reaching.definitions().defined(vreg) {

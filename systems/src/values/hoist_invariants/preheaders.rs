@@ -9,7 +9,7 @@
 //! Branches into the loop are led to it. What phis of the header took from several ways in, phis of the new block take.
 
 use crate::flow::loop_entries::LoopEntries;
-use crate::ssa::moves::read_of;
+use crate::ssa::moves::operand_of;
 use ptxopt_components::code_object::Room;
 use ptxopt_components::ids::{BlockId, Id, InstId, LoopId, Maybe};
 use ptxopt_components::instruction::Marks;
@@ -95,7 +95,7 @@ impl Plan {
                 let ty = change.function().vregs[result.index()].ty.element();
                 let new = change.new_vreg(ty);
                 change.phi(block, new, &outside);
-                read_of(ty, new)
+                operand_of(ty, new)
             };
             kept.push((block, value));
             change.set_incoming(*phi, &kept);

@@ -10,7 +10,6 @@ use ptxopt_components::qualifiers::Part;
 use ptxopt_components::types::{PtxType, extend, truncate};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::store::view::FunctionView;
-use ptxopt_engine::values::phis::NO_VALUE;
 use ptxopt_engine::values::reaching::Reaching;
 
 /// What joins the leaves of a tree.
@@ -293,10 +292,7 @@ impl Trees {
             let head = function.vregs[vreg.index()];
             let element = head.ty.element();
             // No sum may read the registers of floats that bits are joined in.
-            head.ty.lanes == 1
-                && element.bits() == ty.bits()
-                && element.is_of_integers()
-                && !head.flags.intersects(NO_VALUE)
+            head.ty.lanes == 1 && element.bits() == ty.bits() && element.is_of_integers() && head.is_value()
         };
         let source = |operand: Operand| match operand.vreg() {
             Some(vreg) => {

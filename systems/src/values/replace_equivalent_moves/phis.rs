@@ -1,6 +1,6 @@
 //! Phis of one block with the same pairs.
 
-use crate::ssa::moves::{move_form, read_of};
+use crate::ssa::moves::{move_form, operand_of};
 use ahash::AHashMap;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::operand::Operand;
@@ -28,7 +28,7 @@ impl EqualPhis {
             let ty = f.vreg(result).ty.element();
             let form = move_form(f.forms(), ty);
             let mut change = f.change(phi, "a phi that is equal to another one of its block")?;
-            let operands = [read_of(ty, result), read_of(ty, same)];
+            let operands = [operand_of(ty, result), operand_of(ty, same)];
             match change.first_after_phis(block) {
                 Some(after) => change.insert_before(after, form, &operands, None),
                 None => change.insert_at_end(block, form, &operands, None),

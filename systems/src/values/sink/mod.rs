@@ -61,8 +61,8 @@ mod tests;
 use ahash::AHashMap;
 use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::CodeFlags;
-use ptxopt_components::ids::{BlockId, Id, InstId, Maybe};
-use ptxopt_components::instruction::{InstHead, Marks};
+use ptxopt_components::ids::{BlockId, InstId, Maybe};
+use ptxopt_components::instruction::InstHead;
 use ptxopt_components::opcodes::Effects;
 use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, solve};
 use ptxopt_engine::edit::{Editor, FunctionEditor};
@@ -70,7 +70,6 @@ use ptxopt_engine::graph::dominator_tree::Ancestors;
 use ptxopt_engine::graph::nest::{LoopNest, LoopNests};
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
-use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::phis::phis_of;
 use ptxopt_engine::values::reaching::ReachingValues;
 use walk::{Look, Walk};
@@ -180,7 +179,7 @@ fn sink(
     phis.clear();
     for &Move { inst, to } in &walk.moves {
         let before = match to.part {
-            Part::End => ends.get(&to.block).copied().or_else(|| end_of(&f.view(), to.block)),
+            Part::End => ends.get(&to.block).copied().or_else(|| f.view().control_of(to.block)),
             Part::BeforeCalls(_) => {
                 let function = f.view();
                 let last_phi =
@@ -203,10 +202,4 @@ fn sink(
         }
     }
     Some(())
-}
-
-/// What ends a block, if that is an instruction.
-fn end_of(function: &FunctionView<'_>, block: BlockId) -> Option<InstId> {
-    let last = function.insts_of(block).next_back()?;
-    function.heads[last.index()].marks.contains(Marks::CONTROL).then_some(last)
 }

@@ -39,13 +39,10 @@ use ptxopt_components::types::{PtxType, StateSpace};
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::store::view::FunctionView;
-use ptxopt_engine::values::phis::{NO_VALUE, incoming, phis_of};
+use ptxopt_engine::values::phis::{incoming, phis_of};
 
 /// Rounds over the instructions: addresses that go around loops of loops are rare.
 const ROUNDS_MAX: usize = 6;
-
-/// Registers that somebody else reads.
-const READ_ELSEWHERE: VRegFlags = VRegFlags::PINNED.union(VRegFlags::MODULE).union(VRegFlags::OUTPUT);
 
 /// What a value is as an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,7 +216,7 @@ impl Frame {
             if *origin != Origin::Elsewhere || row.ty.element() == PtxType::Pred {
                 continue;
             }
-            if row.flags.intersects(NO_VALUE) {
+            if !row.is_value() {
                 // What several instructions write may be an address of one of them alone.
                 *origin = Origin::Unknown;
                 new.variables = true;
@@ -429,7 +426,8 @@ impl Frame {
         };
         is_handed_on
             || writes(operands).any(|vreg| {
-                let is_read_elsewhere = function.vregs[vreg.index()].flags.intersects(READ_ELSEWHERE);
+                let is_read_elsewhere =
+                    function.vregs[vreg.index()].flags.intersects(VRegFlags::READ_ELSEWHERE);
                 is_read_elsewhere && self.origins[vreg.index()].may_be_frame()
             })
     }

@@ -16,7 +16,6 @@ use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::types::{StateSpace, truncate};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::store::view::FunctionView;
-use ptxopt_engine::values::phis::NO_VALUE;
 use ptxopt_engine::values::reaching::{Reaching, Value};
 
 /// An instruction whose results are known before it.
@@ -293,7 +292,7 @@ impl ValueNumbers {
                 .vregs
                 .iter()
                 .zip(0..)
-                .map(|(vreg, number)| if vreg.flags.intersects(NO_VALUE) { NO_NUMBER } else { number }),
+                .map(|(vreg, number)| if !vreg.is_value() { NO_NUMBER } else { number }),
         );
         self.others.clear();
         self.other_numbers.clear();

@@ -16,7 +16,7 @@ use ptxopt_components::types::{PtxType, StateSpace, extend};
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::store::view::FunctionView;
-use ptxopt_engine::values::phis::{NO_VALUE, incoming};
+use ptxopt_engine::values::phis::incoming;
 use ptxopt_engine::values::reaching::{Place, Reaching};
 
 /// The walk in a block.
@@ -272,7 +272,7 @@ impl<'w> Walk<'w, '_> {
     /// Whether the register keeps several definitions, and only the function's own instructions write it.
     pub(super) fn is_variable(&self, vreg: VRegId) -> bool {
         let flags = self.function.vregs[vreg.index()].flags;
-        !flags.intersects(NO_VALUE.difference(VRegFlags::VARIABLE))
+        !flags.intersects(VRegFlags::SHARED)
     }
 
     /// A constant in a slot of type `ty`.
