@@ -502,4 +502,6 @@ impl Reader<'_, '_> {
 }
 
 #[cfg(test)]
+mod corner_tests;
+#[cfg(test)]
 mod tests;

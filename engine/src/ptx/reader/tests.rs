@@ -7,7 +7,7 @@ use crate::ptx::writer::{WriterScratch, assemble, write_function};
 use crate::store::tables::CodeTables;
 
 /// Reads and writes a whole module.
-fn rewrite(text: &str) -> Result<String, Diagnostic> {
+pub(super) fn rewrite(text: &str) -> Result<String, Diagnostic> {
     let module = Module::scan(text.as_bytes())?;
     let (mut forms, mut scratch, mut tables) =
         (FormTable::default(), ReaderScratch::default(), CodeTables::default());
@@ -28,7 +28,7 @@ fn rewrite(text: &str) -> Result<String, Diagnostic> {
 }
 
 /// The body that the writer makes of `body`, after checking that a second round changes nothing.
-fn body(body: &str) -> String {
+pub(super) fn body(body: &str) -> String {
     let head = ".version 8.0\n.target sm_90\n.address_size 64\n.global .u32 g;\n.func f(.param .u32 a);\n.entry k(.param .u64 p)\n";
     let once = rewrite(&format!("{head}{{{body}}}")).unwrap_or_else(|d| panic!("{d:?}"));
     let twice = rewrite(&once).unwrap_or_else(|d| panic!("{d:?} in\n{once}"));
@@ -36,7 +36,7 @@ fn body(body: &str) -> String {
     once.strip_prefix(head).unwrap().to_owned()
 }
 
-fn problem(body: &str) -> Problem {
+pub(super) fn problem(body: &str) -> Problem {
     let text = format!(".version 8.0\n.target sm_90\n.entry k(.param .u64 p) {{{body}}}");
     match rewrite(&text) {
         Err(diagnostic) => diagnostic.problem,
@@ -529,7 +529,7 @@ fn a_missing_mark_is_missed_at_the_end_of_its_line() {
 }
 
 /// Edges by block, of a kernel with this body.
-fn edges(body: &str) -> Vec<Vec<u32>> {
+pub(super) fn edges(body: &str) -> Vec<Vec<u32>> {
     let text = format!(".version 8.0\n.target sm_90\n.entry k() {{ .reg .pred %p;\n{body} }}");
     let module = Module::scan(text.as_bytes()).unwrap();
     let (mut forms, mut scratch, mut tables) =

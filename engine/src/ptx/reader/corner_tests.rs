@@ -1,0 +1,271 @@
+//! Corners of the reader: names that meet across scopes, text that is copied, headers, and what ends where.
+
+use super::tests::{body, edges, problem, rewrite};
+use super::*;
+use crate::diagnostics::ExpressionFault;
+use crate::forms::FormTable;
+use crate::ptx::writer::has_unnamed_locals;
+use crate::store::tables::CodeTables;
+use crate::store::view::FunctionView;
+use ptxopt_components::code_object::CodeFlags;
+
+const HEAD: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
+
+/// What `look` sees of the last function of a module, and whether the function keeps its text.
+fn last<T>(text: &str, look: impl FnOnce(&FunctionView<'_>) -> T) -> (T, bool) {
+    let text = format!("{HEAD}{text}");
+    let module = Module::scan(text.as_bytes()).unwrap_or_else(|error| panic!("{error:?} in {text}"));
+    let (mut forms, mut scratch, mut tables) =
+        (FormTable::default(), ReaderScratch::default(), CodeTables::default());
+    read(&module, &module.functions, &mut forms, &mut scratch, &mut tables).unwrap();
+    let view = tables.view();
+    let seen = look(&view.functions().last().expect("it has one"));
+    (seen, !tables.left.is_empty())
+}
+
+/// What is written of a module.
+fn module(text: &str) -> String {
+    rewrite(&format!("{HEAD}{text}")).unwrap_or_else(|error| panic!("{error:?} in {text}"))
+}
+
+/// Asserts that each of `lines` is written, and none of `others`.
+fn check(written: &str, lines: &[&str], others: &[&str]) {
+    for line in lines {
+        assert!(written.contains(line), "{line} in\n{written}");
+    }
+    for other in others {
+        assert!(!written.contains(other), "{other} in\n{written}");
+    }
+}
+
+#[test]
+fn reals_are_computed_and_negated() {
+    let text = body(
+        ".reg .f32 f; .reg .f64 d; mov.f32 f, -0f3F800000; mov.f64 d, 7.0 / 2.0 - 0.25 * 2.0; \
+         mov.f64 d, (.5 + .25); mov.f64 d, -(1.5 + 1.0); ret;",
+    );
+    let values = ["0fBF800000", "0d4008000000000000", "0d3FE8000000000000", "0dC004000000000000"];
+    check(&text, &values.map(|value| value), &[]);
+    let by_zero = problem(".reg .f64 d; mov.f64 d, 1.0 / 0.0;");
+    assert_eq!(by_zero, Problem::MalformedExpression(ExpressionFault::DivisionByZero));
+}
+
+#[test]
+fn what_one_pragma_says_no_other_takes_back() {
+    let flags = |pragmas: &str| {
+        let text = format!(".entry k() {{ L: {pragmas} bra L; }}");
+        last(&text, |function| function.state.flags & (CodeFlags::KEEPS_FLOW | CodeFlags::HAS_FUNCLETS)).0
+    };
+    let (keeps, funclet, other) = (".pragma \"optnone\";", ".pragma \"ehfunclet\";", ".pragma \"nounroll\";");
+    assert_eq!(flags(other), CodeFlags::empty());
+    for pragmas in [format!("{keeps}{other}"), format!("{other}{keeps}")] {
+        assert_eq!(flags(&pragmas), CodeFlags::KEEPS_FLOW);
+    }
+    for pragmas in [format!("{funclet}{other}"), format!("{other}{funclet}")] {
+        assert_eq!(flags(&pragmas), CodeFlags::HAS_FUNCLETS);
+    }
+}
+
+#[test]
+fn a_line_does_not_end_with_a_comma_or_a_sum() {
+    for line in [".loc 1 2 3,", ".loc 1 2 3, function_name L +"] {
+        let found = problem(&format!("{line}\n ret;"));
+        let wanted = "a number or a label";
+        assert!(matches!(&found, Problem::Unexpected { expected, .. } if *expected == wanted), "{found:?}");
+    }
+    let line = ".loc 1 2 3, function_name L + 4, inlined_at 1 2 3";
+    check(&body(&format!("{line}\n ret;")), &[&format!("\t{line}\n")], &[]);
+}
+
+#[test]
+fn special_registers_are_hidden_by_the_body_and_not_by_what_is_inside() {
+    let own = body(".reg .b32 %envreg<4>; mov.u32 %envreg1, 1; ret;");
+    check(&own, &[".reg .b32 %envreg<2>;", "mov.u32 %envreg1, 1;"], &[]);
+    // A range that holds some of them, and one that holds all.
+    for count in [4, 40] {
+        let inner = body(&format!(
+            ".reg .b32 r; {{ .reg .b32 %envreg<{count}>; mov.u32 %envreg1, 1; }} mov.u32 r, %envreg1; ret;"
+        ));
+        check(&inner, &["mov.u32 r, %envreg1;"], &["mov.u32 %envreg1, 1;"]);
+    }
+}
+
+#[test]
+fn vectors_that_are_renamed_keep_their_length_in_the_name() {
+    let scope = "{ .reg .v2 .u32 w<2>; mov.v2.u32 w1, w0; }";
+    check(
+        &body(&format!("{scope}{scope} ret;")),
+        &["mov.v2.u32 w1, w0;", "mov.v2.u32 w__v2u32_1, w__v2u32_0;"],
+        &[],
+    );
+}
+
+#[test]
+fn a_family_has_the_members_that_it_counts() {
+    let text = body(".local .b32 v<3>; .local .b32 v07; st.local.b32 [v07], 1; st.local.b32 [v02], 1; ret;");
+    check(&text, &["[v07]", "[v2]"], &["[v7]", "[v02]"]);
+}
+
+#[test]
+fn a_variable_with_a_number_keeps_its_name_from_a_range_inside() {
+    let text = body(".local .b32 v3; { .reg .b32 v<5>; mov.b32 v3, 1; } st.local.b32 [v3], 1; ret;");
+    check(&text, &["st.local.b32 [v3], 1;"], &["mov.b32 v3, 1;"]);
+}
+
+#[test]
+fn prefixes_that_begin_alike_are_told_apart() {
+    // Eight bytes are compared at once: one prefix is those, one begins with them, and one differs after them.
+    let text = body(
+        ".reg .b32 %longnam<5>; .reg .b64 %longname<5>; .reg .b16 %longnamf<5>; mov.u32 %longnam3, 1; \
+         mov.u64 %longname3, 2; mov.u16 %longnamf3, 3; ret;",
+    );
+    check(&text, &["mov.u32 %longnam3, 1;", "mov.u64 %longname3, 2;", "mov.u16 %longnamf3, 3;"], &[]);
+}
+
+#[test]
+fn ranges_of_the_module_end_where_they_say() {
+    let kernel = |code: &str| format!(".reg .b32 v<3>;\n.reg .b32 s;\n.entry k() {{ {code} ret; }}");
+    check(&module(&kernel("mov.u32 v2, s;")), &["mov.u32 v2, s;"], &[]);
+    assert!(!last(&kernel("mov.u32 v2, s;"), |_| ()).1);
+    assert!(last(&kernel("mov.u32 v3, s;"), |_| ()).1, "it is some word of the module, and no register");
+    let inner = module(&kernel("{ .reg .b32 v2; mov.u32 v2, 2; } mov.u32 v2, 3;"));
+    check(&inner, &["mov.u32 v2, 3;"], &["mov.u32 v2, 2;"]);
+    let hidden = module(&kernel("mov.u32 v1, 5; .reg .b32 v<3>; mov.u32 v1, 2;"));
+    check(&hidden, &["mov.u32 v1, 5;"], &["mov.u32 v1, 2;"]);
+}
+
+#[test]
+fn a_range_may_hide_variables_of_the_module_in_a_body_but_not_inside_it() {
+    let kernel = |code: &str| format!(".global .u32 v1;\n.entry k() {{ {code} ret; }}");
+    check(&module(&kernel(".reg .b32 v<3>; mov.u32 v1, 2;")), &["mov.u32 v1, 2;"], &[]);
+    let inner = module(&kernel("{ .reg .b32 v<3>; mov.u32 v1, 2; } st.global.u32 [v1], 1;"));
+    check(&inner, &["st.global.u32 [v1], 1;"], &["mov.u32 v1, 2;"]);
+}
+
+#[test]
+fn a_fresh_prefix_is_no_word_of_the_module() {
+    let scopes = "{ .reg .b32 t; mov.u32 t, 1; } { .reg .b32 t; mov.u32 t, 2; }";
+    let is_left = |module: &str| last(&format!("{module}\n.entry k() {{ {scopes} }}"), |_| ()).1;
+    assert!(!is_left(".global .u32 other;"));
+    assert!(is_left(".global .u32 t__b32_0;"));
+}
+
+#[test]
+fn headers_say_what_they_promise_of_launches() {
+    let launch =
+        |header: &str| last(&format!(".entry k() {header} {{ ret; }}"), |function| function.text.launch).0;
+    let nothing = launch("");
+    assert_eq!(launch(".maxntid 64, 2").threads_max, 128);
+    assert_eq!(launch(".maxntid 64, 2, 2 .maxnreg 40").threads_max, 256);
+    assert_eq!(launch(".maxntid 64 .maxnreg 40").registers_max, 40);
+    assert_eq!(launch(".minnctapersm 3").ctas_min, 3);
+    assert_eq!(launch(".reqntid 32, 4").threads, [32, 4, 0]);
+    assert_eq!(launch(".reqnctapercluster 2, 1, 4").cluster, [2, 1, 4]);
+    // Neither a product that is too large nor what is no plain number promises anything.
+    for header in
+        [".maxntid 65536, 65536", ".maxntid 010", ".maxntid 0x10", ".reqntid 32+1", ".maxnreg 4 + 4"]
+    {
+        assert_eq!(launch(header), nothing, "{header}");
+    }
+    // A function is not launched.
+    assert_eq!(last(".func f() .maxntid 64 { ret; }", |function| function.text.launch).0, nothing);
+}
+
+#[test]
+fn only_an_address_is_unified() {
+    let text = body(".reg .b32 x; .reg .b64 a; ld.global.u32 x, [a].unified; ret;");
+    check(&text, &["ld.global.u32 x, [a].unified;"], &[]);
+    let other = problem(".reg .b32 x; call (x).unified, k;");
+    assert!(matches!(other, Problem::Unexpected { .. }), "{other:?}");
+}
+
+#[test]
+fn copied_text_may_hold_braces() {
+    let text = body(".reg .b32 r; frob => {1, {r}}, \"a}b\" /* ; } */; ret;");
+    check(&text, &["frob => {1, {r}}, \"a}b\""], &[]);
+    let open = problem("frob => { 1; }");
+    assert!(matches!(&open, Problem::Unexpected { expected: "`}`", .. }), "{open:?}");
+}
+
+#[test]
+fn tables_of_another_function_are_not_meant() {
+    let first = ".entry j() { .reg .b32 r; t: .branchtargets L; brx.idx r, t; L: ret; }";
+    let prototypes = "p: .callprototype _ (.param .b32 a); q: .callprototype _ (.param .b64 a);";
+    let second = format!(".entry k() {{ {prototypes} frob => q; ret; }}");
+    assert!(!last(&format!("{first}\n{second}"), |_| ()).1);
+}
+
+#[test]
+fn a_prototype_is_written_once_and_as_what_it_is() {
+    let text = body(
+        ".reg .b64 a; .param .b32 x; t: .callprototype _ (.param .b32 y); call a, (x), t; call a, (x), t; ret;",
+    );
+    assert_eq!(text.matches("t: .callprototype _ (.param .b32 y);").count(), 1, "{text}");
+    check(&text, &[], &["branchtargets"]);
+}
+
+#[test]
+fn what_only_an_unnamed_table_names_is_no_target() {
+    let code = ".reg .b32 r; t: .branchtargets A; u: .branchtargets B; w: .branchtargets A; brx.idx r, u; \
+                bar.sync 0; A: bar.sync 1; ret; B: exit;";
+    assert_eq!(edges(code), [vec![2], vec![], vec![]]);
+    assert_eq!(edges(&code.replace("brx.idx r, u;", "brx.idx r, w;")).len(), 4);
+}
+
+#[test]
+fn variables_that_nothing_names_are_seen() {
+    let is_seen = |code: &str| {
+        last(&format!(".entry k() {{ .reg .b32 r; .local .b8 a[4]; {code} ret; }}"), has_unnamed_locals).0
+    };
+    assert!(is_seen(""));
+    assert!(is_seen(".local .b8 b[4]; st.local.u8 [a], r;"));
+    assert!(!is_seen("st.local.u8 [a], r;"));
+    assert!(!is_seen("frob => a;"), "copied text may name anything");
+    let shared = ".entry k() { .shared .b8 s[4]; ret; }";
+    assert!(!last(shared, has_unnamed_locals).0, "others see it");
+}
+
+#[test]
+fn a_variable_that_a_debug_section_names_is_named_outside() {
+    let outside = |section: &str| {
+        let text =
+            format!(".entry k() {{ .local .b8 depot[4]; ret; }}\n.section .debug_x {{ .b64 {section}\n }}");
+        last(&text, |function| function.decls[0].is_named_outside).0
+    };
+    assert!(outside("depot"));
+    assert!(!outside("other"));
+}
+
+#[test]
+fn strings_end() {
+    for text in [".file 1 \"a", ".file 1 \"a\\", ".file 1 \"a\\\""] {
+        let error = Module::scan(format!("{HEAD}{text}").as_bytes()).err().expect(text);
+        assert_eq!(error.problem, Problem::UnterminatedString, "{text}");
+    }
+}
+
+#[test]
+fn headers_end_at_their_bodies() {
+    let names = |text: &str| -> Vec<String> {
+        let text = format!("{HEAD}{text}");
+        let module = Module::scan(text.as_bytes()).unwrap();
+        module.functions.iter().map(|function| text[function.name.range()].to_owned()).collect()
+    };
+    assert_eq!(names(".extern .func p (.reg .u32 a);\n.func q () { ret; }"), ["q"]);
+    assert_eq!(names(".func q () .abi_preserve 8 { ret; }"), ["q"]);
+    assert_eq!(names(".func p (.reg .u32 a) .abi_preserve 8;\n.func q () { ret; }"), ["q"]);
+}
+
+#[test]
+fn a_module_is_kept_rolled_where_one_pragma_says_so() {
+    let is_kept = |text: &str| Module::scan(format!("{HEAD}{text}").as_bytes()).unwrap().is_kept_rolled;
+    assert!(is_kept(".pragma \"nounroll\";\n.pragma \"other\";"));
+    assert!(!is_kept(".pragma \"other\";"));
+}
+
+#[test]
+fn numbers_are_no_words_of_the_module() {
+    let text = format!("{HEAD}.global .u32 g[2] = {{ 0xabc, 7 }};");
+    let module = Module::scan(text.as_bytes()).unwrap();
+    assert!(module.mentions(b"g") && !module.mentions(b"xabc") && !module.mentions(b"abc"));
+}
