@@ -269,3 +269,208 @@ fn numbers_are_no_words_of_the_module() {
     let module = Module::scan(text.as_bytes()).unwrap();
     assert!(module.mentions(b"g") && !module.mentions(b"xabc") && !module.mentions(b"abc"));
 }
+
+/// What is marked in a body by `|` before and after is what the diagnostic points at.
+#[test]
+fn diagnostics_are_as_long_as_what_is_wrong() {
+    for marked in [
+        ".reg .u32 xyz; .reg .s32 |xyz|;",
+        ".reg .u32 x; add.u32 x, x, (|.u32|)5;",
+        ".reg .u32 x; st.u32 [x+|1.5|], x;",
+        ".reg .u32 x<|4294967296|>;",
+        ".reg .u32 x; mov.u32 x, |99999999999999999999|;",
+    ] {
+        let text = format!("{HEAD}.entry k() {{{marked}}}");
+        let first = text.find('|').expect("where it begins");
+        let length = text[first + 1..].find('|').expect("where it ends");
+        match rewrite(&text.replace('|', "")) {
+            Err(diagnostic) => {
+                assert_eq!(
+                    (diagnostic.offset, diagnostic.length),
+                    (first, length),
+                    "{marked}: {diagnostic:?}"
+                );
+            }
+            Ok(written) => panic!("accepted {marked}\n{written}"),
+        }
+    }
+}
+
+#[test]
+fn unknown_directives_are_copied_whole() {
+    let text = body(".reg .b32 r; .newthing a, {b;c}, \"x;\"; mov.u32 r, 1; ret;");
+    check(&text, &["\t.newthing a, {b;c}, \"x;\";\n\tmov.u32 r, 1;\n"], &[]);
+    let nameless = problem(". ret;");
+    assert!(matches!(&nameless, Problem::Unexpected { expected: "a directive", .. }), "{nameless:?}");
+}
+
+#[test]
+fn ranges_and_names_beside_them_may_touch() {
+    for apart in [
+        ".reg .b32 %r5; .reg .b32 %r<5>;",
+        ".reg .b32 %r<5>; .reg .b32 %r5;",
+        // The number of `%clock64` is the first that the range does not have.
+        "{ .reg .b32 %clock<64>; mov.u32 %clock1, 1; }",
+    ] {
+        check(&body(&format!("{apart} ret;")), &[], &["__"]);
+    }
+    check(&body("{ .reg .b32 %clock<65>; mov.u32 %clock1, 1; } ret;"), &[], &["mov.u32 %clock1, 1;"]);
+    let overlapping = problem(".reg .b32 %x1; .reg .b32 %r3; .reg .b32 %r<5>;");
+    assert_eq!(overlapping, Problem::DuplicateName("%r".into()));
+}
+
+#[test]
+fn a_range_whose_prefix_ends_in_a_digit_gives_way_to_a_name() {
+    let text = body(".local .b32 v14; { .reg .b32 v1<5>; mov.b32 v14, 1; } st.local.b32 [v14], 1; ret;");
+    check(&text, &["st.local.b32 [v14], 1;"], &["mov.b32 v14, 1;"]);
+}
+
+#[test]
+fn a_special_register_is_hidden_by_a_name_of_the_body() {
+    let own = body(".reg .b32 %envreg3; mov.u32 %envreg3, 1; ret;");
+    check(&own, &["mov.u32 %envreg3, 1;"], &["__"]);
+    let inner = body(".reg .b32 r; { .reg .b32 %envreg3; mov.u32 %envreg3, 1; } mov.u32 r, %envreg3; ret;");
+    check(&inner, &["mov.u32 r, %envreg3;"], &["mov.u32 %envreg3, 1;"]);
+}
+
+#[test]
+fn labels_give_way_to_registers_of_the_module_alone() {
+    let kernel = |code: &str| module(&format!(".reg .b32 v<3>;\n.reg .b32 s;\n.entry k() {{ {code} }}"));
+    check(&kernel(".reg .b32 q; L: mov.u32 q, s; bra L;"), &["mov.u32 q, s;", "bra L;"], &["__"]);
+    check(&kernel("s: bra s;"), &["bra s__1;"], &["bra s;"]);
+    check(&kernel("v2: bra v2;"), &["bra v2__1;"], &["bra v2;"]);
+    check(&kernel("v3: bra v3;"), &["bra v3;"], &["__"]);
+}
+
+#[test]
+fn fresh_labels_are_no_members_of_a_range_and_no_words_of_the_module() {
+    let labels = "{ L: bra L; }".repeat(12);
+    let text = body(&format!(".reg .b32 L__1<3>; mov.u32 L__10, 5; {labels}"));
+    check(&text, &["mov.u32 L__10, 5;", "L__9:", "bra L__9;"], &["L__10:", "bra L__10;"]);
+    let named = module(".global .u32 L__1;\n.entry k() { L: { L: bra L; } bra L; }");
+    check(&named, &["L:"], &["L__1:"]);
+}
+
+#[test]
+fn words_without_a_number_are_no_members() {
+    let kernel = |variable: &str| {
+        module(&format!(
+            ".global .u32 {variable};\n.entry k() {{ {{ .reg .b32 v<3>; mov.u32 v1, 2; }} ret; }}"
+        ))
+    };
+    check(&kernel("v"), &["mov.u32 v1, 2;"], &[]);
+    check(&kernel("v9"), &[], &["mov.u32 v1, 2;"]);
+    // A family of the module has its members only.
+    let beside = module(".global .u32 w<2>;\n.entry k() { { .reg .b32 q; mov.u32 q, 1; } ret; }");
+    check(&beside, &["mov.u32 q, 1;"], &[]);
+}
+
+#[test]
+fn members_of_inner_families_are_told_from_others() {
+    let left = |code: &str| last(&format!(".entry k() {{ {code} ret; }}"), |_| ()).1;
+    assert!(!left("{ .local .b32 v<3>; .local .b32 v03; st.local.b32 [v03], 1; }"));
+    assert!(!left("{ .local .b32 v<3>; .local .b32 w7; st.local.b32 [w7], 1; }"));
+    assert!(left("{ .local .b32 v<3>; st.local.b32 [v02], 1; }"));
+    assert!(!left("{ .reg .b32 v7; mov.u32 v7, 1; } .local .b32 v<3>;"));
+}
+
+#[test]
+fn the_ends_of_what_64_bits_hold_keep_their_values() {
+    let text = body(
+        ".reg .b64 d; mov.u64 d, 9223372036854775807U; mov.u64 d, 9223372036854775808; \
+         mov.u64 d, -9223372036854775808; mov.u64 d, -9223372036854775807; ret;",
+    );
+    check(&text, &["d, 9223372036854775807;", "d, -9223372036854775807;"], &["-9223372036854775808"]);
+    assert_eq!(text.matches("d, 0x8000000000000000;").count(), 2, "{text}");
+}
+
+#[test]
+fn strings_of_a_header_promise_nothing() {
+    let header = ".entry k() .pragma \"a .maxntid 5 \"; { ret; }";
+    assert_eq!(last(header, |function| function.text.launch.threads_max).0, 0);
+}
+
+#[test]
+fn results_stand_before_the_name_and_arguments_after_it() {
+    use ptxopt_components::vreg::VRegFlags;
+    let text = ".func (.reg .u32 o) f (.reg .u32 i) { add.u32 o, i, 1; ret; }";
+    let roles = VRegFlags::INPUT | VRegFlags::OUTPUT;
+    let flags =
+        last(text, |function| function.vregs.iter().map(|vreg| vreg.flags & roles).collect::<Vec<_>>()).0;
+    assert_eq!(flags, [VRegFlags::OUTPUT, VRegFlags::INPUT]);
+}
+
+#[test]
+fn a_function_after_another_has_blocks_and_registers_of_its_own() {
+    let text = ".reg .b32 v<3>;\n.entry j() { mov.u32 v1, 1; bra L; L: ret; }\n\
+                .entry k() { mov.u32 v2, v1; bra M; M: ret; }";
+    let sizes = last(text, |function| (function.blocks.len(), function.vregs.len())).0;
+    assert_eq!(sizes, (2, 2));
+    check(&module(text), &["mov.u32 v1, 1;", "mov.u32 v2, v1;", "bra M;"], &[]);
+}
+
+#[test]
+fn only_the_tables_that_a_branch_names_have_targets() {
+    let code = ".reg .b32 r; t: .branchtargets A; u: .branchtargets B; brx.idx r, t; \
+                bar.sync 0; A: bar.sync 1; ret; bar.sync 2; B: exit;";
+    assert_eq!(edges(code), [vec![2], vec![2], vec![], vec![]], "the second is named by nothing");
+}
+
+#[test]
+fn an_index_is_a_constant_or_a_register() {
+    let text = body(".shared .b32 a[4]; .reg .b32 r; st.shared.u32 a[ 3 ], 5; st.shared.u32 a[r], 5; ret;");
+    check(&text, &["a[ 3 ], 5;", "a[r], 5;"], &[]);
+    for open in [".shared .b32 a[4]; st.shared.u32 a[1; ret;", ".shared .b32 a[4]; st.shared.u32 a[{1}], 5;"]
+    {
+        let found = problem(open);
+        assert!(matches!(&found, Problem::Unexpected { expected: "`]`", .. }), "{found:?}");
+    }
+}
+
+#[test]
+fn digits_of_copied_text_are_no_names() {
+    let scope = "{ .reg .b32 x1F; mov.u32 x1F, 1; frob => 0x1F, .x1F; }";
+    let text = body(&format!("{scope}{scope} ret;"));
+    assert_eq!(text.matches("frob => 0x1F, .x1F;").count(), 2, "{text}");
+}
+
+#[test]
+fn parameters_of_an_inner_scope_are_not_those_around_it() {
+    let text = body(
+        ".param .b32 q; st.param.b32 [q], 1; { .param .b32 q; st.param.b32 [q], 2; call f, (q); } call f, (q); ret;",
+    );
+    check(&text, &["st.param.b32 [q], 1;"], &["st.param.b32 [q], 2;"]);
+}
+
+#[test]
+fn words_of_lines_are_known_and_those_of_strings_are_not() {
+    let text = format!("{HEAD}.loc 1 2 3, function_name Lx\n.global .b8 s[7] = \"inside {{\";");
+    let module = Module::scan(text.as_bytes()).unwrap();
+    assert!(module.mentions(b"Lx") && module.mentions(b"function_name"));
+    assert!(module.mentions(b"s") && !module.mentions(b"inside"));
+}
+
+#[test]
+fn an_entry_without_a_body_ends_at_its_semicolon() {
+    let text = format!("{HEAD}.entry k ();\n.func q () {{ ret; }}");
+    let module = Module::scan(text.as_bytes()).unwrap();
+    assert_eq!(module.functions.iter().map(|function| function.is_entry).collect::<Vec<_>>(), [false]);
+}
+
+#[test]
+fn a_call_ends_its_block_where_the_callee_never_returns() {
+    let text = |call: &str| {
+        format!(
+            ".func die() .noreturn {{ exit; }}\n.func (.param .b32 r) f();\n\
+             .entry k() {{ .param .b32 die0; {call} bar.sync 0; ret; }}"
+        )
+    };
+    let blocks = |call: &str| last(&text(call), |function| function.blocks.len()).0;
+    assert_eq!(blocks("call die;"), 2);
+    assert_eq!(blocks("call (die0), f, ();"), 1);
+    // A result may have the name of such a function.
+    assert_eq!(
+        last(&text("call (die), f, ();").replace("die0", "die"), |function| function.blocks.len()).0,
+        1
+    );
+}
