@@ -221,6 +221,9 @@ fn variables_that_nothing_names_are_seen() {
     assert!(is_seen(".local .b8 b[4]; st.local.u8 [a], r;"));
     assert!(!is_seen("st.local.u8 [a], r;"));
     assert!(!is_seen("frob => a;"), "copied text may name anything");
+    assert!(!is_seen(".shared .b8 s[4]; st.local.u8 [a], r;"), "others see it");
+    let named = ".entry k() { .local .b8 a[4]; ret; }\n.section .debug_x { .b64 a\n }";
+    assert!(!last(named, has_unnamed_locals).0, "a debug section names it");
     let shared = ".entry k() { .shared .b8 s[4]; ret; }";
     assert!(!last(shared, has_unnamed_locals).0, "others see it");
 }
@@ -267,7 +270,8 @@ fn a_module_is_kept_rolled_where_one_pragma_says_so() {
 fn numbers_are_no_words_of_the_module() {
     let text = format!("{HEAD}.global .u32 g[2] = {{ 0xabc, 7 }};");
     let module = Module::scan(text.as_bytes()).unwrap();
-    assert!(module.mentions(b"g") && !module.mentions(b"xabc") && !module.mentions(b"abc"));
+    assert!(module.mentions(b"g") && !module.mentions(b"u32"));
+    assert!(!module.mentions(b"xabc") && !module.mentions(b"abc"));
 }
 
 /// What is marked in a body by `|` before and after is what the diagnostic points at.
@@ -473,4 +477,10 @@ fn a_call_ends_its_block_where_the_callee_never_returns() {
         last(&text("call (die), f, ();").replace("die0", "die"), |function| function.blocks.len()).0,
         1
     );
+}
+
+#[test]
+fn a_guard_is_a_predicate() {
+    assert_eq!(problem(".reg .b32 r; @r ret;"), Problem::UndefinedName("r".into()));
+    check(&body(".reg .pred r; @r ret; @!r ret;"), &["@r ret;", "@!r ret;"], &[]);
 }
