@@ -23,3 +23,37 @@ pub fn cut(functions: &[FunctionText]) -> Vec<&[FunctionText]> {
     }
     batches
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ptxopt_components::ids::Span;
+
+    /// How many functions each batch has, of functions with so many instructions.
+    fn lengths(insts: &[usize]) -> Vec<usize> {
+        let function = |&inst_count_max: &usize| FunctionText {
+            header: Span::default(),
+            name: Span::default(),
+            body: Span::default(),
+            is_entry: false,
+            inst_count_max,
+        };
+        let functions: Vec<FunctionText> = insts.iter().map(function).collect();
+        let batches = cut(&functions);
+        assert_eq!(batches.concat().len(), functions.len(), "each is in one");
+        batches.iter().map(|batch| batch.len()).collect()
+    }
+
+    #[test]
+    fn batches_are_full_and_no_more() {
+        assert_eq!(lengths(&[]), []);
+        assert_eq!(lengths(&[10, 10, 10]), [3]);
+        assert_eq!(lengths(&[BATCH_INSTS - 96, 96, 1]), [2, 1]);
+        assert_eq!(lengths(&[BATCH_INSTS - 96, 97, 1]), [1, 2]);
+        assert_eq!(lengths(&[1, BATCH_INSTS + 1, 1, 1]), [1, 1, 2]);
+        assert_eq!(lengths(&[BATCH_INSTS + 1, BATCH_INSTS + 1]), [1, 1]);
+        // What has no instruction makes no batch of its own.
+        assert_eq!(lengths(&[0, BATCH_INSTS + 1, 0]), [2, 1]);
+        assert_eq!(lengths(&[2, 3, BATCH_INSTS - 4]), [2, 1]);
+    }
+}

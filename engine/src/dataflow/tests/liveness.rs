@@ -6,6 +6,7 @@ use crate::dataflow::liveness::{
 };
 use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, VRegId};
+use ptxopt_components::vreg::VRegFlags;
 
 /// What a block does first with a register.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -228,31 +229,102 @@ fn a_group_that_is_entered_in_the_middle_is_live_at_its_entries() {
     compare(&Built::kernel(&body), &mut LivenessScratch::default(), &mut Default::default());
 }
 
-/// The way over blocks 76 to 78 leaves the function: the register is dead there, though it lives through the rest of the group.
+/// The way over three blocks leaves the function: the register is dead there, though it lives through the rest of the group, and
+/// through all of the groups around it.
 #[test]
 fn a_group_with_a_way_out_is_not_live_as_a_whole() {
+    for way_out in [11, 75, 139, 250] {
+        let mut body = String::from("mov.u32 %r1, 7; bra B0;\n");
+        for block in 0..330 {
+            let statement = match block {
+                _ if block == way_out => format!("@%p2 bra B{};", block + 4),
+                _ if block == way_out + 3 => "ret;".to_owned(),
+                329 => "st.global.u32 [g], %r1;".to_owned(),
+                _ => String::new(),
+            };
+            body.push_str(&format!("B{block}: {statement}\n"));
+        }
+        let built = Built::kernel(&body);
+        compare(&built, &mut LivenessScratch::default(), &mut Default::default());
+        let set = walked(&built);
+        let live = [0, 1, 3, 4]
+            .map(|after| set.is_live_in(built.block(&format!("B{}", way_out + after)), built.vreg("%r1")));
+        assert_eq!(live, [true, false, false, true], "{way_out}");
+    }
+}
+
+/// Two groups of which the first does not end in the second: block 40 leads there, and what comes after it in the first group leads
+/// past it to where the register is dead.
+#[test]
+fn groups_without_a_way_between_them_are_not_live_together() {
     let mut body = String::from("mov.u32 %r1, 7; bra B0;\n");
-    for block in 0..210 {
+    for block in 0..260 {
         let statement = match block {
-            75 => "@%p2 bra B79;",
-            78 => "ret;",
-            209 => "st.global.u32 [g], %r1;",
+            40 => "@%p2 bra B64;",
+            63 => "bra B130;",
+            127 => "bra B220;",
+            200 => "ret;",
+            220 => "st.global.u32 [g], %r1;",
             _ => "",
         };
         body.push_str(&format!("B{block}: {statement}\n"));
     }
     let built = Built::kernel(&body);
     compare(&built, &mut LivenessScratch::default(), &mut Default::default());
+    let set = walked(&built);
+    let live =
+        ["B40", "B41", "B63", "B64", "B127"].map(|name| set.is_live_in(built.block(name), built.vreg("%r1")));
+    assert_eq!(live, [true, false, false, true, true]);
+}
+
+/// The live sets as the walks find them.
+fn walked(built: &Built) -> LiveSet {
     let mut set = LiveSet::default();
-    solve_on(
-        Representation::Walks,
-        &built.function(),
-        &built.forms,
-        &mut LivenessScratch::default(),
-        &mut set,
+    let scratch = &mut LivenessScratch::default();
+    solve_on(Representation::Walks, &built.function(), &built.forms, scratch, &mut set);
+    set
+}
+
+/// A result is read at each return, and a register of the module at calls, too.
+#[test]
+fn what_is_outside_reads_results_and_registers_of_the_module() {
+    let text = |body: &str| {
+        format!(
+            ".version 8.6\n.target sm_90\n.address_size 64\n.reg .b32 m;\n.func g();\n\
+             .func (.reg .b32 o) f () {{ .reg .pred p; .reg .b32 r; mov.b32 o, 1; mov.b32 m, 2;\n\
+             setp.eq.b32 p, o, m;\n{body}\n}}\n"
+        )
+    };
+    // By body: the blocks, and whether the result and the register of the module are live into each.
+    let cases: [(&str, &[(&str, bool, bool)]); 5] = [
+        ("bra A; A: call g; mov.b32 m, 3; ret;", &[("A", true, true)]),
+        ("bra A; A: mov.b32 m, 3; ret;", &[("A", true, false)]),
+        ("bra A; A: mov.b32 o, 3; ret;", &[("A", false, true)]),
+        ("@p bra A; bra B; A: bar.sync 0; B: bar.sync 1;", &[("A", true, true), ("B", true, true)]),
+        ("bra A; A: @p mov.b32 o, 3; @p mov.b32 m, 3; ret;", &[("A", true, true)]),
+    ];
+    for (body, blocks) in cases {
+        let built = Built::of_module(text(body));
+        for representation in [Representation::Dense, Representation::Walks] {
+            let (mut set, scratch) = (LiveSet::default(), &mut LivenessScratch::default());
+            solve_on(representation, &built.function(), &built.forms, scratch, &mut set);
+            for &(name, result, of_module) in blocks {
+                let live = [VRegFlags::OUTPUT, VRegFlags::MODULE].map(|flag| {
+                    let function = built.function();
+                    let has_flag = |vreg: &VRegId| function.vregs[vreg.index()].flags.contains(flag);
+                    let vreg = function.vreg_ids().find(has_flag).expect("the function names both");
+                    set.is_live_in(built.block(name), vreg)
+                });
+                assert_eq!(live, [result, of_module], "{name} of {body}");
+            }
+        }
+    }
+    // Where nothing crosses the boundary, the end reads nothing.
+    let built = Built::of_module(
+        ".version 8.6\n.target sm_90\n.entry k() { .reg .b32 r; mov.b32 r, 1; bra A; A: bar.sync 0; }\n"
+            .to_owned(),
     );
-    let live = ["B75", "B76", "B78", "B79"].map(|name| set.is_live_in(built.block(name), built.vreg("%r1")));
-    assert_eq!(live, [true, false, false, true]);
+    assert!(built.live_set().globals().is_empty());
 }
 
 #[test]
