@@ -9,3 +9,6 @@ pub mod log;
 pub mod phase;
 pub mod shard;
 mod steps;
+
+#[cfg(test)]
+mod tests;

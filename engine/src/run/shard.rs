@@ -47,7 +47,7 @@ use std::time::Duration;
 const TABLE_BYTES_PER_INST: u64 = 400;
 
 /// What became of one function.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct FunctionOutput {
     /// Its text, header included: a range of [`BatchOutput::text`].
     pub text: std::ops::Range<usize>,
@@ -450,4 +450,28 @@ fn grow_pool(world: &mut World, live: LiveRows) {
     pool.insts += insts;
     pool.vregs += vregs;
     world.resource_mut::<PoolRows>().0 = pool;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What outputs of functions with so many instructions get of 400.
+    fn shares(insts: &[&[usize]]) -> Vec<u64> {
+        let function = |&insts_in: &usize| FunctionOutput { insts_in, ..FunctionOutput::default() };
+        let output = |insts: &&[usize]| BatchOutput {
+            functions: insts.iter().map(function).collect(),
+            ..BatchOutput::default()
+        };
+        let mut outputs: Vec<BatchOutput> = insts.iter().map(output).collect();
+        share_out(&mut outputs, |output, share| output.read = Duration::from_nanos(share(400)));
+        outputs.iter().map(|output| output.read.as_nanos() as u64).collect()
+    }
+
+    #[test]
+    fn times_are_shared_by_instructions() {
+        assert_eq!(shares(&[&[10], &[10, 20], &[]]), [100, 300, 0]);
+        assert_eq!(shares(&[&[]]), [400], "one alone has all of it");
+        assert_eq!(shares(&[&[], &[0]]), [0, 0]);
+    }
 }

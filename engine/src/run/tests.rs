@@ -1,0 +1,156 @@
+//! Plans of made phases: what growth is undone, which functions are left, and what a batch reports.
+
+use super::phase::{Limits, Phase, Plan, Settings, Step, Verify};
+use super::shard::Shard;
+use crate::edit::Editor;
+use crate::ptx::scan::Module;
+use ptxopt_components::code_object::CodeFlags;
+use ptxopt_components::ids::{BlockId, Id};
+
+/// Writes the first instruction of each function again, so many times, in one change.
+fn repeat(mut editor: Editor, count: usize) {
+    editor.each(CodeFlags::SELECTED, |mut f| {
+        let view = f.view();
+        let first = view.insts_of(BlockId(0)).next().expect("each has some");
+        let (form, operands) = (view.heads[first.index()].form, view.operands_of(first).to_vec());
+        let Some(mut change) = f.change(first, "repeated") else { return };
+        for _ in 0..count {
+            change.insert_before(first, form, &operands, None);
+        }
+    });
+}
+
+static ONE: Phase =
+    Phase { name: "one", install: |slot| slot.add(|editor: Editor| repeat(editor, 1)), ..Phase::NOTHING };
+static TWO: Phase =
+    Phase { name: "two", install: |slot| slot.add(|editor: Editor| repeat(editor, 2)), ..Phase::NOTHING };
+static ONE_IN_TEN: Phase = Phase { name: "one in ten", room_percent: 10, ..ONE };
+static TWO_IN_TEN: Phase = Phase { name: "two in ten", room_percent: 10, ..TWO };
+static TWO_IN_FIVE: Phase = Phase { name: "two in five", room_percent: 20, ..TWO };
+
+const LIMITS: Limits = Limits { time_ms: 60_000, memory: u64::MAX, growth_percent: 100 };
+
+fn plan(phases: &[&'static Phase], limits: Limits) -> Plan {
+    let step = |(number, &phase): (usize, &&'static Phase)| Step {
+        number: number as u16,
+        name: phase.name,
+        phase,
+        dump: false,
+        verified: false,
+    };
+    Plan {
+        steps: phases.iter().enumerate().map(step).collect(),
+        analyses: &[],
+        checks: &[],
+        verify: Verify::Off,
+        fuel: None,
+        remarks: false,
+        fingerprint: None,
+        limits,
+        settings: Settings::default(),
+        keep_rolled: false,
+    }
+}
+
+/// A module with a kernel for each length.
+fn kernels(lengths: &[usize]) -> String {
+    let kernel = |(number, &length): (usize, &usize)| {
+        format!(".entry k{number}() {{ .reg .b32 r; {} ret; }}\n", "mov.b32 r, 1; ".repeat(length - 1))
+    };
+    let kernels: String = lengths.iter().enumerate().map(kernel).collect();
+    format!(".version 8.0\n.target sm_90\n{kernels}")
+}
+
+/// Instructions of a kernel of ten after these phases, and why steps were undone.
+fn grown(phases: &[&'static Phase], growth_percent: u64) -> (usize, Vec<(usize, String)>) {
+    let text = kernels(&[10]);
+    let module = Module::scan(text.as_bytes()).unwrap();
+    let plan = plan(phases, Limits { growth_percent, ..LIMITS });
+    let output = Shard::new(&plan).run(&module, &module.functions).unwrap();
+    (output.functions[0].insts_out, output.functions[0].undone.clone())
+}
+
+#[test]
+fn what_grows_past_the_limit_is_undone() {
+    let reason = |insts: usize| format!("it grew from 10 to {insts} instructions");
+    assert_eq!(grown(&[&ONE], 100), (10, vec![(0, reason(11))]));
+    assert_eq!(grown(&[&ONE], 110), (11, vec![]));
+    assert_eq!(grown(&[&TWO], 110), (10, vec![(0, reason(12))]));
+    // A step before the one that grows too much stays.
+    assert_eq!(grown(&[&ONE, &ONE], 110), (11, vec![(1, reason(12))]));
+}
+
+#[test]
+fn a_phase_may_use_its_room_whatever_others_have_used() {
+    let reason = |insts: usize| format!("it grew from 10 to {insts} instructions");
+    assert_eq!(grown(&[&TWO_IN_FIVE], 100), (12, vec![]));
+    assert_eq!(grown(&[&TWO_IN_TEN], 100), (10, vec![(0, reason(12))]));
+    // The second adds no more than its own room, and the third more.
+    assert_eq!(grown(&[&TWO_IN_FIVE, &ONE_IN_TEN], 100), (13, vec![]));
+    assert_eq!(grown(&[&TWO_IN_FIVE, &TWO_IN_TEN], 100), (12, vec![(1, reason(14))]));
+    // Without room of its own, one that adds nothing is not to blame.
+    assert_eq!(grown(&[&TWO_IN_FIVE, &Phase::NOTHING], 100), (12, vec![]));
+}
+
+#[test]
+fn functions_past_the_limit_of_memory_are_left() {
+    // 400 bytes an instruction: what nine take.
+    let text = kernels(&[9, 10, 3]);
+    let module = Module::scan(text.as_bytes()).unwrap();
+    let plan = plan(&[&ONE], Limits { memory: 3600, growth_percent: 1000, ..LIMITS });
+    let output = Shard::new(&plan).run(&module, &module.functions).unwrap();
+    let left: Vec<Option<&str>> = output.functions.iter().map(|function| function.left.as_deref()).collect();
+    assert_eq!(left, [None, Some("memory limit"), None]);
+    let kept = &output.text[output.functions[1].text.clone()];
+    assert_eq!(kept, &module.text[module.functions[1].header.first as usize..module.functions[1].body.end()]);
+    let insts: Vec<usize> = output.functions.iter().map(|function| function.insts_out).collect();
+    assert_eq!(insts, [10, 10, 4]);
+}
+
+#[test]
+fn a_filter_selects_functions_by_their_fingerprint() {
+    let text = kernels(&[9, 10]);
+    let module = Module::scan(text.as_bytes()).unwrap();
+    let limits = Limits { growth_percent: 1000, ..LIMITS };
+    let run = |fingerprint| {
+        let plan = Plan { fingerprint, ..plan(&[&ONE], limits) };
+        let output = Shard::new(&plan).run(&module, &module.functions).unwrap();
+        let insts: Vec<usize> = output.functions.iter().map(|function| function.insts_out).collect();
+        (insts, output.functions.iter().map(|function| function.fingerprint).collect::<Vec<_>>())
+    };
+    assert_eq!(run(None), (vec![10, 11], vec![None, None]), "nobody asks for them");
+    let (insts, fingerprints) = run(Some(0));
+    assert_eq!(insts, [9, 10], "no function has that one");
+    let [Some(first), Some(second)] = fingerprints[..] else { panic!("the filter asks for them") };
+    assert_ne!(first, second);
+    assert_eq!(run(Some(second)).0, [9, 11]);
+}
+
+#[test]
+fn a_bisect_limit_is_counted() {
+    let text = kernels(&[9, 10, 11]);
+    let module = Module::scan(text.as_bytes()).unwrap();
+    let run = |fuel| {
+        let mut shard =
+            Shard::new(&Plan { fuel, ..plan(&[&ONE], Limits { growth_percent: 1000, ..LIMITS }) });
+        let output = shard.run(&module, &module.functions).unwrap();
+        assert_eq!(output.steps[0].changes, shard.fuel_taken());
+        let rows = shard.pool_rows();
+        assert!(rows > 30, "each instruction has a row");
+        shard.fuel_taken()
+    };
+    assert_eq!([None, Some(0), Some(2), Some(9)].map(run), [3, 0, 2, 3]);
+}
+
+#[test]
+fn modules_share_a_batch_where_nobody_looks_at_one() {
+    let plain = || plan(&[&ONE], LIMITS);
+    assert!(plain().takes_modules_together());
+    assert!(!Plan { remarks: true, ..plain() }.takes_modules_together());
+    assert!(!Plan { fingerprint: Some(1), ..plain() }.takes_modules_together());
+    assert!(!Plan { verify: Verify::Fast, ..plain() }.takes_modules_together());
+    assert!(!Plan { fuel: Some(1), ..plain() }.takes_modules_together());
+    let mut dumps = plain();
+    dumps.steps[0].dump = true;
+    assert!(!dumps.takes_modules_together());
+}
