@@ -295,8 +295,9 @@ fn what_is_outside_reads_results_and_registers_of_the_module() {
              setp.eq.b32 p, o, m;\n{body}\n}}\n"
         )
     };
-    // By body: the blocks, and whether the result and the register of the module are live into each.
-    let cases: [(&str, &[(&str, bool, bool)]); 5] = [
+    /// A block, and whether the result and the register of the module are live into it.
+    type Wanted<'a> = (&'a str, bool, bool);
+    let cases: [(&str, &[Wanted<'_>]); 5] = [
         ("bra A; A: call g; mov.b32 m, 3; ret;", &[("A", true, true)]),
         ("bra A; A: mov.b32 m, 3; ret;", &[("A", true, false)]),
         ("bra A; A: mov.b32 o, 3; ret;", &[("A", false, true)]),
