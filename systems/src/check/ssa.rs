@@ -6,7 +6,7 @@
 //! - Outside SSA form there is no phi.
 //! - Phis stand before all other instructions of their block, unguarded, and name each reachable predecessor once and
 //!   nothing else.
-//! - A register that is a value ([`VRegFlags::NO_VALUE`]) has one definition, which is total: unguarded, without an old value that
+//! - A register that is a value (`VRegHead::is_value`) has one definition, which is total: unguarded, without an old value that
 //!   flows in. Phis name values only, all of one type.
 //! - It dominates its uses. A phi uses a value at the end of the predecessor that it names with it. A register without
 //!   definition may be read anywhere: it was read uninitialised in the text.

@@ -33,7 +33,7 @@
 //! Each replacement stands for itself, since the register holds that constant already.
 //!
 //! # What may be anything
-//! Registers that are no values ([`VRegFlags::NO_VALUE`]), among them those with guarded or partial writes; registers without definition,
+//! Registers that are no values (`VRegHead::is_value`), among them those with guarded or partial writes; registers without definition,
 //! whatever they might be taken for; results of instructions that have several, and those that are not evaluated.
 //!
 //! # What becomes of a phi
