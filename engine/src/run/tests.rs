@@ -1,11 +1,13 @@
 //! Plans of made phases: what growth is undone, which functions are left, and what a batch reports.
 
-use super::phase::{Limits, Phase, Plan, Settings, Step, Verify};
+use super::facts::{Fact, Memo};
+use super::phase::{Check, Limits, Phase, Plan, Settings, Step, Verify};
 use super::shard::Shard;
 use crate::edit::Editor;
 use crate::ptx::scan::Module;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id};
+use std::sync::Mutex;
 
 /// Writes the first instruction of each function again, so many times, in one change.
 fn repeat(mut editor: Editor, count: usize) {
@@ -153,4 +155,139 @@ fn modules_share_a_batch_where_nobody_looks_at_one() {
     let mut dumps = plain();
     dumps.steps[0].dump = true;
     assert!(!dumps.takes_modules_together());
+}
+
+/// What ran on this thread, in its order: a shard runs where it is called.
+mod heard {
+    use std::cell::RefCell;
+
+    thread_local! {
+        static WORDS: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
+    }
+
+    pub fn say(word: &'static str) {
+        WORDS.with_borrow_mut(|words| words.push(word));
+    }
+
+    pub fn take() -> Vec<&'static str> {
+        WORDS.take()
+    }
+}
+
+static PLAIN: Phase =
+    Phase { name: "plain", install: |slot| slot.add(|| heard::say("plain")), ..Phase::NOTHING };
+static OF_ENTRIES: Phase = Phase {
+    name: "of entries",
+    only: CodeFlags::ENTRY,
+    install: |slot| slot.add(|| heard::say("of entries")),
+    ..Phase::NOTHING
+};
+static ORDERS: Phase = Phase {
+    name: "orders",
+    gives: &[Fact::ProgramOrder],
+    install: |slot| slot.add(|| heard::say("orders")),
+    ..Phase::NOTHING
+};
+static REMEMBERS: Phase = Phase {
+    name: "remembers",
+    memo: Some(Memo::NothingDead),
+    install: |slot| {
+        slot.add(|mut editor: Editor| {
+            heard::say("remembers");
+            editor.each(CodeFlags::SELECTED, |mut f| f.remember(Memo::NothingDead));
+        });
+    },
+    ..Phase::NOTHING
+};
+
+/// What runs of `phases` on a module.
+fn runs(text: &str, phases: &[&'static Phase], change: impl FnOnce(&mut Plan)) -> Vec<&'static str> {
+    let text = format!(".version 8.0\n.target sm_90\n{text}");
+    let module = Module::scan(text.as_bytes()).unwrap();
+    let mut plan = plan(phases, Limits { growth_percent: 1000, ..LIMITS });
+    change(&mut plan);
+    heard::take();
+    Shard::new(&plan).run(&module, &module.functions).unwrap();
+    heard::take()
+}
+
+#[test]
+fn phases_run_where_they_have_something_to_do() {
+    let (entry, function) = (".entry k() { mov; ret; }", ".func f() { ret; }");
+    let phases = [&PLAIN, &OF_ENTRIES];
+    assert_eq!(runs(entry, &phases, |_| ()), ["plain", "of entries"]);
+    assert_eq!(runs(function, &phases, |_| ()), ["plain"]);
+    // An entry that is left is as good as none.
+    let too_large = |plan: &mut Plan| plan.limits.memory = 500;
+    assert_eq!(runs(&format!("{function}\n{entry}"), &phases, too_large), ["plain"]);
+    // What it would give holds already; remarks it would make all the same.
+    assert_eq!(runs(entry, &[&ORDERS, &PLAIN], |_| ()), ["plain"]);
+    assert_eq!(runs(entry, &[&ORDERS, &PLAIN], |plan| plan.remarks = true), ["orders", "plain"]);
+    // Until something is changed.
+    let again = [&REMEMBERS, &REMEMBERS, &ONE, &REMEMBERS];
+    assert_eq!(runs(entry, &again, |_| ()), ["remembers", "remembers"]);
+}
+
+const AT_THE_END: Check =
+    Check { name: "at the end", from: Verify::Off, install: |slot| slot.add(|| heard::say("at the end")) };
+const FAST: Check =
+    Check { name: "fast", from: Verify::Fast, install: |slot| slot.add(|| heard::say("fast")) };
+const FULL: Check =
+    Check { name: "full", from: Verify::Full, install: |slot| slot.add(|| heard::say("full")) };
+
+#[test]
+fn verifiers_run_after_the_steps_that_ask_for_them() {
+    static CHECKS: [Check; 3] = [AT_THE_END, FAST, FULL];
+    let heard = |verify: Verify| {
+        runs(".entry k() { ret; }", &[&PLAIN, &PLAIN], |plan| {
+            plan.checks = &CHECKS;
+            plan.verify = verify;
+            plan.steps[1].verified = true;
+        })
+    };
+    assert_eq!(heard(Verify::Off), ["plain", "plain", "at the end"]);
+    assert_eq!(heard(Verify::Fast), ["plain", "fast", "plain", "fast"]);
+    assert_eq!(heard(Verify::Full), ["plain", "fast", "full", "plain", "fast", "full"]);
+}
+
+/// How many instructions verifiers have seen in the first function.
+static SEEN: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+
+const COUNTS: Check = Check {
+    name: "counts",
+    from: Verify::Fast,
+    install: |slot| {
+        slot.add(|mut editor: Editor| {
+            let see = |f: crate::edit::FunctionEditor<'_>| {
+                SEEN.lock().unwrap().push(f.view().rows().count() as u32);
+            };
+            editor.each(CodeFlags::SELECTED, see);
+        });
+    },
+};
+
+#[test]
+fn verifiers_see_what_stays() {
+    static CHECKS: [Check; 1] = [COUNTS];
+    let text = kernels(&[10]);
+    let module = Module::scan(text.as_bytes()).unwrap();
+    let plan = Plan { checks: &CHECKS, verify: Verify::Fast, ..plan(&[&ONE, &TWO_IN_FIVE], LIMITS) };
+    Shard::new(&plan).run(&module, &module.functions).unwrap();
+    assert_eq!(*SEEN.lock().unwrap(), [10, 12], "the first step is undone before it is verified");
+}
+
+#[test]
+fn dumps_show_the_code_after_their_step() {
+    let text = kernels(&[3]);
+    let module = Module::scan(text.as_bytes()).unwrap();
+    let mut plan = plan(&[&ONE, &ONE], Limits { growth_percent: 1000, ..LIMITS });
+    plan.steps[0].dump = true;
+    let output = Shard::new(&plan).run(&module, &module.functions).unwrap();
+    let dumps = String::from_utf8(output.dumps).unwrap();
+    assert!(dumps.starts_with("// after phase 0 one, progress 0\n.entry k0()"), "{dumps}");
+    assert_eq!(
+        (dumps.matches("mov.b32 r, 1;").count(), dumps.matches("// after").count()),
+        (3, 1),
+        "{dumps}"
+    );
 }
