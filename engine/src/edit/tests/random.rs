@@ -93,6 +93,28 @@ impl Model {
     }
 }
 
+/// Asserts that rows follow and precede one another as they are listed.
+fn check_rows(function: &FunctionView<'_>) {
+    for block in function.block_ids() {
+        let rows: Vec<InstId> = function.all_rows_of(block).collect();
+        assert_eq!(function.all_rows_of(block).size_hint(), (rows.len(), Some(rows.len())));
+        assert!(function.all_rows_of(block).rev().eq(rows.iter().rev().copied()));
+        for (at, &row) in rows.iter().enumerate() {
+            let before = at.checked_sub(1).map(|before| rows[before]);
+            assert_eq!(function.row_before(row), before, "{block:?}");
+            assert_eq!(function.row_after(row), rows.get(at + 1).copied(), "{block:?}");
+        }
+    }
+}
+
+/// Asserts that anchors stand at the end of a block where none of its rows follows them.
+fn check_ends(function: &FunctionView<'_>) {
+    for anchor in function.anchors {
+        let mut rows = function.all_rows_of(anchor.block);
+        assert_eq!(function.is_at_the_end(anchor), !rows.any(|row| row == anchor.before), "{anchor:?}");
+    }
+}
+
 /// Forms that the edits use.
 #[derive(Clone, Copy)]
 struct Forms {
@@ -366,10 +388,13 @@ fn edit_at_random(seed: u64, scratch: &mut AnalysisScratch) -> usize {
             let seen: Vec<Vec<InstId>> =
                 model.0.iter().map(|(block, _)| f.view().insts_of(*block).collect()).collect();
             assert_eq!(seen, model.lists(), "visible at once");
+            check_rows(&f.view());
         }
         drop(f);
         bench.assert_is_whole();
         assert_eq!(Model::of(&bench.view()).lists(), model.lists());
+        check_rows(&bench.view());
+        check_ends(&bench.view());
         let mut lines = lines(&bench);
         if has_moved {
             lines.sort();
