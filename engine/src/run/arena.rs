@@ -75,8 +75,9 @@ impl Arena<'_> {
 mod tests {
     use super::*;
     use crate::ptx::scan::Module;
-    use crate::run::phase::{Limits, Phase, Plan, Settings, Step, Verify};
+    use crate::run::phase::Phase;
     use crate::run::shard::Shard;
+    use crate::run::tests::{LIMITS, plan};
 
     static TAKES: Phase = Phase {
         name: "takes",
@@ -100,25 +101,7 @@ mod tests {
 
     #[test]
     fn the_runner_empties_it_after_each_step() {
-        let step = |number: u16, phase: &'static Phase| Step {
-            number,
-            name: phase.name,
-            phase,
-            dump: false,
-            verified: false,
-        };
-        let plan = Plan {
-            steps: vec![step(1, &TAKES), step(2, &LOOKS)],
-            analyses: &[],
-            checks: &[],
-            verify: Verify::Off,
-            fuel: None,
-            remarks: false,
-            fingerprint: None,
-            limits: Limits { time_ms: 60_000, memory: u64::MAX, growth_percent: 100 },
-            settings: Settings::default(),
-            keep_rolled: false,
-        };
+        let plan = plan(&[&TAKES, &LOOKS], LIMITS);
         plan.check(&[]).unwrap();
         let module = Module::scan(b".version 8.0\n.target sm_90\n.entry k() { ret; }\n").unwrap();
         Shard::new(&plan).run(&module, &module.functions).unwrap();

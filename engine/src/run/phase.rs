@@ -347,6 +347,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::tests;
 
     static NOTHING: Phase = Phase::NOTHING;
     static HUNGRY: Phase = Phase { name: "hungry", needs: &[Fact::Liveness], ..NOTHING };
@@ -368,21 +369,8 @@ mod tests {
     }
 
     fn plan(steps: &[(u16, &'static str, &'static Phase)]) -> Plan {
-        Plan {
-            steps: steps
-                .iter()
-                .map(|&(number, name, phase)| Step { number, name, phase, dump: false, verified: false })
-                .collect(),
-            analyses: &[],
-            checks: &[],
-            verify: Verify::Off,
-            fuel: None,
-            remarks: false,
-            fingerprint: None,
-            limits: Limits { time_ms: 1, memory: 1, growth_percent: 100 },
-            settings: Settings::default(),
-            keep_rolled: false,
-        }
+        let step = |&(number, name, phase): &_| Step { number, name, phase, dump: false, verified: false };
+        Plan { steps: steps.iter().map(step).collect(), ..tests::plan(&[], tests::LIMITS) }
     }
 
     #[test]

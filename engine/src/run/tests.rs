@@ -30,9 +30,10 @@ static ONE_IN_TEN: Phase = Phase { name: "one in ten", room_percent: 10, ..ONE }
 static TWO_IN_TEN: Phase = Phase { name: "two in ten", room_percent: 10, ..TWO };
 static TWO_IN_FIVE: Phase = Phase { name: "two in five", room_percent: 20, ..TWO };
 
-const LIMITS: Limits = Limits { time_ms: 60_000, memory: u64::MAX, growth_percent: 100 };
+pub(super) const LIMITS: Limits = Limits { time_ms: 60_000, memory: u64::MAX, growth_percent: 100 };
 
-fn plan(phases: &[&'static Phase], limits: Limits) -> Plan {
+/// A plan of these phases, numbered from 0, and of nothing else.
+pub(super) fn plan(phases: &[&'static Phase], limits: Limits) -> Plan {
     let step = |(number, &phase): (usize, &&'static Phase)| Step {
         number: number as u16,
         name: phase.name,
