@@ -149,7 +149,7 @@ fn plain(function: &FunctionView<'_>) -> Vec<Vec<bool>> {
 fn rows_of(text: &[u8]) -> Vec<Row> {
     let standard = standard::plan(&Options { level: OptLevel::O2, ..Options::default() }, false);
     let split = *standard.steps.iter().find(|step| step.number == 6).expect("it runs at every level");
-    let own = Step { number: 200, name: MEASURE.name, phase: &MEASURE, dump: false, verified: false };
+    let own = Step::new(200, &MEASURE);
     let plan = Plan { steps: vec![split, own], ..standard };
     on_one_thread(|| {
         optimize_with_plan(text, &plan).unwrap_or_else(|error| panic!("{error}"));

@@ -204,7 +204,7 @@ fn graph_dump(row: &PhaseRow, options: &Options) -> Option<Step> {
         (true, true) => &graph::DOT_AND_RANKS,
     };
     let number = Step::OBSERVERS + u16::from(row.number.0);
-    Some(Step { number, name: phase.name, phase, dump: false, verified: false })
+    Some(Step::new(number, phase))
 }
 
 /// The plan for a module under `options`. A module whose debug sections name registers gets layout only, unless

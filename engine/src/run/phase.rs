@@ -161,6 +161,12 @@ impl Step {
     /// Numbers from here on belong to steps that are no phases of the source: they look, and write to the dumps.
     pub const OBSERVERS: u16 = 1000;
 
+    /// A step for a phase, under the phase's own name: nothing is dumped, and nothing verified unasked.
+    #[must_use]
+    pub const fn new(number: u16, phase: &'static Phase) -> Self {
+        Self { number, name: phase.name, phase, dump: false, verified: false }
+    }
+
     /// Whether the step may write to the dumps.
     #[must_use]
     pub const fn dumps(&self) -> bool {
@@ -369,7 +375,7 @@ mod tests {
     }
 
     fn plan(steps: &[(u16, &'static str, &'static Phase)]) -> Plan {
-        let step = |&(number, name, phase): &_| Step { number, name, phase, dump: false, verified: false };
+        let step = |&(number, name, phase): &_| Step { name, ..Step::new(number, phase) };
         Plan { steps: steps.iter().map(step).collect(), ..tests::plan(&[], tests::LIMITS) }
     }
 

@@ -34,13 +34,7 @@ pub(super) const LIMITS: Limits = Limits { time_ms: 60_000, memory: u64::MAX, gr
 
 /// A plan of these phases, numbered from 0, and of nothing else.
 pub(super) fn plan(phases: &[&'static Phase], limits: Limits) -> Plan {
-    let step = |(number, &phase): (usize, &&'static Phase)| Step {
-        number: number as u16,
-        name: phase.name,
-        phase,
-        dump: false,
-        verified: false,
-    };
+    let step = |(number, &phase): (usize, &&'static Phase)| Step::new(number as u16, phase);
     Plan {
         steps: phases.iter().enumerate().map(step).collect(),
         analyses: &[],

@@ -266,29 +266,43 @@ fn check(plan: &mut Plan, out_entry: &Path, beside: &[&Path], dumps: bool) -> Re
     if let Some(index) = outputs.iter().position(|output| all_inputs.contains(output.as_path())) {
         return Err(PlanError::OverInput { output: plan.jobs[index].output.clone() });
     }
-    let first_jobs = plan.jobs.iter().zip(&is_repeat).filter(|(_, is_repeat)| !**is_repeat);
-    let of_dumps = first_jobs.filter(|_| dumps).map(|(job, _)| job.dump());
+    let first_jobs = plan.jobs.iter().zip(&is_repeat).filter(|(_, is_repeat)| dumps && !**is_repeat);
+    let of_dumps = first_jobs.map(|(job, _)| job.dump());
     let others = beside.iter().map(|file| file.to_path_buf()).chain(of_dumps);
-    let mut seen: HashSet<PathBuf> = HashSet::new();
-    for file in others {
-        let path = folders.true_path(&file);
-        if all_inputs.contains(path.as_path()) {
-            return Err(PlanError::OverInput { output: file });
-        }
-        if let Some(&index) = job_of_output.get(path.as_path()) {
-            let first = plan.jobs[index].input.clone();
-            return Err(PlanError::Collision { first, second: file.clone(), output: file });
-        }
-        if !seen.insert(path) {
-            return Err(PlanError::Twice(file));
-        }
-    }
+    let others = others.map(|file| (folders.true_path(&file), file));
+    let job_of_output = |path: &Path| job_of_output.get(path).map(|&index| &plan.jobs[index]);
+    check_others(others, &all_inputs, job_of_output)?;
     if let Some(index) = outputs.iter().position(|output| !output.starts_with(out_entry)) {
         let (output, target) = (plan.jobs[index].output.clone(), outputs[index].clone());
         return Err(PlanError::Outside { output, target });
     }
     let mut repeats = is_repeat.into_iter();
     plan.jobs.retain(|_| !repeats.next().expect("one flag a job"));
+    Ok(())
+}
+
+/// Refuses files beside the modules, each with its true path, that would be written over something of the batch, or over one another.
+fn check_others<'p>(
+    others: impl Iterator<Item = (PathBuf, PathBuf)>,
+    inputs: &HashSet<&Path>,
+    job_of_output: impl Fn(&Path) -> Option<&'p Job>,
+) -> Result<(), PlanError> {
+    let mut seen: HashSet<PathBuf> = HashSet::new();
+    for (path, file) in others {
+        if inputs.contains(path.as_path()) {
+            return Err(PlanError::OverInput { output: file });
+        }
+        if let Some(job) = job_of_output(&path) {
+            return Err(PlanError::Collision {
+                first: job.input.clone(),
+                second: file.clone(),
+                output: file,
+            });
+        }
+        if !seen.insert(path) {
+            return Err(PlanError::Twice(file));
+        }
+    }
     Ok(())
 }
 

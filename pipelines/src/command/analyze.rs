@@ -126,12 +126,6 @@ fn phase_of(print: Print) -> Option<&'static Phase> {
 /// Splits at control flow and prints.
 fn plan(phase: &'static Phase, options: &Options) -> Plan {
     static SPLIT: Phase = split_at_control_flow::PHASE;
-    let step = |number, phase: &'static Phase| Step {
-        number,
-        name: phase.name,
-        phase,
-        dump: false,
-        verified: false,
-    };
+    let step = |number, phase: &'static Phase| Step::new(number, phase);
     Plan { steps: vec![step(6, &SPLIT), step(Step::OBSERVERS, phase)], ..standard::plan(options, false) }
 }

@@ -124,13 +124,7 @@ pub(crate) fn run(text: &[u8], phases: &[&'static Phase]) -> BatchOutput {
 
 /// A plan of `phases` with every verifier after each.
 pub(crate) fn plan(phases: &[&'static Phase]) -> Plan {
-    let step = |(number, phase): (usize, &&'static Phase)| Step {
-        number: number as u16,
-        name: phase.name,
-        phase,
-        dump: false,
-        verified: false,
-    };
+    let step = |(number, phase): (usize, &&'static Phase)| Step::new(number as u16, phase);
     Plan {
         steps: phases.iter().enumerate().map(step).collect(),
         analyses: &[

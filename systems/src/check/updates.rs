@@ -197,13 +197,7 @@ fn kernel(count: usize, random: &mut Random) -> String {
 fn after_random_updates_everything_equals_a_rebuild() {
     const ROUNDS: usize = 6;
     let phases = (0..ROUNDS).flat_map(|_| [&UPDATES, &REBUILDS]);
-    let step = |(number, phase): (usize, &'static Phase)| Step {
-        number: number as u16,
-        name: phase.name,
-        phase,
-        dump: false,
-        verified: false,
-    };
+    let step = |(number, phase): (usize, &'static Phase)| Step::new(number as u16, phase);
     let plan = Plan {
         steps: [&split_at_control_flow::PHASE, &REBUILDS]
             .into_iter()

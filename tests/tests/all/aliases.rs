@@ -81,13 +81,7 @@ fn listen(mut editor: Editor, mut values: ResMut<ReachingValues>) {
 
 /// The answers about the functions of a module, in the order of their bodies.
 fn answers_about(text: &[u8]) -> Result<Vec<Answers>, String> {
-    let step = |number, phase: &'static Phase| PlanStep {
-        number,
-        name: phase.name,
-        phase,
-        dump: false,
-        verified: false,
-    };
+    let step = |number, phase: &'static Phase| PlanStep::new(number, phase);
     static SPLIT: Phase = split_at_control_flow::PHASE;
     static SSA: Phase = build_ssa::PHASE;
     let plan = Plan {

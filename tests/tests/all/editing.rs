@@ -115,7 +115,7 @@ fn plan(options: &Options, constants_end: i32) -> Plan {
     let mut plan = standard::plan(options, false);
     let last = plan.steps.iter().position(|step| step.number == 94).expect("every plan is inspected");
     for (number, phase) in [(93, &LEAVE_SSA), (91, &PHASE)] {
-        let step = Step { number, name: phase.name, phase, dump: false, verified: false };
+        let step = Step::new(number, phase);
         plan.steps.insert(last, step);
     }
     plan.limits.growth_percent = 200;

@@ -157,7 +157,7 @@ fn kill_target(codes: CodeObjects, mut blocks: BlocksMut) {
 fn plan_with(phase: &'static Phase, options: &Options) -> Plan {
     let mut plan = standard::plan(options, false);
     let last = plan.steps.iter().position(|step| step.number == 94).expect("every plan is inspected");
-    plan.steps.insert(last, Step { number: 93, name: phase.name, phase, dump: false, verified: false });
+    plan.steps.insert(last, Step::new(93, phase));
     plan
 }
 

@@ -243,13 +243,7 @@ fn exits_of_one_loop() {
 /// What `analyze` prints.
 fn dump(text: &str, phases: &[&'static Phase]) -> usize {
     static SPLIT: Phase = split_at_control_flow::PHASE;
-    let step = |number, phase: &'static Phase| Step {
-        number,
-        name: phase.name,
-        phase,
-        dump: false,
-        verified: false,
-    };
+    let step = |number, phase: &'static Phase| Step::new(number, phase);
     let printers = phases.iter().enumerate().map(|(at, &phase)| step(Step::OBSERVERS + at as u16, phase));
     let steps = std::iter::once(step(6, &SPLIT)).chain(printers).collect();
     let plan = Plan { steps, ..standard::plan(&Options::default(), false) };

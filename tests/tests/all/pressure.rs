@@ -351,7 +351,7 @@ fn compare_last_uses(function: &FunctionView<'_>, kept: &Pressure, inst: InstId,
 /// A plan that runs `phase` after the phases `before`.
 fn plan(before: &[u16], phase: &'static Phase) -> Plan {
     let standard = standard::plan(&Options { level: OptLevel::O2, ..Options::default() }, false);
-    let own = Step { number: 200, name: phase.name, phase, dump: false, verified: false };
+    let own = Step::new(200, phase);
     let steps = standard.steps.iter().copied().filter(|step| before.contains(&step.number)).chain([own]);
     let limits = Limits { growth_percent: 10_000, ..standard.limits };
     Plan { steps: steps.collect(), limits, ..standard }

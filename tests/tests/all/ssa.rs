@@ -65,7 +65,7 @@ fn nothing_outside_of_the_section_sees_a_phi() {
         let observed = plan.steps.iter().flat_map(|&step| {
             let phase = if !is_debug && SECTION.contains(&step.number) { &INSIDE } else { &OUTSIDE };
             let number = Step::OBSERVERS + step.number;
-            [step, Step { number, name: phase.name, phase, dump: false, verified: false }]
+            [step, Step::new(number, phase)]
         });
         plan.steps = observed.collect();
         let output = optimize_with_plan(&text, &plan).map_err(|error| error.to_string())?;

@@ -186,13 +186,7 @@ impl Function {
 /// The functions of a module, in the order of their bodies.
 fn functions_of(text: &[u8]) -> Result<Vec<Function>, String> {
     static SPLIT: Phase = split_at_control_flow::PHASE;
-    let step = |number, phase: &'static Phase| PlanStep {
-        number,
-        name: phase.name,
-        phase,
-        dump: false,
-        verified: false,
-    };
+    let step = |number, phase: &'static Phase| PlanStep::new(number, phase);
     let plan = Plan {
         steps: vec![step(6, &SPLIT), step(PlanStep::OBSERVERS, &LISTEN)],
         ..standard::plan(&Options::default(), false)
