@@ -126,6 +126,8 @@ fn phase_of(print: Print) -> Option<&'static Phase> {
 /// Splits at control flow and prints.
 fn plan(phase: &'static Phase, options: &Options) -> Plan {
     static SPLIT: Phase = split_at_control_flow::PHASE;
-    let step = |number, phase: &'static Phase| Step::new(number, phase);
-    Plan { steps: vec![step(6, &SPLIT), step(Step::OBSERVERS, phase)], ..standard::plan(options, false) }
+    Plan {
+        steps: vec![Step::new(6, &SPLIT), Step::new(Step::OBSERVERS, phase)],
+        ..standard::plan(options, false)
+    }
 }
