@@ -267,14 +267,15 @@ fn check(plan: &mut Plan, out_entry: &Path, beside: &[&Path], dumps: bool) -> Re
         return Err(PlanError::OverInput { output: plan.jobs[index].output.clone() });
     }
     let first_jobs = plan.jobs.iter().zip(&is_repeat).filter(|(_, is_repeat)| dumps && !**is_repeat);
-    let of_dumps = first_jobs.map(|(job, _)| job.dump());
-    let others = beside.iter().map(|file| file.to_path_buf()).chain(of_dumps);
-    let others = others.map(|file| (folders.true_path(&file), file));
+    let mut with_true_path = |file: PathBuf| (folders.true_path(&file), file);
+    let dumps: Vec<_> = first_jobs.map(|(job, _)| with_true_path(job.dump())).collect();
+    let beside = beside.iter().map(|file| with_true_path(file.to_path_buf()));
     let job_of_output = |path: &Path| job_of_output.get(path).map(|&index| &plan.jobs[index]);
-    check_others(others, &all_inputs, job_of_output)?;
-    if let Some(index) = outputs.iter().position(|output| !output.starts_with(out_entry)) {
-        let (output, target) = (plan.jobs[index].output.clone(), outputs[index].clone());
-        return Err(PlanError::Outside { output, target });
+    check_others(beside.chain(dumps.iter().cloned()), &all_inputs, job_of_output)?;
+    let of_jobs = plan.jobs.iter().zip(&outputs).map(|(job, target)| (target, &job.output));
+    let mut of_modules = of_jobs.chain(dumps.iter().map(|(target, dump)| (target, dump)));
+    if let Some((target, output)) = of_modules.find(|(target, _)| !target.starts_with(out_entry)) {
+        return Err(PlanError::Outside { output: output.clone(), target: target.clone() });
     }
     let mut repeats = is_repeat.into_iter();
     plan.jobs.retain(|_| !repeats.next().expect("one flag a job"));
@@ -454,6 +455,16 @@ mod tests {
         let both = ["in", "other/a.ptx.dump"];
         assert!(plan(&both, &[], false).is_ok());
         assert!(matches!(plan(&both, &[], true), Err(PlanError::Collision { .. })));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn dumps_are_not_written_outside_the_output_folder() {
+        let tree = Tree::new(&["in/a.ptx", "elsewhere/x", "out/y"]);
+        std::os::unix::fs::symlink("../elsewhere/x", tree.path("out/a.ptx.dump")).unwrap();
+        let plan = |dumps| plan(&[tree.path("in")], &tree.path("out"), &[], dumps);
+        assert!(matches!(plan(true), Err(PlanError::Outside { .. })));
+        assert!(plan(false).is_ok(), "no dump is written");
     }
 
     #[cfg(unix)]
