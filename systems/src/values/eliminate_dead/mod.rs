@@ -43,7 +43,7 @@
 //! # Before SSA form
 //! Phase 16 stands where registers have several definitions, and the full form has to find which of them reach a read. SSA form
 //! tells that anyway, so phase 16 does no more than walk where phases 23 and 33 follow. Corpus and wild set come out the same to the
-//! instruction, and all phases take 0.95 of the time (docs/PERFORMANCE.md, "What later phases find anyway"). In place of phase 33 or 61 the
+//! instruction, and all phases take 0.95 of the time (docs/PERFORMANCE.md). In place of phase 33 or 61 the
 //! walk costs more than the search, of which later phases remember that nothing is dead.
 //!
 //! # Why not live sets
