@@ -22,7 +22,7 @@ const BREAKING: [(&str, &[&Phase]); 27] = [
     ("flow/nested_branches.rs", &[&nested_branches::PHASE]),
     ("flow/optimize_branches/mod.rs", &[&optimize_branches::PHASE]),
     ("flow/optimize_switches.rs", &[&optimize_switches::PHASE]),
-    ("flow/predicate.rs", &[&predicate::PHASE]),
+    ("flow/predicate/mod.rs", &[&predicate::PHASE]),
     ("flow/simplify_loops.rs", &[&simplify_loops::PHASE]),
     ("flow/split_at_control_flow.rs", &[&split_at_control_flow::PHASE]),
     ("flow/unroll_loops/mod.rs", &[&unroll_loops::PHASE]),

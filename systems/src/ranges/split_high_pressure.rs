@@ -61,7 +61,7 @@ use ahash::AHashSet;
 use bevy_ecs::prelude::*;
 use ptxopt_components::block::BlockFlags;
 use ptxopt_components::code_object::{CodeFlags, Room};
-use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
+use ptxopt_components::ids::{Id, InstId, LoopId, VRegId};
 use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, solve};
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::graph::edges::Graph;
@@ -175,17 +175,7 @@ fn split(
     if found.spills == 0 || features.sets_limit {
         return Some(());
     }
-    // Slots that each loop needs too many.
-    let mut excesses: Vec<(BlockId, u32)> = Vec::new();
-    let mut over = Vec::new();
-    for id in nest.ids() {
-        let need = nest.blocks(id).iter().filter_map(|&block| estimator.need_of(block)).max().unwrap_or(0);
-        let excess = (need + BESIDE).saturating_sub(budget);
-        if excess > 0 {
-            over.push(id);
-            excesses.push((nest.row(id).header, excess));
-        }
-    }
+    let (over, mut excesses): (Vec<_>, Vec<_>) = excesses(nest, estimator, budget).unzip();
     if over.is_empty() {
         return Some(());
     }
@@ -197,11 +187,25 @@ fn split(
         f.stats().limits_hit += 1;
         f.missed(f.view().text.body.first, "too many blocks lie between loads and their reads");
     }
+    split_found(f, &finder.found, &mut excesses)
+}
+
+/// Loops with too few registers, and how many slots each lacks.
+fn excesses(nest: &LoopNest, estimator: &Estimator, budget: u32) -> impl Iterator<Item = (LoopId, u32)> {
+    nest.ids().filter_map(move |id| {
+        let need = nest.blocks(id).iter().filter_map(|&block| estimator.need_of(block)).max().unwrap_or(0);
+        let excess = (need + BESIDE).saturating_sub(budget);
+        (excess > 0).then_some((id, excess))
+    })
+}
+
+/// Splits ranges until each loop has the slots that it lacks, of which `excesses` has the number.
+fn split_found(f: &mut FunctionEditor<'_>, found: &[Split], excesses: &mut [u32]) -> Option<()> {
     let (mut held, mut gone): (AHashSet<VRegId>, AHashSet<VRegId>) = Default::default();
     // A function that came out longer than it came in would be given back as it was.
     let mut spare = f.view().text.insts_in.saturating_sub(f.state().live_insts);
-    for split in &finder.found {
-        let is_needed = split.loops.iter().any(|&number| excesses[number].1 > 0);
+    for split in found {
+        let is_needed = split.loops.iter().any(|&number| excesses[number] > 0);
         let is_free =
             !held.contains(&split.vreg) && !split.sources.iter().any(|source| gone.contains(source));
         if !is_needed || !is_free {
@@ -218,7 +222,7 @@ fn split(
         held.extend(&split.sources);
         gone.insert(split.vreg);
         for &number in &split.loops {
-            excesses[number].1 = excesses[number].1.saturating_sub(split.slots);
+            excesses[number] = excesses[number].saturating_sub(split.slots);
         }
     }
     Some(())

@@ -3,7 +3,7 @@
 use super::super::liveness::kills;
 use super::blocks::Named;
 use super::counts::{LEAST, Words, minus, plus, raise};
-use super::{NEAR_POSITIONS, NO_BIT, Point, Pressure, VReg};
+use super::{Kind, NEAR_POSITIONS, NO_BIT, Point, Pressure, VReg};
 use crate::forms::FormTable;
 use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
@@ -39,6 +39,66 @@ impl<F: Fn(u32) -> bool> Names<'_, F> {
     }
 }
 
+/// Where the walk of a block is.
+struct Walk<'a, F> {
+    names: Names<'a, F>,
+    /// By kind of register.
+    kinds: &'a [Kind],
+    /// What lives before the instruction at hand.
+    live: Words,
+    /// Instructions from the end on, the one at hand included.
+    number: u32,
+}
+
+impl<F: Fn(u32) -> bool> Walk<'_, F> {
+    /// Passes a result; `after` is what lives right after the instruction.
+    #[inline(always)]
+    fn write(&mut self, vreg: VRegId, is_killed: bool, after: &mut Words) {
+        let (named, kind) = self.names.of(vreg);
+        named.access_count += 1;
+        if !named.has(Named::LIVE) {
+            // Written for nobody: it takes its slots for an instant.
+            *after = plus(*after, self.kinds[kind].words);
+            named.length = named.length.wrapping_add(1);
+        } else if is_killed {
+            self.live = minus(self.live, self.kinds[kind].words);
+            named.length = named.length.wrapping_add(self.number);
+        }
+        if is_killed {
+            named.define();
+        }
+    }
+
+    /// Passes a read that counts as `accesses`, and says whether it is the last one.
+    #[inline(always)]
+    fn read(&mut self, vreg: VRegId, accesses: u32) -> bool {
+        let (named, kind) = self.names.of(vreg);
+        named.access_count += accesses;
+        let is_last = !named.has(Named::LIVE);
+        if is_last {
+            self.live = plus(self.live, self.kinds[kind].words);
+            named.length = named.length.wrapping_sub(self.number);
+        }
+        named.read();
+        is_last
+    }
+
+    /// Ends the lengths of what lives at the start of the block, and takes from those of what lives at its end; gives how many registers the
+    /// block names.
+    fn finish(&mut self) -> usize {
+        let count = self.names.count;
+        for named in &mut self.names.named[..count] {
+            if named.has(Named::LIVE) {
+                named.length = named.length.wrapping_add(self.number);
+            }
+            if named.has(Named::OUT) {
+                named.length = named.length.wrapping_sub(self.number);
+            }
+        }
+        count
+    }
+}
+
 impl Pressure {
     /// Walks a block, out of which those registers live whose bits `is_out` names: its points, the counts of its row, and what
     /// it names, which is left at the start of `named`; gives the number of those.
@@ -51,82 +111,50 @@ impl Pressure {
     ) -> usize {
         self.walk_count += 1;
         let Self { vregs, kinds, outside, blocks, points, far_last_uses, named, .. } = self;
-        let (kinds, points) = (&kinds[..], &mut points[..function.heads.len()]);
-        let mut names = Names { vregs, named, count: 0, is_out };
+        let points = &mut points[..function.heads.len()];
+        let names = Names { vregs, named, count: 0, is_out };
+        let mut walk = Walk { names, kinds: &kinds[..], live: Words::default(), number: 0 };
         for &vreg in outside.at_end_of(function, block) {
-            names.of(vreg).0.read();
+            walk.names.of(vreg).0.read();
         }
         let (has_outside, has_far) = (!outside.vregs.is_empty(), !far_last_uses.is_empty());
-        let (mut live, mut peaks) = (Words::default(), LEAST);
-        // Instructions from the end on, the one at hand included.
-        let mut number = 0_u32;
+        let mut peaks = LEAST;
         for (inst, head, operands) in function.rows_of(block).rev() {
-            number += 1;
+            walk.number += 1;
             let is_guarded = head.opcode.is_guarded();
-            let mut after = live;
+            let mut after = walk.live;
             for operand in head.results(operands).iter().filter(|operand| operand.is_definition()) {
-                let Some(vreg) = operand.vreg() else { continue };
-                let (named, kind) = names.of(vreg);
-                named.access_count += 1;
-                let is_killed = kills(operand, is_guarded);
-                if !named.has(Named::LIVE) {
-                    // Written for nobody: it takes its slots for an instant.
-                    after = plus(after, kinds[kind].words);
-                    named.length = named.length.wrapping_add(1);
-                } else if is_killed {
-                    live = minus(live, kinds[kind].words);
-                    named.length = named.length.wrapping_add(number);
-                }
-                if is_killed {
-                    named.define();
+                if let Some(vreg) = operand.vreg() {
+                    walk.write(vreg, kills(operand, is_guarded), &mut after);
                 }
             }
             if has_far || operands.len() > NEAR_POSITIONS {
-                note_far(&mut names, far_last_uses, inst, operands);
+                note_far(&mut walk.names, far_last_uses, inst, operands);
             }
             let mut last_uses = 0;
             // A bit of those that `last_uses` has.
             let mut position = 1_u64;
             for operand in operands {
-                if let Some(vreg) = operand.vreg().filter(|_| operand.is_use()) {
-                    let (named, kind) = names.of(vreg);
-                    named.access_count += u32::from(!operand.is_definition());
-                    if !named.has(Named::LIVE) {
-                        live = plus(live, kinds[kind].words);
-                        named.length = named.length.wrapping_sub(number);
-                        last_uses |= position;
-                    }
-                    named.read();
+                if let Some(vreg) = operand.vreg().filter(|_| operand.is_use())
+                    && walk.read(vreg, u32::from(!operand.is_definition()))
+                {
+                    last_uses |= position;
                 }
                 position <<= 1;
             }
             if has_outside {
                 for vreg in outside.read_by(function, forms, head) {
-                    let (named, kind) = names.of(vreg);
-                    if !named.has(Named::LIVE) {
-                        live = plus(live, kinds[kind].words);
-                        named.length = named.length.wrapping_sub(number);
-                    }
-                    named.read();
+                    walk.read(vreg, 0);
                 }
             }
             // What lives before an instruction lives after the one before it.
             raise(&mut peaks, after);
-            points[inst.index()] = Point { before: live, after, last_uses };
+            points[inst.index()] = Point { before: walk.live, after, last_uses };
         }
-        raise(&mut peaks, live);
-        let count = names.count;
-        for named in &mut named[..count] {
-            if named.has(Named::LIVE) {
-                named.length = named.length.wrapping_add(number);
-            }
-            if named.has(Named::OUT) {
-                named.length = named.length.wrapping_sub(number);
-            }
-        }
+        raise(&mut peaks, walk.live);
         let row = &mut blocks.rows[block.index()];
-        (row.inst_count, row.peaks) = (number, peaks);
-        count
+        (row.inst_count, row.peaks) = (walk.number, peaks);
+        walk.finish()
     }
 }
 

@@ -108,8 +108,21 @@ impl Remainders {
         if !self.has_remainders {
             return 0;
         }
-        let mut limits_hit = 0;
+        self.list(function, forms, reaching);
+        self.divisions.sort_unstable();
+        let is_before = |one: InstId, other: InstId| {
+            let [of_one, of_other] = [one, other].map(|inst| function.heads[inst.index()].block);
+            if of_one == of_other { one < other } else { reaching.tree().dominates(of_one, of_other) }
+        };
         let Self { divides, divisions, pairs, .. } = self;
+        let ty_of = |inst: InstId| divides[function.heads[inst.index()].form.index()].expect("it divides");
+        let alike = divisions.chunk_by(|one, other| one.of == other.of);
+        alike.map(|alike| pair_up(alike, is_before, ty_of, pairs)).sum()
+    }
+
+    /// Lists what divides, by what it divides.
+    fn list(&mut self, function: &FunctionView<'_>, forms: &FormTable, reaching: &Reaching) {
+        let Self { divides, divisions, .. } = self;
         divisions.clear();
         for (inst, head, operands) in function.rows() {
             if let Some(ty) = divides[head.form.index()]
@@ -131,38 +144,6 @@ impl Remainders {
                 }
             }
         }
-        divisions.sort_unstable();
-        for alike in divisions.chunk_by(|one, other| one.of == other.of) {
-            // What divides alike, and whether it goes up to a remainder.
-            let mut quotients: Vec<(InstId, bool)> =
-                alike.iter().filter(|one| !one.is_remainder).map(|one| (one.inst, false)).collect();
-            if quotients.is_empty() {
-                continue;
-            }
-            let is_before = |one: InstId, other: InstId| {
-                let [of_one, of_other] = [one, other].map(|inst| function.heads[inst.index()].block);
-                if of_one == of_other { one < other } else { reaching.tree().dominates(of_one, of_other) }
-            };
-            for remainder in alike.iter().filter(|one| one.is_remainder).map(|one| one.inst) {
-                let next = quotients.partition_point(|&(quotient, _)| quotient < remainder);
-                let mut before = (0..next).rev().take(QUOTIENTS_MAX);
-                let mut after = (next..quotients.len()).take(QUOTIENTS_MAX);
-                let told = before.find(|&number| is_before(quotients[number].0, remainder));
-                let is_free = |&number: &usize| {
-                    let (quotient, goes_up) = quotients[number];
-                    !goes_up && is_before(remainder, quotient)
-                };
-                let Some(number) = told.or_else(|| after.find(is_free)) else {
-                    limits_hit += u64::from(next.max(quotients.len() - next) > QUOTIENTS_MAX);
-                    continue;
-                };
-                let (quotient, goes_up) = &mut quotients[number];
-                *goes_up |= told.is_none();
-                let ty = divides[function.heads[remainder.index()].form.index()].expect("it divides");
-                pairs.push(Pair { ty, remainder, quotient: *quotient, is_first: told.is_none() });
-            }
-        }
-        limits_hit
     }
 
     /// Lets quotients tell remainders, as far as there is room; gives nothing where the bisect limit is reached.
@@ -219,6 +200,41 @@ impl Remainders {
         }
         Some(())
     }
+}
+
+/// Finds a quotient for each remainder of what divides alike: one that comes before it, or else one after it that goes up to it. Says
+/// how many found none among so many as are looked at.
+fn pair_up(
+    alike: &[Division],
+    is_before: impl Fn(InstId, InstId) -> bool,
+    ty_of: impl Fn(InstId) -> PtxType,
+    pairs: &mut Vec<Pair>,
+) -> u64 {
+    // And whether it goes up to a remainder.
+    let mut quotients: Vec<(InstId, bool)> =
+        alike.iter().filter(|one| !one.is_remainder).map(|one| (one.inst, false)).collect();
+    if quotients.is_empty() {
+        return 0;
+    }
+    let mut limits_hit = 0;
+    for remainder in alike.iter().filter(|one| one.is_remainder).map(|one| one.inst) {
+        let next = quotients.partition_point(|&(quotient, _)| quotient < remainder);
+        let mut before = (0..next).rev().take(QUOTIENTS_MAX);
+        let mut after = (next..quotients.len()).take(QUOTIENTS_MAX);
+        let told = before.find(|&number| is_before(quotients[number].0, remainder));
+        let is_free = |&number: &usize| {
+            let (quotient, goes_up) = quotients[number];
+            !goes_up && is_before(remainder, quotient)
+        };
+        let Some(number) = told.or_else(|| after.find(is_free)) else {
+            limits_hit += u64::from(next.max(quotients.len() - next) > QUOTIENTS_MAX);
+            continue;
+        };
+        let (quotient, goes_up) = &mut quotients[number];
+        *goes_up |= told.is_none();
+        pairs.push(Pair { ty: ty_of(remainder), remainder, quotient: *quotient, is_first: told.is_none() });
+    }
+    limits_hit
 }
 
 /// The type of a form that divides integers of 64 bits.

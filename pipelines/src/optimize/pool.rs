@@ -1,0 +1,61 @@
+//! Shards that are used again: to make one takes longer than a small module does.
+
+use ptxopt_engine::run::shard::Shard;
+use std::sync::Mutex;
+
+/// Shards kept for the next call.
+const SHARDS_KEPT_MAX: usize = 64;
+
+/// Rows of a shard that is still kept. What a larger function has blown up is given back.
+const SHARD_ROWS_KEPT_MAX: usize = 1 << 20;
+
+/// Shards that wait for the next batch, by what they were made for; the one that has waited longest comes first, and goes
+/// first where there are too many.
+pub(super) struct ShardPool(Mutex<Vec<(u64, Shard)>>);
+
+pub(super) static SHARDS: ShardPool = ShardPool(Mutex::new(Vec::new()));
+
+impl ShardPool {
+    pub(super) fn take(&self, key: Option<u64>) -> Option<Shard> {
+        let mut shards = self.0.lock().ok()?;
+        let at = shards.iter().rposition(|&(made_for, _)| Some(made_for) == key)?;
+        Some(shards.remove(at).1)
+    }
+
+    pub(super) fn give_back(&self, key: Option<u64>, mut shard: Shard) {
+        if let Some(key) = key
+            && shard.pool_rows() <= SHARD_ROWS_KEPT_MAX
+            && let Ok(mut shards) = self.0.lock()
+        {
+            if shards.len() >= SHARDS_KEPT_MAX {
+                shards.remove(0);
+            }
+            shards.push((key, shard));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Options;
+    use crate::standard;
+    use ptxopt_engine::run::phase::Plan;
+
+    /// What was used last is kept, however many other options came before.
+    #[test]
+    fn the_shard_that_waits_longest_goes_first() {
+        let pool = ShardPool(Mutex::new(Vec::new()));
+        let plan = Plan { steps: Vec::new(), ..standard::plan(&Options::default(), false) };
+        let give = |key| pool.give_back(Some(key), Shard::new(&plan));
+        let waiting = || pool.0.lock().unwrap().iter().map(|&(key, _)| key).collect::<Vec<u64>>();
+        let most = SHARDS_KEPT_MAX as u64;
+        (0..most).for_each(give);
+        let again = pool.take(Some(1)).expect("it waits");
+        pool.give_back(Some(1), again);
+        assert_eq!(waiting(), std::iter::once(0).chain(2..most).chain([1]).collect::<Vec<_>>());
+        give(most);
+        assert_eq!(waiting(), (2..most).chain([1, most]).collect::<Vec<_>>());
+        assert!(pool.take(Some(0)).is_none() && pool.take(None).is_none());
+    }
+}

@@ -1,0 +1,207 @@
+//! Branches with short arms, and what the join takes from these.
+
+use ahash::AHashMap;
+use ptxopt_components::form::FormFlags;
+use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
+use ptxopt_components::operand::{Operand, OperandKind};
+use ptxopt_components::operation::Operation;
+use ptxopt_components::types::{PtxType, TypeKind};
+use ptxopt_engine::edit::FunctionEditor;
+use ptxopt_engine::values::phis::{incoming, phis_of};
+
+use super::Settings;
+use super::arms::{Arm, arm_of};
+use crate::ssa::moves::moved_as;
+
+/// A branch with its arms.
+pub(super) struct Region {
+    pub(super) head: BlockId,
+    pub(super) branch: Branch,
+    /// The arm that the branch leads to; none where it leads to the join.
+    pub(super) taken: Option<BlockId>,
+    /// The arm that it falls through to; none where that is the join.
+    pub(super) fallen: Option<BlockId>,
+    pub(super) join: BlockId,
+    /// What the phis of the join take from the two arms.
+    pub(super) values: Vec<Taken>,
+    /// Rows of the arms.
+    pub(super) inst_count: usize,
+    /// Whether nothing else leads to the join.
+    pub(super) is_sole: bool,
+    /// Whether the head falls through to the join once the arms are gone.
+    pub(super) falls_through: bool,
+}
+
+/// The branch at the end of a block, under a guard.
+#[derive(Clone, Copy)]
+pub(super) struct Branch {
+    pub(super) inst: InstId,
+    pub(super) predicate: VRegId,
+    pub(super) is_negated: bool,
+    target: BlockId,
+    /// The block that it falls through to.
+    next: BlockId,
+}
+
+/// What a phi of the join takes from the arms.
+pub(super) struct Taken {
+    pub(super) phi: InstId,
+    pub(super) taken: Operand,
+    pub(super) fallen: Operand,
+    /// What makes one value of the two; none where they are the same.
+    pub(super) choice: Option<Choice>,
+}
+
+/// What makes one value of those of two arms.
+#[derive(Clone, Copy)]
+pub(super) enum Choice {
+    /// A selection of this type.
+    Selection(PtxType),
+    /// The predicate of the branch, or its contrary, and an operation with the value of one arm: the other one is a literal.
+    Logic { operation: Operation, is_contrary: bool, value: VRegId },
+}
+
+impl Region {
+    /// The region of the branch at the end of a block, if it may be predicated.
+    pub(super) fn of(
+        f: &FunctionEditor<'_>,
+        head: BlockId,
+        settings: Settings,
+        literals: &mut Literals,
+    ) -> Option<Self> {
+        let branch = Branch::of(f, head)?;
+        let Branch { target, next, .. } = branch;
+        let [taken, fallen] = [target, next].map(|arm| arm_of(f, head, arm, settings.arm_insts_max));
+        let (taken, fallen, join) = match (taken, fallen) {
+            (Some(one), Some(other)) if one.join == other.join => (Some(one), Some(other), one.join),
+            (Some(arm), _) if arm.join == next => (Some(arm), None, next),
+            (_, Some(arm)) if arm.join == target => (None, Some(arm), target),
+            _ => return None,
+        };
+        if join == head {
+            return None;
+        }
+        let arms: Vec<Arm> = [taken, fallen].into_iter().flatten().collect();
+        let [taken, fallen] = [taken, fallen].map(|arm| arm.map(|arm| arm.block));
+        let from = [taken, fallen].map(|arm| arm.unwrap_or(head));
+        let values = values_of(f, join, from, branch.is_negated, literals)?;
+        let falls_through = next_but_for(f, head, [taken, fallen]) == Some(join);
+        let branch_count = arms.iter().filter(|arm| arm.jumps).count() + usize::from(falls_through);
+        let choice_count = values.iter().filter(|value| value.choice.is_some()).count();
+        if choice_count > settings.selections_max.min(branch_count) {
+            return None;
+        }
+        let is_sole = f.view().preds(join).iter().all(|pred| from.contains(pred));
+        let inst_count = arms.iter().map(|arm| arm.inst_count).sum();
+        Some(Self { head, branch, taken, fallen, join, values, inst_count, is_sole, falls_through })
+    }
+
+    pub(super) fn blocks(&self) -> impl Iterator<Item = BlockId> {
+        [Some(self.head), self.taken, self.fallen, Some(self.join)].into_iter().flatten()
+    }
+}
+
+impl Branch {
+    /// The branch at the end of a reachable block, if threads may go two ways there by a value.
+    fn of(f: &FunctionEditor<'_>, head: BlockId) -> Option<Self> {
+        let function = f.view();
+        let inst = function.insts_of(head).next_back()?;
+        let form = f.form_of(inst);
+        if form.operation != Operation::Bra || form.flags.contains(FormFlags::UNIFORM) {
+            return None;
+        }
+        let OperandKind::Predicate { vreg: predicate, negated } = function.guard_of(inst)?.kind() else {
+            return None;
+        };
+        let target = function.operands_of(inst)[0].as_block()?;
+        let next = f.next_in_text(head)?;
+        let is_reachable = function.orders[head.index()].is_reachable();
+        let is_wanted = target != next && is_reachable && f.vreg(predicate).is_value();
+        is_wanted.then_some(Self { inst, predicate, is_negated: negated, target, next })
+    }
+}
+
+/// What the phis of a join take from the blocks where the two ways come from: that of the branch, and that past it.
+fn values_of(
+    f: &FunctionEditor<'_>,
+    join: BlockId,
+    from: [BlockId; 2],
+    is_negated: bool,
+    literals: &mut Literals,
+) -> Option<Vec<Taken>> {
+    let mut values = Vec::new();
+    for (phi, operands) in phis_of(&f.view(), join) {
+        let value = |block: BlockId| incoming(operands).find(|&(pred, _)| pred == block);
+        let (taken, fallen) = (value(from[0])?.1, value(from[1])?.1);
+        let choice = match taken == fallen {
+            true => None,
+            false => Some(choice(f, [taken.vreg()?, fallen.vreg()?], is_negated, literals)?),
+        };
+        values.push(Taken { phi, taken, fallen, choice });
+    }
+    Some(values)
+}
+
+/// The block that comes next in the text once the arms are gone.
+fn next_but_for(f: &FunctionEditor<'_>, head: BlockId, arms: [Option<BlockId>; 2]) -> Option<BlockId> {
+    let mut after = f.next_in_text(head)?;
+    while arms.contains(&Some(after)) {
+        after = f.next_in_text(after)?;
+    }
+    Some(after)
+}
+
+/// What makes one value of two, which a branch leads to and falls through to, if there is an instruction that does.
+fn choice(
+    f: &FunctionEditor<'_>,
+    [taken, fallen]: [VRegId; 2],
+    is_negated: bool,
+    literals: &mut Literals,
+) -> Option<Choice> {
+    let head = f.vreg(taken);
+    let ty = moved_as(head.ty.element()).filter(|_| head.ty.lanes == 1)?;
+    if ty.kind() != TypeKind::Predicate {
+        return Some(Choice::Selection(ty));
+    }
+    // Where the branch leads to a literal, or where it falls through to one.
+    let (truth, value, is_where_taken) = match literals.truth(f, taken) {
+        Some(truth) => (truth, fallen, true),
+        None => (literals.truth(f, fallen)?, taken, false),
+    };
+    let operation = if truth { Operation::Or } else { Operation::And };
+    // True on the way to the literal, or false there.
+    let is_contrary = is_negated != (truth != is_where_taken);
+    Some(Choice::Logic { operation, is_contrary, value })
+}
+
+/// The predicates of a function that are literals, once somebody has asked.
+#[derive(Default)]
+pub(super) struct Literals {
+    truths: AHashMap<VRegId, bool>,
+    is_filled: bool,
+}
+
+impl Literals {
+    pub(super) fn start(&mut self) {
+        self.truths.clear();
+        self.is_filled = false;
+    }
+
+    /// What a value is that is moved from a literal.
+    fn truth(&mut self, f: &FunctionEditor<'_>, vreg: VRegId) -> Option<bool> {
+        if !std::mem::replace(&mut self.is_filled, true) {
+            let function = f.view();
+            for (inst, head, operands) in function.block_ids().flat_map(|block| function.rows_of(block)) {
+                let &[result, source] = operands else { continue };
+                let form = f.form_of(inst);
+                let is_move = form.operation == Operation::Mov && form.types[0] == Some(PtxType::Pred);
+                if let (true, Some(vreg), OperandKind::Int(value)) = (is_move, result.vreg(), source.kind())
+                    && !head.opcode.is_guarded()
+                {
+                    self.truths.insert(vreg, value != 0);
+                }
+            }
+        }
+        self.truths.get(&vreg).copied().filter(|_| f.vreg(vreg).is_value())
+    }
+}
