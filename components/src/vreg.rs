@@ -86,6 +86,18 @@ impl VRegHead {
         Self { class: class as u16, ty, flags, padding: 0 }
     }
 
+    /// Slots of 32 bits that the register takes, whatever its class.
+    #[must_use]
+    pub fn slots(&self) -> u32 {
+        (self.ty.element().bits() * u32::from(self.ty.lanes)).div_ceil(32)
+    }
+
+    /// Whether the register holds one value that only the function's own instructions read and write.
+    #[must_use]
+    pub const fn is_own_scalar(&self) -> bool {
+        self.ty.lanes == 1 && !self.flags.intersects(VRegFlags::SHARED)
+    }
+
     /// Register class.
     #[must_use]
     pub const fn class(&self) -> RegClass {

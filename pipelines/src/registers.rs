@@ -13,9 +13,9 @@ use ptxopt_engine::graph::nest::{LoopNest, NestScratch, build_nest};
 use ptxopt_engine::ptx::reader::{ReaderScratch, read};
 use ptxopt_engine::ptx::scan::{FunctionText, Module};
 use ptxopt_engine::store::tables::CodeTables;
-use ptxopt_systems::registers::{Callees, Estimator, Features, Promises, forecast};
+use ptxopt_systems::registers::{Callees, Estimator, Features, Promises, forecast, promises_of};
 use serde::{Deserialize, Serialize};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::report::{plain_table, right_align, trimmed};
 
@@ -52,6 +52,7 @@ pub struct KernelRegisters {
 /// One function, as far as others that call it have to know.
 struct Known {
     features: Features,
+    promises: Promises,
     allocated: u32,
     /// Names of each call, that of the function among them, and slots that live across.
     calls: Vec<(Vec<Vec<u8>>, u32)>,
@@ -79,8 +80,7 @@ pub fn registers(text: &[u8], command_line: Option<u32>) -> Result<Vec<KernelReg
     let of_kernel = |(function, known): (&FunctionText, &Option<Known>)| {
         let known = known.as_ref()?;
         let callees = callees_of(known, &by_name);
-        let promises = Promises::of(&String::from_utf8_lossy(&text[function.header.range()]));
-        let found = forecast(&known.features, callees, functions.sm, promises, command_line);
+        let found = forecast(&known.features, callees, functions.sm, known.promises, command_line);
         Some(KernelRegisters {
             name: String::from_utf8_lossy(&text[function.name.range()]).into_owned(),
             registers: found.registers,
@@ -90,18 +90,22 @@ pub fn registers(text: &[u8], command_line: Option<u32>) -> Result<Vec<KernelReg
             allocated: known.allocated,
             features: known.features,
             callees,
-            promises,
+            promises: known.promises,
             sm: functions.sm,
         })
     };
     Ok(kernels.filter_map(of_kernel).collect())
 }
 
-/// Follows the calls of a kernel, each function once with the most that lives around it when it is met.
+/// Times that the calls of one function are followed, each time with more around it. Functions that call one another would add to it
+/// without end.
+const VISITS_MAX: u32 = 8;
+
+/// Follows the calls of a kernel, each function with the most that lives around it.
 fn callees_of(kernel: &Known, by_name: &HashMap<&[u8], &Known>) -> Callees {
     let mut callees = Callees::default();
     let mut waiting = vec![(kernel, 0)];
-    let mut seen: HashSet<&[u8]> = HashSet::new();
+    let mut most: HashMap<&[u8], (u32, u32)> = HashMap::new();
     while let Some((caller, around)) = waiting.pop() {
         for (names, across) in &caller.calls {
             let callee = names.iter().find_map(|name| by_name.get_key_value(&name[..]));
@@ -112,7 +116,9 @@ fn callees_of(kernel: &Known, by_name: &HashMap<&[u8], &Known>) -> Callees {
             let around = around + across;
             callees.is_known = true;
             callees.slots = callees.slots.max(around + callee.features.with_uniform);
-            if seen.insert(name) {
+            let (most, visits) = most.entry(name).or_default();
+            if *visits == 0 || around > *most && *visits < VISITS_MAX {
+                (*most, *visits) = (around, *visits + 1);
                 waiting.push((callee, around));
             }
         }
@@ -158,7 +164,7 @@ impl Functions {
         let allocated = estimator.allocated(&function).unwrap_or(features.need);
         let names = |names: &[NameId]| names.iter().map(|&one| name(one)).collect();
         let calls = estimator.calls.iter().map(|call| (names(&call.names), call.across)).collect();
-        Ok(Some(Known { features, allocated, calls }))
+        Ok(Some(Known { features, promises: promises_of(&function), allocated, calls }))
     }
 }
 
@@ -213,6 +219,43 @@ mod tests {
         // What `ptxas` reports where nothing takes a register, for every target.
         assert_eq!(kernels[1].registers, 4);
         assert!(kernels[0].registers >= 8);
+    }
+
+    /// Plain decimal numbers, and no word of a comment.
+    #[test]
+    fn a_header_says_what_the_reader_reads() {
+        let of = |header: &str| of(&format!(".entry k() {header} {{\nret;\n}}\n"))[0].promises;
+        let promises = |registers, threads, blocks| Promises { registers, threads, blocks };
+        assert_eq!(of(".maxnreg 32"), promises(32, 0, 0));
+        assert_eq!(of(".maxnreg 0x20"), promises(0, 0, 0), "not 0");
+        assert_eq!(of(".maxntid 256, 2 .minnctapersm /* of 4 */ 2"), promises(0, 512, 2));
+        assert_eq!(of("/* .maxnreg 32 */"), promises(0, 0, 0));
+        assert_eq!(of(".reqntid 16, 4"), promises(0, 64, 0));
+        assert_eq!(of(".reqntid 4194305, 1024"), promises(0, 0, 0), "more than there are");
+    }
+
+    /// `f` calls what is largest, and is met first where nothing lives around it.
+    #[test]
+    fn a_function_that_is_called_twice_counts_with_the_most_around_it() {
+        let alive = |first: u32| {
+            (first..first + 6).map(|n| format!("ld.global.u32 %r{n}, [g+{}];", 4 * n)).collect::<String>()
+        };
+        let stored = |first: u32| {
+            (first..first + 6).map(|n| format!("st.global.u32 [g+{}], %r{n};", 4 * n)).collect::<String>()
+        };
+        let around = |callee: &str| format!(".reg .b32 %r<6>;\n{}call {callee};{}ret;", alive(0), stored(0));
+        let large = format!(".reg .b32 %r<12>;\n{}{}{}{}ret;", alive(0), alive(6), stored(0), stored(6));
+        let text = |calls: &str| {
+            format!(
+                ".global .u32 g[12];\n.func h() {{\n{large}\n}}\n.func f() {{\ncall h;\nret;\n}}\n.func m() {{\n{}\n}}\n\
+             .entry k() {{\n{calls}\nret;\n}}\n",
+                around("f")
+            )
+        };
+        let slots = |calls: &str| of(&text(calls))[0].callees.slots;
+        assert_eq!(slots("call m;"), slots("call f; call m;"));
+        assert_eq!(slots("call m;"), slots("call m; call f;"));
+        assert_eq!(slots("call m;"), slots("call f;") + 6);
     }
 
     /// Functions that call one another come to an end.

@@ -3,7 +3,7 @@
 use crate::knobs::{Knob, settings};
 use crate::level::OptLevel;
 use crate::options::{Options, VerifyLevel};
-use crate::table::{self, Does, PhaseNumber, PhaseRow};
+use crate::table::{self, PhaseNumber, PhaseRow};
 use ptxopt_engine::run::phase::{Edge, Limits, Phase, Plan, Step, Verify, Wanted};
 use ptxopt_systems::analyze::{control_flow, def_use, liveness, loops, post_dominators, uniformity};
 use ptxopt_systems::check;
@@ -212,8 +212,8 @@ fn graph_dump(row: &PhaseRow, options: &Options) -> Option<Step> {
 #[must_use]
 pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
     let layout_only = is_debug_module && !options.force_debug;
-    let options =
-        &if layout_only { Options { level: OptLevel::O0, ..options.clone() } } else { options.clone() };
+    let of_layout = layout_only.then(|| Options { level: OptLevel::O0, ..options.clone() });
+    let options = of_layout.as_ref().unwrap_or(options);
     // Entering a step costs a module of fifty instructions as much as a phase does, so steps that can do nothing are left
     // out: those that are there for verifiers, and those that mark what only dumps show.
     let shows_steps = options.dumps() || options.verify != VerifyLevel::Off;
@@ -225,19 +225,14 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
     };
     let own_step = |row: &PhaseRow| {
         let dump = options.dump_after.contains(row.number);
-        let (phase, verified) = match row.does {
-            Does::Runs(_) if options.runs(row.number) && row.is(&structurize::PHASE) => {
-                (structurizer(options), false)
-            }
-            Does::Runs(_) if options.runs(row.number) && row.number == PhaseNumber(16) => {
-                (first_dead_code(options), false)
-            }
-            Does::Runs(phase) if options.runs(row.number) && is_wanted(phase) => (phase, phase.verified),
+        let own = row.phase().filter(|_| options.runs(row.number)).map(|phase| chosen(row, phase, options));
+        let phase = match own.filter(|phase| is_wanted(phase)) {
+            Some(phase) => phase,
             // The code is shown as it is at the place of a phase that does not run.
-            _ if dump => (&Phase::NOTHING, false),
-            _ => return None,
+            None if dump => &Phase::NOTHING,
+            None => return None,
         };
-        Some(Step { number: u16::from(row.number.0), name: row.name, phase, dump, verified })
+        Some(Step { number: u16::from(row.number.0), name: row.name, phase, dump, verified: phase.verified })
     };
     let steps = |row: &'static PhaseRow| own_step(row).into_iter().chain(graph_dump(row, options));
     let mut steps: Vec<Step> = table::in_order().flat_map(steps).collect();
@@ -263,6 +258,17 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
         },
         settings: settings::of(options),
         keep_rolled: options.no_unroll,
+    }
+}
+
+/// The phase of a row that runs, in the form that the options ask for.
+fn chosen(row: &PhaseRow, phase: &'static Phase, options: &Options) -> &'static Phase {
+    if row.is(&structurize::PHASE) {
+        structurizer(options)
+    } else if row.number == PhaseNumber(16) {
+        first_dead_code(options)
+    } else {
+        phase
     }
 }
 

@@ -2,13 +2,19 @@
 //! to which several edges lead from one predecessor have one for all of them.
 
 use crate::store::view::FunctionView;
-use ptxopt_components::ids::{BlockId, InstId};
-use ptxopt_components::operand::Operand;
+use ptxopt_components::ids::{BlockId, InstId, VRegId};
+use ptxopt_components::operand::{Operand, reads};
 
 /// The pairs of a phi that has `operands`: a predecessor, and the value that comes from there.
 pub fn incoming(operands: &[Operand]) -> impl ExactSizeIterator<Item = (BlockId, Operand)> + '_ {
     let (_, pairs) = operands.split_first().expect("a phi has a result");
     pairs.chunks_exact(2).map(|pair| (pair[0].as_block().expect("a pair begins with a block"), pair[1]))
+}
+
+/// The registers that the phis of a function read.
+pub fn read_by_phis<'a>(function: &FunctionView<'a>) -> impl Iterator<Item = VRegId> + use<'a> {
+    let function = *function;
+    function.block_ids().flat_map(move |block| phis_of(&function, block)).flat_map(|(_, phi)| reads(phi))
 }
 
 /// The phis of a block.

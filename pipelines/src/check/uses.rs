@@ -119,12 +119,12 @@ impl<'a> Walk<'a> {
                     let operands = self.function.operands_of(inst);
                     match (self.operation(inst), operands) {
                         (Operation::Mov | Operation::Cvta | Operation::CvtaTo, &[_, from]) => {
-                            offset += self.offset(from);
+                            offset = offset.checked_add(self.offset(from))?;
                             operand = from;
                         }
                         (Operation::Add, &[_, from, by]) => {
                             let OperandKind::Int(by) = by.kind() else { return None };
-                            offset += i64::from(by);
+                            offset = offset.checked_add(i64::from(by))?;
                             operand = from;
                         }
                         _ => return None,
@@ -154,6 +154,31 @@ impl<'a> Walk<'a> {
         loaded.map(|(_, place, ty)| (place, (ty.name(), (ty.bits() / 8) as usize))).collect()
     }
 
+    /// What a definition of a register takes its value from. A load takes it from a parameter, which is one of the `places` then, or from
+    /// what was stored there.
+    fn sources(&self, inst: InstId, vreg: VRegId, places: &mut BTreeSet<Place>) -> Vec<Operand> {
+        let operands = self.function.operands_of(inst);
+        match self.operation(inst) {
+            Operation::Ld | Operation::Ldu => {
+                let loaded =
+                    self.loaded(inst).into_iter().filter(|(operand, ..)| operand.vreg() == Some(vreg));
+                places.extend(loaded.map(|(_, place, _)| place));
+                let key = self.address(inst).and_then(|at| Some((at.vreg()?.0, self.offset(at))));
+                let stores = key.and_then(|key| self.stores.get(&key)).into_iter().flatten();
+                stores.flat_map(|&store| self.function.operands_of(store).iter().skip(1)).copied().collect()
+            }
+            Operation::Mov
+            | Operation::Add
+            | Operation::Sub
+            | Operation::Cvta
+            | Operation::CvtaTo
+            | Operation::Selp => operands.iter().filter(|operand| operand.is_use()).copied().collect(),
+            // The addend; the product is an offset.
+            Operation::Mad => operands.get(3).copied().into_iter().collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Follows addresses back to the parameters that they come from.
     fn pointers(&self) -> BTreeSet<Place> {
         let mut is_address = vec![false; self.function.vregs.len()];
@@ -175,34 +200,8 @@ impl<'a> Walk<'a> {
         let mut places = BTreeSet::new();
         while let Some(vreg) = waiting.pop() {
             for OperandRef { inst, .. } in self.def_use.defs(vreg) {
-                let operands = self.function.operands_of(inst);
-                match self.operation(inst) {
-                    Operation::Ld | Operation::Ldu => {
-                        let loaded = self.loaded(inst);
-                        let own = loaded.into_iter().filter(|(operand, ..)| operand.vreg() == Some(vreg));
-                        places.extend(own.map(|(_, place, _)| place));
-                        let address = self.address(inst);
-                        let key = address.and_then(|at| Some((at.vreg()?.0, self.offset(at))));
-                        for &store in key.and_then(|key| self.stores.get(&key)).into_iter().flatten() {
-                            self.function
-                                .operands_of(store)
-                                .iter()
-                                .skip(1)
-                                .for_each(|o| reach(*o, &mut waiting));
-                        }
-                    }
-                    Operation::Mov
-                    | Operation::Add
-                    | Operation::Sub
-                    | Operation::Cvta
-                    | Operation::CvtaTo
-                    | Operation::Selp => {
-                        operands.iter().filter(|o| o.is_use()).for_each(|o| reach(*o, &mut waiting));
-                    }
-                    // The addend; the product is an offset.
-                    Operation::Mad => operands.get(3).into_iter().for_each(|o| reach(*o, &mut waiting)),
-                    _ => {}
-                }
+                let sources = self.sources(inst, vreg, &mut places);
+                sources.into_iter().for_each(|source| reach(source, &mut waiting));
             }
         }
         places

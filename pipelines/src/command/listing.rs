@@ -12,9 +12,9 @@ pub fn phases(options: &Options, width: Option<u16>) -> String {
     let level = format!("-{}", options.level);
     let mut table = plain_table(&["phase", "name", "category", "gate", &level, "here"]);
     let mut running = 0;
-    for row in &PHASES {
+    for (at, row) in PHASES.iter().chain(&PASSES).enumerate() {
         let verdict = options.verdict(row);
-        running += usize::from(verdict == Verdict::Runs);
+        running += usize::from(at < PHASES.len() && verdict == Verdict::Runs);
         let here = match row.does {
             Does::Runs(phase) => format!("system {}", phase.name),
             Does::Nothing(reason) => reason.to_owned(),
@@ -25,19 +25,6 @@ pub fn phases(options: &Options, width: Option<u16>) -> String {
             row.category.to_string(),
             row.gate.to_string(),
             verdict.to_string(),
-            here,
-        ]);
-    }
-    for row in &PASSES {
-        let phase = row.phase().map_or("", |phase| phase.name);
-        let (category, verdict) = (row.category.to_string(), options.verdict(row).to_string());
-        let here = format!("system {phase}");
-        table.add_row([
-            row.number.to_string(),
-            row.name.to_owned(),
-            category,
-            row.gate.to_string(),
-            verdict,
             here,
         ]);
     }

@@ -147,7 +147,7 @@ impl PhaseRow {
 /// A part of a phase that has a name of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
-    /// Forward copy propagation inside the six GeneralOptimize bundles.
+    /// Forward copy propagation inside the GeneralOptimize bundles that work in SSA form.
     OriCopyProp,
     /// Loop canonical form inside OriLoopSimplification.
     LoopMakeSingleEntry,
@@ -168,14 +168,9 @@ impl Part {
     /// The phases that it is a part of.
     pub const fn phases(self) -> &'static [PhaseNumber] {
         match self {
-            Part::OriCopyProp => &[
-                PhaseNumber(13),
-                PhaseNumber(29),
-                PhaseNumber(37),
-                PhaseNumber(46),
-                PhaseNumber(58),
-                PhaseNumber(65),
-            ],
+            Part::OriCopyProp => {
+                &[PhaseNumber(29), PhaseNumber(37), PhaseNumber(46), PhaseNumber(58), PhaseNumber(65)]
+            }
             Part::LoopMakeSingleEntry => &[PhaseNumber(18)],
         }
     }

@@ -7,7 +7,7 @@
 //! Addresses and guards are read when the instruction issues.
 
 use super::first_look::Passed;
-use super::{Verdict, each_function, wrong_at};
+use super::{Verdict, each_function, each_inst};
 use bevy_ecs::prelude::*;
 use ptxopt_components::form::Role;
 use ptxopt_components::ids::{Id, InstId};
@@ -32,14 +32,7 @@ pub fn run(code: Code, forms: Res<FormTable>, passed: Res<Passed>, mut violation
 
 /// Verifies one function.
 pub fn verify(function: &FunctionView<'_>, forms: &FormTable) -> Verdict {
-    for block in function.block_ids() {
-        for inst in function.insts_of(block) {
-            if let Err(what) = verify_inst(function, forms, inst) {
-                return wrong_at(block, inst.index(), what);
-            }
-        }
-    }
-    Ok(())
+    each_inst(function, |inst| verify_inst(function, forms, inst))
 }
 
 /// Verifies one instruction.

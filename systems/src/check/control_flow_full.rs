@@ -84,14 +84,13 @@ fn search<'a>(
 }
 
 fn verify_retreating_edges(function: &FunctionView<'_>, reachable: &[bool]) -> Verdict {
-    for source in function.block_ids().filter(|source| reachable[source.index()]) {
+    // In order of rank, so that one pass follows edges to larger ranks.
+    let mut blocks: Vec<BlockId> = function.block_ids().filter(|block| reachable[block.index()]).collect();
+    blocks.sort_by_key(|&block| rank(function, block));
+    for &source in &blocks {
         for &target in
             function.succs(source).iter().filter(|&&target| rank(function, target) <= rank(function, source))
         {
-            // In order of rank, so that one pass follows edges to larger ranks.
-            let mut blocks: Vec<BlockId> =
-                function.block_ids().filter(|block| reachable[block.index()]).collect();
-            blocks.sort_by_key(|&block| rank(function, block));
             let mut found = vec![false; function.blocks.len()];
             found[target.index()] = true;
             for &block in &blocks[rank(function, target) as usize..] {

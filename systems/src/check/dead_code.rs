@@ -47,9 +47,6 @@ pub fn run(
     });
 }
 
-/// Registers that something beside the function's own reads looks at.
-const ALWAYS_READ: VRegFlags = VRegFlags::OUTPUT.union(VRegFlags::MODULE).union(VRegFlags::PINNED);
-
 /// Verifies that no block is unreachable and that each block, walked backward, has no dead instruction.
 pub fn verify_by_sets(function: &FunctionView<'_>, set: &LiveSet) -> Verdict {
     let mut is_live: Vec<bool> = Vec::new();
@@ -61,7 +58,7 @@ pub fn verify_by_sets(function: &FunctionView<'_>, set: &LiveSet) -> Verdict {
             return wrong_in(block, "it is unreachable");
         }
         is_live.clear();
-        is_live.extend(function.vregs.iter().map(|vreg| vreg.flags.intersects(ALWAYS_READ)));
+        is_live.extend(function.vregs.iter().map(|vreg| vreg.flags.intersects(VRegFlags::READ_ELSEWHERE)));
         let is_always = is_live.clone();
         set.live_out_vregs(block).for_each(|vreg| is_live[vreg.index()] = true);
         for inst in function.insts_of(block).rev() {
@@ -87,7 +84,7 @@ pub fn verify_by_marks(function: &FunctionView<'_>) -> Verdict {
         writes(function.operands_of(inst)).for_each(|vreg| definitions[vreg.index()].push(inst));
     }
     let mut is_marked = vec![false; function.heads.len()];
-    let always = |vreg: &VRegId| function.vregs[vreg.index()].flags.intersects(ALWAYS_READ);
+    let always = |vreg: &VRegId| function.vregs[vreg.index()].flags.intersects(VRegFlags::READ_ELSEWHERE);
     let mut waiting: Vec<InstId> =
         function.vreg_ids().filter(always).flat_map(|vreg| definitions[vreg.index()].clone()).collect();
     waiting.extend(live().filter(|inst| function.heads[inst.index()].marks.contains(Marks::KEPT)));

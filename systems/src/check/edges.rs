@@ -113,7 +113,7 @@ fn are_as_made(function: &FunctionView<'_>, source: EdgeSource<'_>, met: &mut Ve
     met.iter().zip(function.edges).all(|(&met, edges)| met == edges.preds.count)
 }
 
-/// Verifies that the lists lie in the edge pool and name blocks.
+/// Verifies that the last living block does not end past a guard.
 fn verify_end(function: &FunctionView<'_>) -> Verdict {
     let is_living = |block: &BlockId| !function.blocks[block.index()].flags.contains(BlockFlags::DEAD);
     let Some(block) = function.block_ids().rev().find(is_living) else { return Ok(()) };
@@ -124,6 +124,7 @@ fn verify_end(function: &FunctionView<'_>) -> Verdict {
     }
 }
 
+/// Verifies that the lists lie in the edge pool and name blocks.
 fn verify_spans(function: &FunctionView<'_>) -> Verdict {
     let pool = &function.pools.edges;
     for (block, row) in function.block_ids().zip(function.edges) {

@@ -195,26 +195,10 @@ impl FirstLook {
         (number * Operand::PATTERN_COUNT) as u32
     }
 
-    /// Whether nothing is wrong with the instructions of a function, whose blocks are known to be right.
-    pub fn passes(&mut self, function: &FunctionView<'_>, forms: &FormTable) -> bool {
-        let ends_blocks = function.state.flags.contains(CodeFlags::TERMINATORS_LAST);
-        for block in function.block_ids() {
-            let mut is_left = false;
-            for (inst, head, operands) in function.rows_of(block) {
-                let passes =
-                    self.passes_inst(function, head, operands) || passes_closer_look(function, forms, inst);
-                if is_left || !passes {
-                    return false;
-                }
-                is_left = ends_blocks && head.marks.contains(Marks::CONTROL);
-            }
-        }
-        true
-    }
-
-    /// As [`FirstLook::passes`], of the instructions that were written since the function was read and, where the graph has
-    /// changed, of those that leave blocks. The others have lost nothing that they name.
-    pub fn passes_written(&mut self, function: &FunctionView<'_>, forms: &FormTable) -> bool {
+    /// Whether nothing is wrong with the instructions of a function, whose blocks are known to be right: with all of them, or with those
+    /// that were written since the function was read and, where the graph has changed, with those that leave blocks. The others have lost
+    /// nothing that they name.
+    pub fn passes(&mut self, function: &FunctionView<'_>, forms: &FormTable, everything: bool) -> bool {
         let ends_blocks = function.state.flags.contains(CodeFlags::TERMINATORS_LAST);
         let has_graph_as_read = function.state.has_graph_as_read();
         let (heads, pool) = (function.heads, &function.pools.operands);
@@ -230,7 +214,8 @@ impl FirstLook {
                 }
                 let is_control = head.marks.contains(Marks::CONTROL);
                 is_left = ends_blocks && is_control;
-                if head.marks.contains(Marks::AS_READ) && (has_graph_as_read || !is_control) {
+                let is_as_read = head.marks.contains(Marks::AS_READ) && (has_graph_as_read || !is_control);
+                if is_as_read && !everything {
                     continue;
                 }
                 let operands = function.operands[inst.index()].get(head.operand_count, pool);
@@ -371,7 +356,7 @@ mod tests {
 
     fn passes(built: &Built, look: &mut FirstLook) -> bool {
         look.bring_up_to_date(&built.forms);
-        look.passes(&built.function(), &built.forms)
+        look.passes(&built.function(), &built.forms, true)
     }
 
     impl Random {

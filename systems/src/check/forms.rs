@@ -17,7 +17,7 @@
 //! Nor literals in a vector whose slot has no type: [`Slot::takes`] says why.
 
 use super::first_look::Passed;
-use super::{Verdict, each_function, wrong_at};
+use super::{Verdict, each_function, each_inst};
 use bevy_ecs::prelude::*;
 use ptxopt_components::form::{Form, FormFlags, Kinds, Role, Slot};
 use ptxopt_components::ids::{Id, InstId};
@@ -55,14 +55,7 @@ const MARKS: [(Marks, Effects); 4] = [
 
 /// Verifies one function.
 pub fn verify(function: &FunctionView<'_>, forms: &FormTable) -> Verdict {
-    for block in function.block_ids() {
-        for inst in function.insts_of(block) {
-            if let Err(what) = verify_inst(function, forms, inst) {
-                return wrong_at(block, inst.index(), what);
-            }
-        }
-    }
-    Ok(())
+    each_inst(function, |inst| verify_inst(function, forms, inst))
 }
 
 /// Verifies one instruction, whose operands are known to exist.

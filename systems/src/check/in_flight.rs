@@ -135,7 +135,7 @@ fn touches(function: &FunctionView<'_>, forms: &FormTable) -> Vec<(InstId, Touch
     }
     let count = tracked.iter().flatten().count();
     let mut walk =
-        Walk { function, forms, tracked, count, at_start: vec![None; function.blocks.len()], found: None };
+        Walk { function, forms, tracked, at_start: vec![None; function.blocks.len()], found: None };
     let mut waiting = vec![BlockId(0)];
     walk.at_start[0] = Some(vec![State::default(); count]);
     while let Some(block) = waiting.pop() {
@@ -197,7 +197,6 @@ struct Walk<'a> {
     function: &'a FunctionView<'a>,
     forms: &'a FormTable,
     tracked: Vec<Option<u32>>,
-    count: usize,
     /// By block: states of the tracked registers; nothing where it was not reached.
     at_start: Vec<Option<Vec<State>>>,
     found: Option<Vec<(InstId, Touch)>>,
@@ -256,7 +255,6 @@ impl Walk<'_> {
     /// What an instruction does to the states, and what is wrong with it.
     fn inst(&mut self, inst: InstId, states: &mut [State]) {
         let kind = self.forms.get(self.function.heads[inst.index()].form).in_flight;
-        debug_assert_eq!(states.len(), self.count);
         if kind != InFlight::UntilGroup {
             self.ordinary_accesses(inst, states);
         }

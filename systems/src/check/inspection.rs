@@ -125,12 +125,7 @@ fn inspect(
     let by = |name: &'static str| move |what: String| (name, what);
     let Scratch { first_look, seen, edges, control_flow, .. } = scratch;
     rows::verify_blocks(function).map_err(by(rows::CHECK.name))?;
-    let passes = if everything {
-        first_look.passes(function, forms)
-    } else {
-        first_look.passes_written(function, forms)
-    };
-    if !passes {
+    if !first_look.passes(function, forms, everything) {
         rows::verify_all_operands(function).map_err(by(rows::CHECK.name))?;
         check_forms::verify(function, forms).map_err(by(check_forms::CHECK.name))?;
         terminators::verify(function).map_err(by(terminators::CHECK.name))?;

@@ -54,7 +54,7 @@ pub(crate) mod tests;
 pub(crate) mod updates;
 
 use ptxopt_components::code_object::CodeFlags;
-use ptxopt_components::ids::{BlockId, CodeId, Id};
+use ptxopt_components::ids::{BlockId, CodeId, Id, InstId};
 use ptxopt_engine::run::log::Violations;
 use ptxopt_engine::run::phase::Check;
 use ptxopt_engine::store::columns::Code;
@@ -108,6 +108,16 @@ fn each_function(
             violations.all.push((id, name, what));
         }
     }
+}
+
+/// Asks `verify` about each instruction of a function, and says where the first one is with which something is wrong.
+fn each_inst(function: &FunctionView<'_>, mut verify: impl FnMut(InstId) -> Verdict) -> Verdict {
+    for block in function.block_ids() {
+        for inst in function.insts_of(block) {
+            verify(inst).or_else(|what| wrong_at(block, inst.index(), what))?;
+        }
+    }
+    Ok(())
 }
 
 /// Fails with a message that starts with the place: a block and an instruction row of it.

@@ -15,7 +15,7 @@
 //!
 //! Slots without a type, addresses and calls are not checked.
 
-use super::{Verdict, each_function, wrong_at};
+use super::{Verdict, each_function, each_inst};
 use bevy_ecs::prelude::*;
 use ptxopt_components::form::{Accepts, Form, FormFlags, Role, Slot, shape};
 use ptxopt_components::ids::{Id, InstId};
@@ -39,20 +39,15 @@ pub fn run(code: Code, forms: Res<FormTable>, mut violations: ResMut<Violations>
 
 /// Verifies one function.
 pub fn verify(function: &FunctionView<'_>, forms: &FormTable) -> Verdict {
-    for block in function.block_ids() {
-        for inst in function.insts_of(block) {
-            let id = function.heads[inst.index()].form;
-            let form = forms.get(id);
-            if !form.flags.contains(FormFlags::MODELLED) || form.effects.contains(Effects::CALL) {
-                continue;
-            }
-            if let Err(what) = verify_inst(function, forms, inst) {
-                let mnemonic = String::from_utf8_lossy(forms.mnemonic_text(id));
-                return wrong_at(block, inst.index(), format_args!("`{mnemonic}`: {what}"));
-            }
+    each_inst(function, |inst| {
+        let id = function.heads[inst.index()].form;
+        let form = forms.get(id);
+        if !form.flags.contains(FormFlags::MODELLED) || form.effects.contains(Effects::CALL) {
+            return Ok(());
         }
-    }
-    Ok(())
+        let name = |what| format!("`{}`: {what}", String::from_utf8_lossy(forms.mnemonic_text(id)));
+        verify_inst(function, forms, inst).map_err(name)
+    })
 }
 
 fn verify_inst(function: &FunctionView<'_>, forms: &FormTable, inst: InstId) -> Verdict {

@@ -18,7 +18,7 @@
 //! Tombstones are not looked at: nothing reads them, and commits do not keep their block ids.
 
 use super::first_look::{FirstLook, Passed};
-use super::{Verdict, each_function, wrong_at, wrong_in};
+use super::{Verdict, each_function, each_inst, wrong_at, wrong_in};
 use bevy_ecs::prelude::*;
 use ptxopt_components::anchor::Anchor;
 use ptxopt_components::block::{BlockFlags, BlockHead};
@@ -63,7 +63,7 @@ pub fn run(
     first_look.bring_up_to_date(&forms);
     each_function(&code, CHECK.name, &mut violations, |function| {
         verify_blocks(function)?;
-        if first_look.passes(function, &forms) {
+        if first_look.passes(function, &forms, true) {
             passed.pass(function.code);
         } else {
             verify_all_operands(function)?;
@@ -143,14 +143,7 @@ pub fn verify(function: &FunctionView<'_>, seen: &mut SeenNames) -> Verdict {
 
 /// Verifies what the operands of all instructions name.
 pub(super) fn verify_all_operands(function: &FunctionView<'_>) -> Verdict {
-    for block in function.block_ids() {
-        for inst in function.insts_of(block) {
-            if let Err(what) = verify_operands(function, inst) {
-                return wrong_at(block, inst.index(), what);
-            }
-        }
-    }
-    Ok(())
+    each_inst(function, |inst| verify_operands(function, inst))
 }
 
 pub(super) fn verify_blocks(function: &FunctionView<'_>) -> Verdict {

@@ -71,26 +71,25 @@ fn verify_places(function: &FunctionView<'_>) -> Verdict {
     for block in function.block_ids() {
         let mut is_past_phis = false;
         for (inst, head, operands) in function.rows_of(block) {
-            if head.is_phi() && is_past_phis {
+            if !head.is_phi() {
+                is_past_phis = true;
+                continue;
+            }
+            if is_past_phis {
                 return wrong_at(block, inst.index(), "a phi after an instruction that is none");
             }
-            if head.is_phi() && head.opcode.is_guarded() {
+            if head.opcode.is_guarded() {
                 return wrong_at(block, inst.index(), "a phi with a guard");
             }
             let mut named = operands.iter().filter_map(|operand| operand.vreg());
             let ty = |vreg: VRegId| function.vregs[vreg.index()].ty;
-            if head.is_phi() && named.clone().any(|vreg| Some(ty(vreg)) != operands[0].vreg().map(ty)) {
+            if named.clone().any(|vreg| Some(ty(vreg)) != operands[0].vreg().map(ty)) {
                 return wrong_at(block, inst.index(), "a phi of registers of different types");
             }
-            if let Some(vreg) = named.find(|&vreg| head.is_phi() && !function.vregs[vreg.index()].is_value())
-            {
-                return wrong_at(
-                    block,
-                    inst.index(),
-                    format_args!("a phi names {vreg:?}, which is no value"),
-                );
+            if let Some(vreg) = named.find(|&vreg| !function.vregs[vreg.index()].is_value()) {
+                let what = format_args!("a phi names {vreg:?}, which is no value");
+                return wrong_at(block, inst.index(), what);
             }
-            is_past_phis |= !head.is_phi();
         }
     }
     Ok(())

@@ -15,7 +15,7 @@
 
 use super::first_look::Passed;
 use super::rows::verify_target;
-use super::{Verdict, each_function, wrong_at};
+use super::{Verdict, each_function, each_inst};
 use bevy_ecs::prelude::*;
 use ptxopt_components::anchor::{Table, TableKind};
 use ptxopt_components::ids::{Id, InstId};
@@ -63,14 +63,7 @@ fn is_in_pool(function: &FunctionView<'_>, table: &Table) -> bool {
 }
 
 fn verify_users(function: &FunctionView<'_>, forms: &FormTable) -> Verdict {
-    for block in function.block_ids() {
-        for inst in function.insts_of(block) {
-            if let Err(what) = verify_inst(function, forms, inst) {
-                return wrong_at(block, inst.index(), what);
-            }
-        }
-    }
-    Ok(())
+    each_inst(function, |inst| verify_inst(function, forms, inst))
 }
 
 /// Verifies the tables that one instruction names.

@@ -183,17 +183,13 @@ impl<'b> Around<'_, 'b> {
     }
 
     fn latches(&self, inside: &[BlockId]) -> Redirected<'b> {
-        if let Some(&existing) =
-            inside.iter().find(|&&block| block != self.ways.header && self.is_bare_jump(block))
-        {
-            let falls = inside.iter().any(|&block| self.ways.falls_into_header(block));
-            if !falls {
-                let others = inside.iter().copied().filter(|&block| block != existing);
-                return Ok(Some((self.branches(others)?, Target::Block(existing))));
-            }
-        }
         if inside.iter().any(|&latch| self.ways.falls_into_header(latch)) {
             return Err("a latch falls into the header of the loop: one latch would cost a jump");
+        }
+        let is_bare = |&&block: &&BlockId| block != self.ways.header && self.is_bare_jump(block);
+        if let Some(&existing) = inside.iter().find(is_bare) {
+            let others = inside.iter().copied().filter(|&block| block != existing);
+            return Ok(Some((self.branches(others)?, Target::Block(existing))));
         }
         let jumps = |&&block: &&BlockId| {
             self.ways.jump(block).is_some() && self.ways.function.insts_of(block).count() > 1

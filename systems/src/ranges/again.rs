@@ -1,8 +1,9 @@
 //! Which loads before a loop could be made again after it, where, and from what.
 
-use super::chains::{Again, Spot};
+use super::chains::{Remade, Spot, looks_max};
 use super::split_high_pressure::Split;
 use crate::registers::Estimator;
+use crate::values::movable::varies;
 use ptxopt_components::form::Form;
 use ptxopt_components::ids::{BlockId, Id, InstId, LoopId, VRegId};
 use ptxopt_components::instruction::{InstHead, Marks};
@@ -10,7 +11,6 @@ use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, OperandKind, reads, writes};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Modifiers;
-use ptxopt_components::special_registers::{Reading, SPECIAL_REGISTERS};
 use ptxopt_components::types::{RegClass, StateSpace};
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::dataflow::liveness::LiveSet;
@@ -26,13 +26,6 @@ const ADDRESS_INSTS_MAX: usize = 2;
 
 /// Loops for which a load is looked at.
 const LOOPS_MAX: usize = 8;
-
-/// Blocks that are looked at for each instruction of a function, and in every function: each load may be far from its reads.
-const LOOKS_PER_INST_MAX: usize = 8;
-const LOOKS_LEAST: usize = 1 << 12;
-
-/// Registers that have several definitions may be sources, but are not split.
-const KEPT: VRegFlags = VRegFlags::SHARED;
 
 /// No load that is looked at.
 const OTHER: u32 = u32::MAX;
@@ -52,7 +45,7 @@ pub(super) struct Finder {
     /// By register: its load.
     load_of: Vec<u32>,
     /// By block: the first and the last instruction that writes memory, waits, or orders accesses.
-    loud: Vec<Option<(InstId, InstId)>>,
+    effects: Vec<Option<(InstId, InstId)>>,
     /// By block: the number of the walk that came there last.
     seen: Vec<u32>,
     number: u32,
@@ -62,13 +55,13 @@ pub(super) struct Finder {
     pub found: Vec<Split>,
 }
 
-/// What is looked at.
-struct Look<'a> {
-    function: &'a FunctionView<'a>,
-    forms: &'a FormTable,
-    nest: &'a LoopNest,
-    live: &'a LiveSet,
-    estimator: &'a Estimator,
+/// What is looked at: a function, and facts of it.
+pub(super) struct Look<'a> {
+    pub function: &'a FunctionView<'a>,
+    pub forms: &'a FormTable,
+    pub nest: &'a LoopNest,
+    pub live: &'a LiveSet,
+    pub estimator: &'a Estimator,
 }
 
 impl Finder {
@@ -84,7 +77,11 @@ impl Finder {
             let (Some(vreg), None) = (results.next(), results.next()) else { continue };
             let head = &function.vregs[vreg.index()];
             let is_whole = operands.iter().all(|operand| !operand.is_definition() || !operand.is_partial());
-            if is_whole && head.class() == RegClass::R && head.ty.lanes == 1 && !head.flags.intersects(KEPT) {
+            if is_whole
+                && head.class() == RegClass::R
+                && head.ty.lanes == 1
+                && !head.flags.intersects(VRegFlags::SHARED)
+            {
                 self.loads.push(Load { inst, vreg, is_const, reads: Vec::new() });
             }
         }
@@ -93,18 +90,8 @@ impl Finder {
 
     /// Finds the splits of the listed loads at `over`, loops with too few registers, outer ones first; says whether a limit
     /// stopped it.
-    #[allow(clippy::too_many_arguments, reason = "each is a fact of the function")]
-    pub fn find(
-        &mut self,
-        function: &FunctionView<'_>,
-        forms: &FormTable,
-        nest: &LoopNest,
-        over: &[LoopId],
-        live: &LiveSet,
-        reaching: &mut Reaching,
-        estimator: &Estimator,
-    ) -> bool {
-        let look = &Look { function, forms, nest, live, estimator };
+    pub fn find(&mut self, look: &Look<'_>, over: &[LoopId], reaching: &mut Reaching) -> bool {
+        let Look { function, forms, nest, live, estimator } = *look;
         self.start(look);
         let loads = std::mem::take(&mut self.loads);
         for load in &loads {
@@ -139,20 +126,20 @@ impl Finder {
     fn start(&mut self, look: &Look<'_>) {
         let Look { function, forms, .. } = look;
         self.found.clear();
-        self.looks_left = LOOKS_LEAST + LOOKS_PER_INST_MAX * function.heads.len();
+        self.looks_left = looks_max(function.heads.len());
         self.number = 0;
         self.seen.clear();
         self.seen.resize(function.blocks.len(), 0);
-        self.loud.clear();
-        self.loud.resize(function.blocks.len(), None);
+        self.effects.clear();
+        self.effects.resize(function.blocks.len(), None);
         self.load_of.clear();
         self.load_of.resize(function.vregs.len(), OTHER);
         for (number, load) in self.loads.iter().enumerate() {
             self.load_of[load.vreg.index()] = number as u32;
         }
         for (inst, head, operands) in function.rows() {
-            if is_loud(forms.get(head.form)) {
-                self.loud[head.block.index()].get_or_insert((inst, inst)).1 = inst;
+            if has_side_effects(forms.get(head.form)) {
+                self.effects[head.block.index()].get_or_insert((inst, inst)).1 = inst;
             }
             for (position, operand) in operands.iter().enumerate().filter(|(_, operand)| operand.is_use()) {
                 let Some(vreg) = operand.vreg() else { continue };
@@ -204,7 +191,7 @@ impl Finder {
         // What was read before must not be what keeps it alive.
         let starts = before.iter().map(|&(inst, _)| block_of(inst)).filter(|&block| block != definition);
         self.walk_back(look, starts, definition, |block| !nest.holds(id, block))?;
-        if !load.is_const && !self.is_quiet_between(look, load.inst, place) {
+        if !load.is_const && !self.is_free_of_effects_between(look, load.inst, place) {
             return None;
         }
         let (spot, before_inst) = self.spot_in(look, reaching, place, &after, load.is_const);
@@ -220,7 +207,7 @@ impl Finder {
             sources,
             reads: after,
             is_all: before.is_empty(),
-            slots: function.vregs[load.vreg.index()].ty.element().bits().div_ceil(32),
+            slots: function.vregs[load.vreg.index()].slots(),
             loops: Vec::new(),
         })
     }
@@ -274,16 +261,16 @@ impl Finder {
     }
 
     /// Whether nothing on any way from a load to the start of a block writes memory, waits or orders accesses.
-    fn is_quiet_between(&mut self, look: &Look<'_>, load: InstId, place: BlockId) -> bool {
+    fn is_free_of_effects_between(&mut self, look: &Look<'_>, load: InstId, place: BlockId) -> bool {
         let from = look.function.heads[load.index()].block;
-        if self.loud[from.index()].is_some_and(|(_, last)| last > load) {
+        if self.effects[from.index()].is_some_and(|(_, last)| last > load) {
             return false;
         }
-        let loud = std::mem::take(&mut self.loud);
+        let effects = std::mem::take(&mut self.effects);
         let preds = look.function.preds(place).iter().copied();
-        let is_quiet = self.walk_back(look, preds, from, |block| loud[block.index()].is_none()).is_some();
-        self.loud = loud;
-        is_quiet
+        let is_free = self.walk_back(look, preds, from, |block| effects[block.index()].is_none()).is_some();
+        self.effects = effects;
+        is_free
     }
 
     /// Before the first of `reads` in a block, or at its end, but before what leaves it; and the instruction that comes then. A load
@@ -301,8 +288,8 @@ impl Finder {
         let first_read = reads.iter().map(|&(inst, _)| inst).filter(|&inst| head(inst).block == place).min();
         let last = function.insts_of(place).next_back();
         let control = last.filter(|&inst| head(inst).marks.intersects(Marks::CONTROL));
-        let loud = self.loud[place.index()].map(|(first, _)| first).filter(|_| !is_const);
-        match [first_read, control, loud].into_iter().flatten().min() {
+        let effects = self.effects[place.index()].map(|(first, _)| first).filter(|_| !is_const);
+        match [first_read, control, effects].into_iter().flatten().min() {
             Some(inst) => (Spot::Before(inst), inst),
             None => (Spot::AtEnd(place), reaching.end_of(place).before),
         }
@@ -316,7 +303,7 @@ fn remake(
     inst: InstId,
     to: Place,
     most: usize,
-    insts: &mut Vec<Again>,
+    insts: &mut Vec<Remade>,
     sources: &mut Vec<VRegId>,
 ) -> Option<()> {
     let Look { function, live, estimator, .. } = *look;
@@ -345,7 +332,7 @@ fn remake(
         }
         remake(look, reaching, definer, to, most - 1, insts, sources)?;
     }
-    insts.push(Again { form: head.form, operands: operands.to_vec() });
+    insts.push(Remade { form: head.form, operands: operands.to_vec() });
     Some(())
 }
 
@@ -353,10 +340,6 @@ fn remake(
 fn computes_address(look: &Look<'_>, head: &InstHead, operands: &[Operand]) -> bool {
     let form = look.forms.get(head.form);
     let is_integer = form.types.iter().flatten().all(|ty| ty.is_of_integers() && ty.bits() >= 32);
-    let is_plain = |operand: &Operand| match operand.kind() {
-        OperandKind::Special(row) => SPECIAL_REGISTERS[row as usize].reading != Reading::Varying,
-        _ => true,
-    };
     let is_cheap = match form.operation {
         Operation::Add
         | Operation::Sub
@@ -373,7 +356,7 @@ fn computes_address(look: &Look<'_>, head: &InstHead, operands: &[Operand]) -> b
         && form.is_pure()
         && !head.opcode.is_guarded()
         && !form.effects.intersects(Effects::CARRY_IN | Effects::CARRY_OUT)
-        && operands.iter().all(is_plain)
+        && operands.iter().all(|operand| !varies(operand))
         && writes(operands).count() == 1
         && operands.iter().all(|operand| !operand.is_definition() || !operand.is_partial())
 }
@@ -388,18 +371,15 @@ fn is_load(forms: &FormTable, head: &InstHead, operands: &[Operand]) -> Option<b
     {
         return None;
     }
-    let is_coherent = || {
-        let qualifiers = forms.describe(head.form).qualifiers;
-        !qualifiers.modifiers.contains(Modifiers::NON_COHERENT)
-    };
+    let is_non_coherent = || forms.describe(head.form).qualifiers.modifiers.contains(Modifiers::NON_COHERENT);
     match form.space {
         // What has no register in its address is an operand of the machine.
         StateSpace::Const if reads(operands).next().is_some() => Some(true),
-        StateSpace::Global if !is_coherent() => Some(false),
+        StateSpace::Global if is_non_coherent() => Some(false),
         _ => None,
     }
 }
 
-fn is_loud(form: &Form) -> bool {
+fn has_side_effects(form: &Form) -> bool {
     form.effects.intersects(Effects::KEEPS.difference(Effects::CONTROL))
 }

@@ -1,8 +1,23 @@
-//! Computations that are written a second time.
+//! Computations that are written a second time, and what is looked for to find them.
 
-use ptxopt_components::ids::{BlockId, FormId, InstId, VRegId};
+use ptxopt_components::code_object::Room;
+use ptxopt_components::ids::{BlockId, FormId, Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, writes};
-use ptxopt_engine::edit::Change;
+use ptxopt_engine::edit::{Change, FunctionEditor};
+
+/// Registers that the machine needs beside what lives: the pointer to the stack, pairs that start at even registers.
+pub(super) const BESIDE: u32 = 4;
+
+/// Blocks and reads that are looked at for each instruction of a function: each value may live through all blocks.
+const LOOKS_PER_INST_MAX: usize = 8;
+
+/// Blocks and reads that are looked at in every function.
+const LOOKS_LEAST: usize = 1 << 12;
+
+/// Blocks and reads that a phase looks at in a function with so many rows.
+pub fn looks_max(row_count: usize) -> usize {
+    LOOKS_LEAST + LOOKS_PER_INST_MAX * row_count
+}
 
 /// Where a value is made again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,14 +28,29 @@ pub(super) enum Spot {
 
 /// An instruction that is made again.
 #[derive(Clone, Debug)]
-pub(super) struct Again {
+pub(super) struct Remade {
     pub form: FormId,
     pub operands: Vec<Operand>,
 }
 
+/// Makes the value of `definition` a second time, as one change for `reason`; gives nothing where the bisect limit is reached.
+pub(super) fn apply<'f, 's>(
+    f: &'f mut FunctionEditor<'s>,
+    definition: InstId,
+    reason: &'static str,
+    (insts, spot, reads): (&[Remade], Spot, &[(InstId, u32)]),
+) -> Option<Change<'f, 's>> {
+    let count = insts.len() as u32;
+    let room = Room { insts: count, vregs: count, ..Room::default() };
+    let at = f.view().places[definition.index()].offset;
+    let mut change = f.change_with_room(at, reason, room)?;
+    make(&mut change, insts, spot, reads);
+    Some(change)
+}
+
 /// Writes instructions with one result each at a spot, with registers of their own, and gives `reads` the register of the last
 /// one.
-pub(super) fn make(change: &mut Change<'_, '_>, insts: &[Again], spot: Spot, reads: &[(InstId, u32)]) {
+fn make(change: &mut Change<'_, '_>, insts: &[Remade], spot: Spot, reads: &[(InstId, u32)]) {
     let mut renamed: Vec<(VRegId, VRegId)> = Vec::new();
     for again in insts {
         let mut operands = again.operands.clone();

@@ -52,15 +52,15 @@
 //!   before that.
 //! - Results of vector loads: one load would be several.
 
-use super::again::Finder;
-use super::chains::{self, Again, Spot};
+use super::again::{Finder, Look};
+use super::chains::{self, BESIDE, Remade, Spot};
 use crate::registers::{
     Callees, Estimator, REGISTERS_MAX, Settings, budget_of, forecast, has_more_slots, promises_of,
 };
 use ahash::AHashSet;
 use bevy_ecs::prelude::*;
 use ptxopt_components::block::BlockFlags;
-use ptxopt_components::code_object::{CodeFlags, Room};
+use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{Id, InstId, LoopId, VRegId};
 use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, solve};
 use ptxopt_engine::edit::{Editor, FunctionEditor};
@@ -84,9 +84,6 @@ pub const PHASE: Phase = Phase {
     },
     ..Phase::NOTHING
 };
-
-/// Registers that the machine needs beside what lives: the pointer to the stack, pairs that start at even registers.
-const BESIDE: u32 = 4;
 
 /// Works on every kernel that is not in SSA form.
 pub fn run(
@@ -136,7 +133,7 @@ pub(super) struct Split {
     pub definition: InstId,
     pub spot: Spot,
     /// What computes it, in order, itself last.
-    pub insts: Vec<Again>,
+    pub insts: Vec<Remade>,
     /// Registers that live at the spot and must go on to.
     pub sources: Vec<VRegId>,
     /// The reads after the loop.
@@ -150,7 +147,7 @@ pub(super) struct Split {
 
 /// Whether a function has loops, and registers of more slots than it may take.
 fn may_exceed(function: &FunctionView<'_>, budget: u32) -> bool {
-    // Who may take all registers hardly ever has too few, and the estimator costs more than the phase.
+    // A kernel that may take all registers hardly ever has too few, and the estimator costs more than the phase.
     budget < REGISTERS_MAX
         && !function.state.flags.contains(CodeFlags::SSA)
         && function.blocks.iter().any(|block| block.flags.contains(BlockFlags::LOOP_HEADER))
@@ -182,8 +179,8 @@ fn split(
     let reaching = values.of(f);
     let (function, forms) = f.view_and_forms();
     solve(&function, forms, liveness, live_set);
-    let is_cut_short = finder.find(&function, forms, nest, &over, live_set, reaching, estimator);
-    if is_cut_short {
+    let look = Look { function: &function, forms, nest, live: live_set, estimator };
+    if finder.find(&look, &over, reaching) {
         f.stats().limits_hit += 1;
         f.missed(f.view().text.body.first, "too many blocks lie between loads and their reads");
     }
@@ -230,12 +227,9 @@ fn split_found(f: &mut FunctionEditor<'_>, found: &[Split], excesses: &mut [u32]
 
 /// Makes a value again after a loop, for the reads there.
 fn apply(f: &mut FunctionEditor<'_>, split: &Split) -> Option<()> {
-    let count = split.insts.len() as u32;
-    let room = Room { insts: count + 1, vregs: count + 1, ..Room::default() };
-    let at = f.view().places[split.definition.index()].offset;
     let reason = "loaded again after a loop that has too few registers";
-    let mut change = f.change_with_room(at, reason, room)?;
-    chains::make(&mut change, &split.insts, split.spot, &split.reads);
+    let made = (&split.insts[..], split.spot, &split.reads[..]);
+    let mut change = chains::apply(f, split.definition, reason, made)?;
     if split.is_all {
         change.delete(split.definition);
     }

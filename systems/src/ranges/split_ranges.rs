@@ -7,7 +7,7 @@
 //! Leaves        no register with a guarded definition, several webs that are read, and room for more registers
 //! Breaks        liveness, uniformity, definitions
 //! Cost          a look at the heads of instructions; where a guarded one writes a register that is written elsewhere too, a
-//!               pass over all operands, and the blocks in which those registers live, as far as [`LOOKS_PER_INST_MAX`] allows
+//!               pass over all operands, and the blocks in which those registers live, as far as [`looks_max`] allows
 //! Papers        Muchnick 1997, 16.3.3 (webs)
 //! Checked by    check/definitions.rs; the symbolic checker of ranges/tests.rs; the judge
 //!
@@ -43,6 +43,7 @@
 //!   ```
 //! - Definitions that nothing reads keep the register: no other web lives where they stand, or they would end it.
 
+use super::chains::looks_max;
 use super::webs::{Does, Named, Webs};
 use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::{CodeFlags, Room};
@@ -62,13 +63,6 @@ pub const PHASE: Phase = Phase {
     install: |slot| slot.add(run),
     ..Phase::NOTHING
 };
-
-/// Blocks that are looked at for each instruction of a function: the registers of a long switch may all live through each of its
-/// cases.
-pub const LOOKS_PER_INST_MAX: usize = 8;
-
-/// Blocks that are looked at in every function.
-pub const LOOKS_LEAST: usize = 1 << 12;
 
 /// The part of the registers that a function may still get which is left to other phases, as a divisor.
 const ROOM_LEFT: u32 = 2;
@@ -119,7 +113,7 @@ pub fn split(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     }
     scratch.list_operands(&f.view());
     let Scratch { candidates, named, webs, renamed, .. } = scratch;
-    webs.start(&f.view(), LOOKS_LEAST + LOOKS_PER_INST_MAX * f.view().heads.len());
+    webs.start(&f.view(), looks_max(f.view().heads.len()));
     let registers_left = f.room().vregs / ROOM_LEFT;
     let mut first = 0;
     for candidate in candidates.iter() {

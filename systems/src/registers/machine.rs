@@ -22,6 +22,7 @@ use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Modifiers;
 use ptxopt_components::special_registers::{SPECIAL_REGISTERS, Shared};
 use ptxopt_components::types::{RegClass, StateSpace, TypeKind};
+use ptxopt_components::vreg::VRegHead;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::phis::incoming;
@@ -128,10 +129,8 @@ impl Machine {
     pub(super) fn look_at(&mut self, function: &FunctionView<'_>, forms: &FormTable) {
         let vreg_count = function.vregs.len();
         self.slots.clear();
-        self.slots.extend(function.vregs.iter().map(|vreg| {
-            let bits = vreg.ty.element().bits() * u32::from(vreg.ty.lanes);
-            if vreg.class() == RegClass::R { bits.div_ceil(32).max(1) as u8 } else { 0 }
-        }));
+        let slots = |vreg: &VRegHead| if vreg.class() == RegClass::R { vreg.slots() as u8 } else { 0 };
+        self.slots.extend(function.vregs.iter().map(slots));
         self.count(function, forms);
         self.find_needed(function);
         self.places.clear();

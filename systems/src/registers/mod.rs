@@ -179,8 +179,7 @@ const PEAK_WORDS_MAX: usize = 4 * DENSE_WORDS_MAX;
 fn peak_as_it_stands(function: &FunctionView<'_>, forms: &FormTable) -> u32 {
     if function.blocks.len() * BitMatrix::stride_for(function.vregs.len()) > PEAK_WORDS_MAX {
         let registers = function.vregs.iter().filter(|vreg| vreg.class() == RegClass::R);
-        let slots = |vreg: &VRegHead| u32::from(vreg.ty.lanes) * vreg.ty.element().bits().div_ceil(32);
-        return registers.map(slots).sum();
+        return registers.map(VRegHead::slots).sum();
     }
     let (mut set, mut pressure) = (LiveSet::default(), Pressure::default());
     solve(function, forms, &mut LivenessScratch::default(), &mut set);

@@ -3,6 +3,7 @@
 use super::targets::{Promises, Target, budget};
 use bevy_ecs::resource::Resource;
 use ptxopt_components::types::RegClass;
+use ptxopt_components::vreg::VRegHead;
 use ptxopt_engine::store::view::FunctionView;
 
 /// What is known beside the headers of kernels.
@@ -16,8 +17,9 @@ pub struct Settings {
 #[must_use]
 pub fn promises_of(function: &FunctionView<'_>) -> Promises {
     let launch = function.text.launch;
-    let named = launch.threads.iter().map(|&threads| threads.max(1)).product();
-    let threads = if launch.threads[0] > 0 { named } else { launch.threads_max };
+    let product = |product: u32, &threads: &u32| product.checked_mul(threads.max(1));
+    let named = launch.threads.iter().try_fold(1, product).filter(|_| launch.threads[0] > 0);
+    let threads = named.unwrap_or(launch.threads_max);
     Promises { registers: launch.registers_max, threads, blocks: launch.ctas_min }
 }
 
@@ -31,7 +33,5 @@ pub fn budget_of(function: &FunctionView<'_>, settings: Settings) -> u32 {
 /// Whether all registers of a function together have more slots than it may take.
 pub(crate) fn has_more_slots(function: &FunctionView<'_>, budget: u32) -> bool {
     let general = function.vregs.iter().filter(|vreg| vreg.class() == RegClass::R);
-    let slots: u32 =
-        general.map(|vreg| (vreg.ty.element().bits() * u32::from(vreg.ty.lanes)).div_ceil(32)).sum();
-    slots > budget
+    general.map(VRegHead::slots).sum::<u32>() > budget
 }

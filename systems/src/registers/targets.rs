@@ -78,32 +78,6 @@ pub struct Promises {
     pub blocks: u32,
 }
 
-impl Promises {
-    /// Reads the directives of a header, from its first word up to the brace.
-    #[must_use]
-    pub fn of(header: &str) -> Self {
-        let product = |name: &str| {
-            let numbers = numbers_after(header, name)?;
-            numbers.into_iter().try_fold(1_u32, |product, number| product.checked_mul(number.max(1)))
-        };
-        Self {
-            registers: product(".maxnreg").unwrap_or(0),
-            threads: product(".reqntid").or_else(|| product(".maxntid")).unwrap_or(0),
-            blocks: product(".minnctapersm").unwrap_or(0),
-        }
-    }
-}
-
-/// The numbers that follow the directive `name`, if it is there and numbers are what follows.
-fn numbers_after(header: &str, name: &str) -> Option<Vec<u32>> {
-    let rest = header.split(name).nth(1)?;
-    let end = rest
-        .find(|c: char| !(c.is_ascii_digit() || c.is_ascii_whitespace() || c == ','))
-        .unwrap_or(rest.len());
-    let numbers: Option<Vec<u32>> = rest[..end].split(',').map(|number| number.trim().parse().ok()).collect();
-    numbers.filter(|numbers| !numbers.is_empty())
-}
-
 /// Most registers that a thread of a kernel may take, by the rules of `ptxas`:
 ///
 /// 1. `.maxnreg` stands over everything.
@@ -131,29 +105,34 @@ pub fn budget(target: Target, promises: Promises, command_line: Option<u32>) -> 
 mod tests {
     use super::*;
 
+    fn promises(threads: u32, blocks: u32, registers: u32) -> Promises {
+        Promises { registers, threads, blocks }
+    }
+
     /// What `ptxas -v` 13.0.88 reports of a kernel with 150 and more live values, where it does not give up on the limit.
     #[test]
     fn budgets_are_those_of_the_assembler() {
-        let of = |sm: u32, header: &str| budget(Target::of(sm), Promises::of(header), None);
+        let of = |sm: u32, promises| budget(Target::of(sm), promises, None);
         for sm in [75, 80, 86, 89, 90, 100, 103, 120] {
-            for (header, registers) in [
-                ("", 255),
-                (".maxntid 1024", 64),
-                (".maxntid 768", 80),
-                (".maxntid 512", 128),
-                (".maxntid 384", 168),
-                (".maxntid 256", 255),
-                (".maxntid 256 .minnctapersm 1", 255),
-                (".maxntid 256 .minnctapersm 2", 128),
-                (".maxntid 256 .minnctapersm 3", 80),
-                (".maxntid 16, 16 .minnctapersm 4", 64),
-                (".maxntid 96 .minnctapersm 7", 80),
-                (".minnctapersm 4", 255),
-                (".maxnreg 77", 77),
-                (".maxntid 1024 .maxnreg 100", 100),
-                (".maxntid 512 .maxnreg 40", 40),
+            for (threads, blocks, limit, registers) in [
+                (0, 0, 0, 255),
+                (1024, 0, 0, 64),
+                (768, 0, 0, 80),
+                (512, 0, 0, 128),
+                (384, 0, 0, 168),
+                (256, 0, 0, 255),
+                (256, 1, 0, 255),
+                (256, 2, 0, 128),
+                (256, 3, 0, 80),
+                (16 * 16, 4, 0, 64),
+                (96, 7, 0, 80),
+                (0, 4, 0, 255),
+                (0, 0, 77, 77),
+                (1024, 0, 100, 100),
+                (512, 0, 40, 40),
             ] {
-                assert_eq!(of(sm, header), registers, "sm_{sm} {header}");
+                let promises = promises(threads, blocks, limit);
+                assert_eq!(of(sm, promises), registers, "sm_{sm} {promises:?}");
             }
         }
         // Blocks that an SM does not hold are ignored.
@@ -168,20 +147,17 @@ mod tests {
             (90, 8, 32),
             (120, 8, 255),
         ] {
-            assert_eq!(
-                of(sm, &format!(".maxntid 256 .minnctapersm {blocks}")),
-                registers,
-                "sm_{sm} {blocks}"
-            );
+            assert_eq!(of(sm, promises(256, blocks, 0)), registers, "sm_{sm} {blocks}");
         }
     }
 
     #[test]
     fn the_command_line_stands_below_the_header() {
-        let of = |header: &str, limit: u32| budget(Target::of(90), Promises::of(header), Some(limit));
-        assert_eq!([of("", 32), of("", 33), of("", 7), of("", 300)], [32, 33, 24, 255]);
-        assert_eq!([of(".maxnreg 50", 32), of(".maxntid 256 .minnctapersm 4", 32)], [50, 64]);
-        assert_eq!(of(".minnctapersm 4", 32), 32);
+        let of = |promises, limit: u32| budget(Target::of(90), promises, Some(limit));
+        let nothing = promises(0, 0, 0);
+        assert_eq!([32, 33, 7, 300].map(|limit| of(nothing, limit)), [32, 33, 24, 255]);
+        assert_eq!([of(promises(0, 0, 50), 32), of(promises(256, 4, 0), 32)], [50, 64]);
+        assert_eq!(of(promises(0, 4, 0), 32), 32);
     }
 
     #[test]

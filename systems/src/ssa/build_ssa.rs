@@ -75,11 +75,10 @@ pub const PHASE: Phase = Phase {
 /// The part of the function's room that is left to later phases, as a divisor.
 pub const ROOM_LEFT: u32 = 8;
 
-/// Values that a function may have beside nearly as many as it has registers (112 % of them, less what [`ROOM_LEFT`] says), and half the phis
-/// beside nearly as many as it has rows. Where registers have more values than that in the mean, most meet others of the same register
-/// all over the function, and leaving SSA form takes a move for each: with twice the percentage, a kernel of hashcat came out 3 % longer
-/// (`ptxopt batch m00010_a0-optimized.ptx -o DIR`, 18,867 lines for 19,435). In a small function a few registers, each written many times,
-/// are all there is, and a variable keeps its constants from being seen.
+/// Values that a function may have in SSA form above [`OF_ROWS_PERCENT`] of its registers (less what [`ROOM_LEFT`] says), and half the phis above as
+/// much of its rows. Beyond that most values of one register are live at the same time, and leaving SSA form takes a move for each: with
+/// twice the percentage, a kernel of hashcat came out 3 % longer (`ptxopt batch m00010_a0-optimized.ptx -o DIR`, 18,867 lines for 19,435). In a
+/// small function a few registers, each written many times, are all there is, and a variable keeps its constants from being seen.
 pub const VALUES_MORE: u32 = 64;
 
 /// Values in percent of registers, and phis in percent of rows, that a function may have.

@@ -296,18 +296,18 @@ impl Writer<'_, '_, '_> {
         }
     }
 
-    /// Whether a detour carries what is set before.
-    fn carries_default(&self, detour: &Detour) -> bool {
+    /// What is set before the gate of a detour, if anything is.
+    fn default_of(&self, detour: &Detour) -> Option<u32> {
         let carrier = self.gates.gates[detour.gate as usize].carrier;
         match self.gates.carriers[carrier as usize] {
-            Carrier::Predicate(Some((_, value))) => u32::from(value) == detour.carries,
-            _ => false,
+            Carrier::Predicate(set_before) => set_before.map(|(_, value)| u32::from(value)),
+            _ => None,
         }
     }
 
-    fn has_default(&self, detour: &Detour) -> bool {
-        let carrier = self.gates.gates[detour.gate as usize].carrier;
-        matches!(self.gates.carriers[carrier as usize], Carrier::Predicate(Some(_)))
+    /// Whether a detour carries what is set before.
+    fn carries_default(&self, detour: &Detour) -> bool {
+        self.default_of(detour) == Some(detour.carries)
     }
 
     /// Leads every block where it now goes.
@@ -389,7 +389,7 @@ impl Writer<'_, '_, '_> {
                 continue;
             }
             // Nothing else reads it on the other way out, unless it holds what was set before.
-            let needs_guard = guard.filter(|_| self.has_default(&detour) || !is_free);
+            let needs_guard = guard.filter(|_| self.default_of(&detour).is_some() || !is_free);
             let needs_guard = needs_guard.map(|guard| if is_taken { guard } else { negated(guard) });
             self.set(block, carrier_of(self.gates, detour), detour.carries, needs_guard);
             is_free = false;

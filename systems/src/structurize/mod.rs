@@ -67,6 +67,7 @@ use ptxopt_engine::graph::nest::{LoopNest, LoopNests};
 use ptxopt_engine::graph::post_dominators::{PostDominatorTrees, PostDominators};
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::{Phase, Slot};
+use ptxopt_engine::store::view::FunctionView;
 use shape::{NONE, Shape};
 use strategy::{Standard, Strategy};
 
@@ -418,11 +419,7 @@ impl Marks {
 }
 
 /// The nearest common dominator, by the ranks of the blocks.
-fn common_dominator(
-    function: &ptxopt_engine::store::view::FunctionView<'_>,
-    one: BlockId,
-    other: BlockId,
-) -> Option<BlockId> {
+fn common_dominator(function: &FunctionView<'_>, one: BlockId, other: BlockId) -> Option<BlockId> {
     let mut at = one;
     while !function.orders[at.index()].dominates(&function.orders[other.index()]) {
         at = function.orders[at.index()].idom.get()?;

@@ -36,6 +36,7 @@
 //! phi reads: its register is that of the phi where SSA form is left, and may hold another value at the branch, so that a
 //! copy would stay where the instruction was.
 
+use crate::values::movable::varies;
 use ahash::{AHashMap, AHashSet};
 use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::CodeFlags;
@@ -44,12 +45,11 @@ use ptxopt_components::ids::{BlockId, FormId, Id, InstId, VRegId};
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, OperandKind, reads, writes};
 use ptxopt_components::operation::Operation;
-use ptxopt_components::special_registers::{Reading, SPECIAL_REGISTERS};
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::store::view::FunctionView;
-use ptxopt_engine::values::phis::phis_of;
+use ptxopt_engine::values::phis::read_by_phis;
 
 /// Phase 56.
 pub const PHASE: Phase = Phase {
@@ -143,11 +143,7 @@ impl Scratch {
         let function = f.view();
         self.is_in_phis.clear();
         self.is_in_phis.resize(function.vregs.len(), false);
-        for vreg in
-            function.block_ids().flat_map(|block| phis_of(&function, block)).flat_map(|(_, phi)| reads(phi))
-        {
-            self.is_in_phis[vreg.index()] = true;
-        }
+        read_by_phis(&function).for_each(|vreg| self.is_in_phis[vreg.index()] = true);
         for head in function.block_ids().rev() {
             let &[one, other] = function.succs(head) else { continue };
             let is_arm = |block: BlockId| {
@@ -184,7 +180,7 @@ impl Scratch {
                 continue;
             };
             // What a hoisted instruction reads is taken for read by that alone.
-            let of = |vreg: VRegId| slots_of(f, vreg);
+            let of = |vreg: VRegId| f.vreg(vreg).slots();
             let read: u32 =
                 reads(f.operands_of(inst)).filter(|vreg| self.filled.contains(vreg)).map(of).sum();
             let written: u32 = writes(f.operands_of(inst)).map(of).sum();
@@ -277,17 +273,11 @@ impl Scratch {
     }
 }
 
-/// Slots of 32 bits that a register takes. A predicate counts as one.
-fn slots_of(f: &FunctionEditor<'_>, vreg: VRegId) -> u32 {
-    let ty = f.vreg(vreg).ty;
-    (ty.element().bits() * u32::from(ty.lanes)).div_ceil(32)
-}
-
 /// The first instructions of an arm that may stand before its branch, if the other arm has them: those before anything that reads
 /// a clock, whose difference measures them.
 fn movable(f: &FunctionEditor<'_>, block: BlockId) -> impl Iterator<Item = InstId> {
     let mut is_quiet = true;
-    let stays = |inst: &InstId| !f.operands_of(*inst).iter().any(|operand| reads_clock(*operand));
+    let stays = |inst: &InstId| !f.operands_of(*inst).iter().any(varies);
     f.view().insts_of(block).take(INSTS_MAX).take_while(stays).filter(move |&inst| {
         let (head, form) = (f.head(inst), f.form_of(inst));
         let is_plain_load = form.operation == Operation::Ld && form.effects == Effects::READ;
@@ -299,11 +289,6 @@ fn movable(f: &FunctionEditor<'_>, block: BlockId) -> impl Iterator<Item = InstI
             && form.flags.contains(FormFlags::MODELLED)
             && !form.is_convergent()
     })
-}
-
-/// Whether an operand has another value each time that it is read.
-fn reads_clock(operand: Operand) -> bool {
-    matches!(operand.kind(), OperandKind::Special(row) if SPECIAL_REGISTERS[row as usize].reading != Reading::Fixed)
 }
 
 /// Whether loads after it see what loads before it see.

@@ -45,7 +45,7 @@ pub(crate) fn varies(operand: &Operand) -> bool {
 
 /// Whether the machine has no instruction for it: a constant, the address of a symbol, a parameter of a kernel are operands there,
 /// and a copy is the register that it was made of.
-pub(crate) fn is_free(form: &Form, operands: &[Operand]) -> bool {
+pub(crate) fn costs_nothing(form: &Form, operands: &[Operand]) -> bool {
     let is_special = || operands.iter().any(|operand| matches!(operand.kind(), OperandKind::Special(_)));
     match form.operation {
         Operation::Mov => !is_special(),
@@ -54,17 +54,15 @@ pub(crate) fn is_free(form: &Form, operands: &[Operand]) -> bool {
     }
 }
 
-/// Whether the result takes no register of the machine: it is [free](is_free), and no copy of another one.
+/// Whether the result takes no register of the machine: it [costs nothing](costs_nothing), and no copy of another one.
 pub(crate) fn is_operand(form: &Form, operands: &[Operand]) -> bool {
-    is_free(form, operands) && (form.space == StateSpace::Param || reads(operands).next().is_none())
+    costs_nothing(form, operands) && (form.space == StateSpace::Param || reads(operands).next().is_none())
 }
 
 /// Slots of 32 bits that a register takes; predicates take none.
 pub(crate) fn slots_of(vreg: &VRegHead) -> u32 {
     match vreg.class() {
-        RegClass::R | RegClass::Ur => {
-            (vreg.ty.element().bits() * u32::from(vreg.ty.lanes)).div_ceil(32).max(1)
-        }
+        RegClass::R | RegClass::Ur => vreg.slots(),
         _ => 0,
     }
 }

@@ -9,7 +9,7 @@ use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind, writes};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::types::PtxType;
-use ptxopt_components::vreg::{VRegFlags, VRegHead};
+use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::edit::FunctionEditor;
 use ptxopt_engine::store::view::FunctionView;
 
@@ -49,11 +49,6 @@ pub struct Move {
     pub guard: Option<Operand>,
 }
 
-/// Whether only the function's own instructions write a register, and one value fills it.
-fn is_free(vreg: VRegHead) -> bool {
-    vreg.ty.lanes == 1 && !vreg.flags.intersects(VRegFlags::SHARED)
-}
-
 impl Move {
     /// An instruction as a move, if it is one.
     #[must_use]
@@ -67,8 +62,10 @@ impl Move {
             _ => return None,
         };
         let to = result.vreg().filter(|_| result.is_definition() && !result.is_partial())?;
-        let fits = |vreg: VRegId| is_free(f.vreg(vreg)) && f.vreg(vreg).ty.element().bits() == ty.bits();
-        let guard_is_free = guard.is_none_or(|guard| guard.vreg().is_some_and(|vreg| is_free(f.vreg(vreg))));
+        let fits =
+            |vreg: VRegId| f.vreg(vreg).is_own_scalar() && f.vreg(vreg).ty.element().bits() == ty.bits();
+        let guard_is_own =
+            guard.is_none_or(|guard| guard.vreg().is_some_and(|vreg| f.vreg(vreg).is_own_scalar()));
         let number = match operand.kind() {
             OperandKind::Register { vreg, minus: false } if fits(vreg) && !operand.has_payload() => {
                 vreg.0.into()
@@ -81,7 +78,7 @@ impl Move {
         };
         let source = Source { ty: moved_as(ty)?, pattern: operand.pattern(), number };
         let block = f.head(inst).block;
-        (fits(to) && guard_is_free).then_some(Self { inst, block, to, operand, source, guard })
+        (fits(to) && guard_is_own).then_some(Self { inst, block, to, operand, source, guard })
     }
 
     /// The registers that it reads.

@@ -56,8 +56,7 @@ pub(super) const LEAST: Words = [i64::MIN as u64; CLASSES.len()];
 pub(super) fn words_of(vreg: &VRegHead) -> Words {
     let mut words = Words::default();
     if !vreg.flags.contains(VRegFlags::CARRY) {
-        let bits = vreg.ty.element().bits() * u32::from(vreg.ty.lanes);
-        words[place_of(vreg.class())] = u64::from(bits.div_ceil(32).max(1)) << 32 | 1;
+        words[place_of(vreg.class())] = u64::from(vreg.slots()) << 32 | 1;
     }
     words
 }

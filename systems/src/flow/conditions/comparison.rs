@@ -104,6 +104,15 @@ impl Test {
         let holds = outcomes_of(comparison, order)?;
         Some(Self { ty, order, holds })
     }
+
+    /// The answer where these outcomes are possible, if it is the same for all of them.
+    pub fn decided(&self, possible: Outcomes) -> Option<bool> {
+        if self.holds.contains(possible) {
+            Some(true)
+        } else {
+            (!self.holds.intersects(possible)).then_some(false)
+        }
+    }
 }
 
 /// The outcomes for which a comparison is true.

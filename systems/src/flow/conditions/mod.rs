@@ -264,12 +264,7 @@ impl<'c> Conditions<'c> {
         place: Place,
     ) -> Option<bool> {
         let [one, other] = sources.map(|source| self.term(f, source, test.ty, place));
-        let outcomes = self.outcomes(test, one?, other?);
-        if test.holds.contains(outcomes) {
-            Some(true)
-        } else {
-            (!test.holds.intersects(outcomes)).then_some(false)
-        }
+        test.decided(self.outcomes(test, one?, other?))
     }
 
     /// The number that an index of 32 bits is at a place, where that is known.

@@ -241,7 +241,7 @@ impl Model {
     pub(super) fn mark_abandoned(&mut self) -> Vec<BlockId> {
         let mut dead = Vec::new();
         while let Some(block) = self.doomed.pop() {
-            if block == BlockId(0) || self.of(block).is_dead || self.pred_count[block.index()] > 0 {
+            if self.of(block).is_dead || self.pred_count[block.index()] > 0 {
                 continue;
             }
             self.traits[block.index()].is_dead = true;

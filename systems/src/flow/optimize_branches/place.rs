@@ -74,7 +74,6 @@ impl Model {
     fn is_only_way(&self, block: BlockId, target: BlockId) -> bool {
         let traits = self.of(target);
         self.pred_count[target.index()] == 1
-            && target != BlockId(0)
             && self.next(block) != Some(target)
             && !traits.has_phis
             && !traits.is_pinned

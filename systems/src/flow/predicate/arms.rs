@@ -3,14 +3,15 @@
 use ptxopt_components::form::{Form, FormFlags, Kinds};
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::opcodes::Effects;
-use ptxopt_components::operand::{OperandKind, reads, writes};
+use ptxopt_components::operand::{reads, writes};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Part;
-use ptxopt_components::special_registers::{Reading, SPECIAL_REGISTERS};
 use ptxopt_components::types::{PtxType, StateSpace};
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::edit::FunctionEditor;
 use ptxopt_engine::store::view::FunctionView;
+
+use crate::values::movable::varies;
 
 /// An arm of a branch.
 #[derive(Clone, Copy)]
@@ -81,11 +82,7 @@ fn is_one_with(f: &FunctionEditor<'_>, product: InstId, sum: InstId) -> bool {
 fn may_run_always(function: &FunctionView<'_>, form: &Form, inst: InstId) -> bool {
     let operands = function.operands_of(inst);
     let is_plain = function.guard_of(inst).is_none() && form.flags.contains(FormFlags::MODELLED);
-    let is_steady = operands.iter().all(|operand| match operand.kind() {
-        OperandKind::Special(row) => SPECIAL_REGISTERS[row as usize].reading == Reading::Fixed,
-        _ => true,
-    });
-    if !is_plain || !is_steady {
+    if !is_plain || operands.iter().any(varies) {
         return false;
     }
     if form.operation == Operation::St {

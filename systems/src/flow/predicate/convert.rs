@@ -68,13 +68,13 @@ impl Region {
 
     /// Lets a phi take the selection from the head, in the place of what it took from the arms.
     fn select_for_phi(&self, change: &mut Change<'_, '_>, value: &Taken) {
-        let selected = match (value.taken.vreg(), value.choice) {
-            (Some(taken), Some(choice)) => {
-                let result = change.new_vreg_like(taken);
+        let selected = match value.choice {
+            Some(choice) => {
+                let result = change.new_vreg_like(value.taken.vreg().expect("a phi takes registers"));
                 self.choose(change, result, value, choice);
                 operand_of(change.function().vregs[result.index()].ty.element(), result)
             }
-            _ => value.taken,
+            None => value.taken,
         };
         // The join may be a loop of its own.
         let own = [Some(self.head), self.taken, self.fallen];

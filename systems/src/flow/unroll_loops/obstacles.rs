@@ -36,9 +36,6 @@ impl Obstacles {
         if self.listed.contains(&blocks[0]) {
             return Some("a branch table lists the header of the loop");
         }
-        if blocks[0] == BlockId(0) {
-            return Some("the function begins with the loop");
-        }
         blocks.iter().find_map(|block| self.in_block.get(block).copied())
     }
 }

@@ -85,9 +85,7 @@ impl Unfolded {
     pub fn is_exact(&self, access: InstId) -> bool {
         self.accesses.get(&access).is_some_and(|&is_exact| is_exact)
     }
-}
 
-impl Unfolded {
     /// What the register of an operand holds in these rounds, if it is not written down there.
     pub fn literal(&self, operand: Operand, rounds: &[u32]) -> Option<u64> {
         let vreg = operand.vreg().filter(|_| !operand.is_definition())?;

@@ -6,7 +6,7 @@
 //! tight spots it really lives through for the reads below a root, and for those alone, is asked by walks over the
 //! predecessors.
 
-use super::super::chains::{Again, Spot};
+use super::super::chains::{BESIDE, Remade, Spot, looks_max};
 use crate::registers::Estimator;
 use crate::values::movable::{may_move, slots_of};
 use ahash::AHashSet;
@@ -25,14 +25,6 @@ use ptxopt_engine::values::reaching::Reaching;
 
 /// Instructions that may compute one value again. Chains of two pay (`docs/LIVE_RANGES.md`); longer ones were not measured.
 const INSTS_MAX: usize = 2;
-
-/// Blocks and reads that are looked at for each instruction of a function, and in every function: each value may live through
-/// all blocks.
-pub(in super::super) const LOOKS_PER_INST_MAX: usize = 8;
-pub(in super::super) const LOOKS_LEAST: usize = 1 << 12;
-
-/// Registers that the machine needs beside what lives: the pointer to the stack, pairs that start at even registers.
-const BESIDE: u32 = 4;
 
 /// Registers that a called function may overwrite, with `BESIDE`: of `b` registers, `b - 18` keep their values (`ptxas` 13.0.88,
 /// sm_90: spills start with 7 slots of 24, with 15 of 32).
@@ -65,7 +57,7 @@ pub(super) struct Split {
     pub definition: InstId,
     pub spot: Spot,
     /// What computes it, in order, itself last.
-    pub insts: Vec<Again>,
+    pub insts: Vec<Remade>,
     /// What reads the new one.
     pub reads: Vec<(InstId, u32)>,
 }
@@ -199,7 +191,7 @@ impl Finder {
         self.missed.clear();
         self.held.clear();
         self.gone.clear();
-        self.looks_left = LOOKS_LEAST + LOOKS_PER_INST_MAX * function.heads.len();
+        self.looks_left = looks_max(function.heads.len());
         self.number = 0;
         self.seen.clear();
         self.seen.resize(function.blocks.len(), 0);
@@ -490,13 +482,13 @@ impl Finder {
         inst: InstId,
         to: (BlockId, InstId),
         most: usize,
-        insts: &mut Vec<Again>,
+        insts: &mut Vec<Remade>,
         sources: &mut Vec<VRegId>,
     ) -> Option<()> {
         let Look { function, reaching, estimator, .. } = look;
         let (head, operands) = (&function.heads[inst.index()], function.operands_of(inst));
         for vreg in reads(operands) {
-            let is_made = insts.iter().any(|again: &Again| writes(&again.operands).next() == Some(vreg));
+            let is_made = insts.iter().any(|again: &Remade| writes(&again.operands).next() == Some(vreg));
             if is_made {
                 continue;
             }
@@ -511,7 +503,7 @@ impl Finder {
             }
             self.remake(look, definer, to, most - 1, insts, sources)?;
         }
-        insts.push(Again { form: head.form, operands: operands.to_vec() });
+        insts.push(Remade { form: head.form, operands: operands.to_vec() });
         Some(())
     }
 

@@ -57,7 +57,7 @@ use crate::registers::{
 };
 use bevy_ecs::prelude::*;
 use find::{Finder, Look, Split};
-use ptxopt_components::code_object::{CodeFlags, Room};
+use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::Id;
 use ptxopt_components::instruction::InstHead;
 use ptxopt_components::opcodes::Effects;
@@ -114,7 +114,7 @@ pub fn work(
 ) {
     let (function, forms) = f.view_and_forms();
     let budget = budget_of(&function, settings);
-    // Who may take all registers hardly ever has too few, and the estimator costs more than the phase.
+    // A kernel that may take all registers hardly ever has too few, and the estimator costs more than the phase.
     if budget >= REGISTERS_MAX || !has_more_slots(&function, budget) {
         return;
     }
@@ -178,10 +178,6 @@ fn rematerialize(
 
 /// Computes a value again for the reads after what has too few registers.
 fn apply(f: &mut FunctionEditor<'_>, split: &Split) -> Option<()> {
-    let count = split.insts.len() as u32;
-    let room = Room { insts: count, vregs: count, ..Room::default() };
-    let at = f.view().places[split.definition.index()].offset;
-    let mut change = f.change_with_room(at, "computed again after what has too few registers", room)?;
-    chains::make(&mut change, &split.insts, split.spot, &split.reads);
-    Some(())
+    let made = (&split.insts[..], split.spot, &split.reads[..]);
+    chains::apply(f, split.definition, "computed again after what has too few registers", made).map(drop)
 }

@@ -3,6 +3,7 @@
 mod symbolic;
 mod values;
 
+use super::chains::looks_max;
 use super::{split_high_pressure, split_ranges};
 use crate::check::testing::{Built, Random, labelled};
 use crate::registers::Settings;
@@ -218,7 +219,7 @@ fn the_limit_bites_where_many_registers_live_through_many_blocks() {
     body += " ret;";
     let mut built = read_ready(&body);
     let insts = built.function().heads.len();
-    let looks = split_ranges::LOOKS_LEAST + split_ranges::LOOKS_PER_INST_MAX * insts;
+    let looks = looks_max(insts);
     assert!(looks < registers * blocks * 4, "{looks}");
     let (count, limits_hit) = split(&mut built);
     assert!(0 < count && count < registers && limits_hit == 1, "{count} registers, {limits_hit} limits");

@@ -1,6 +1,6 @@
 //! Rematerialization on random kernels: what each read sees is what it saw before, by the symbolic checker and on the emulator.
 
-use super::super::rematerialize::find::{LOOKS_LEAST, LOOKS_PER_INST_MAX};
+use super::super::chains::looks_max;
 use super::super::rematerialize::{PHASE, Scratch, work};
 use super::{CODE, label, read_ready, symbolic};
 use crate::check::testing::{Built, Random};
@@ -222,7 +222,7 @@ fn the_limit_bites_where_many_values_live_through_many_blocks() {
         write!(body, " st.global.u32 [%rd3+{value}00], %v{value};").unwrap();
     }
     let mut built = values_ready(&(body + " st.global.u32 [%rd3], %r3; st.global.u32 [%rd3], %r1; ret;"));
-    let looks = LOOKS_LEAST + LOOKS_PER_INST_MAX * built.function().heads.len();
+    let looks = looks_max(built.function().heads.len());
     assert!(looks < values * blocks, "{looks}");
     let before = built.tables.clone();
     let (count, limits_hit) = rematerialize(&mut built);

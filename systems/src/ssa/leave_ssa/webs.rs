@@ -128,9 +128,11 @@ impl Webs {
                 }
             }
         }
-        for (vreg, origin) in origins.pairs().filter(|&(vreg, _)| !self.returns(vreg)).collect::<Vec<_>>() {
-            self.node_for(vreg);
-            self.node_for(origin);
+        for (vreg, origin) in origins.pairs() {
+            if !self.returns(vreg) {
+                self.node_for(vreg);
+                self.node_for(origin);
+            }
         }
         self.list_mentions(function);
         for pair in &mut self.pairs {

@@ -179,7 +179,7 @@ impl Indices {
             let walk = |tracer: &mut Tracer| tracer.walk(sources, &KnownLeaves::default(), Trust::Nothing);
             return if has_walked { walk(tracer) } else { Ok(()) };
         }
-        self.start(sources, tracer);
+        self.start(tracer);
         let (addends, escapes_before) = (tracer.addends.clone(), escapes(tracer));
         for _ in 0..TRIES_MAX {
             self.discover(sources, &addends);
@@ -216,7 +216,7 @@ impl Indices {
         if has_walked { tracer.walk(sources, &KnownLeaves::default(), Trust::Nothing) } else { Ok(()) }
     }
 
-    fn start(&mut self, sources: Sources<'_>, tracer: &Tracer) {
+    fn start(&mut self, tracer: &Tracer) {
         self.banned.clear();
         self.accesses.clear();
         let is_free = |access: &&Access| {
@@ -228,7 +228,6 @@ impl Indices {
         self.access_of.clear();
         let inst_of = |(number, access): (usize, &Access)| (access.inst, number);
         self.access_of.extend(self.accesses.iter().enumerate().map(inst_of));
-        debug_assert!(sources.view.heads.len() >= self.accesses.len());
     }
 
     /// Takes cells out that an access touches which was not counted on.
@@ -451,9 +450,9 @@ impl Discovery<'_> {
     fn is_simple(&self, place: Place, width: u32) -> bool {
         let Sources { view, forms, def_use, .. } = self.sources;
         match place {
-            Place::Memory { low, high, .. } => {
+            Place::Memory { variable, low, high } => {
                 8 * (high - low) == width
-                    && self.touching(place).all(|access| {
+                    && self.touching(variable, low, high).all(|access| {
                         let is_same = (access.low, access.high) == (low, high) && access.refusal.is_none();
                         is_same && forms.get(view.heads[access.inst.index()].form).lanes == 1
                     })
@@ -467,12 +466,8 @@ impl Discovery<'_> {
         }
     }
 
-    /// The accesses that touch a place in memory.
-    fn touching(&self, place: Place) -> impl Iterator<Item = &Access> {
-        let (variable, low, high) = match place {
-            Place::Memory { variable, low, high } => (variable, low, high),
-            Place::Register(_) => (0, 0, 0),
-        };
+    /// The accesses that touch a place in memory, bytes `low..high` of a variable.
+    fn touching(&self, variable: u32, low: u32, high: u32) -> impl Iterator<Item = &Access> {
         // The widest access has 32 bytes.
         let accesses = &self.indices.accesses;
         let first = accesses
@@ -488,8 +483,9 @@ impl Discovery<'_> {
         let sources = self.sources;
         let Sources { view, forms, def_use, .. } = sources;
         match cell.place {
-            Place::Memory { .. } => {
-                let insts: Vec<InstId> = self.touching(cell.place).map(|access| access.inst).collect();
+            Place::Memory { variable, low, high } => {
+                let insts: Vec<InstId> =
+                    self.touching(variable, low, high).map(|access| access.inst).collect();
                 for inst in insts {
                     let at = OperandRef { inst, position: 1 };
                     if forms.get(view.heads[inst.index()].form).operation == Operation::St {

@@ -97,7 +97,7 @@ use ptxopt_components::anchor::AnchorKind;
 use ptxopt_components::code_object::{CodeFlags, Room};
 use ptxopt_components::ids::{BlockId, FormId, Id, InstId, VRegId};
 use ptxopt_components::operand::Operand;
-use ptxopt_components::types::{PtxType, StateSpace};
+use ptxopt_components::types::{StateSpace, extend};
 use ptxopt_engine::edit::{Change, Editor, FunctionEditor};
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
@@ -345,17 +345,8 @@ impl Rewriter {
         operands.extend(plan.operands[planned.operands.clone()].iter().map(|&value| match value {
             Value::Operand(operand) => operand,
             Value::New(number) => Operand::register(registers[number]),
-            Value::Literal(bits, ty) => change.constant(signed_bits(bits, ty), ty),
+            Value::Literal(bits, ty) => change.constant(extend(bits, ty.bits()) as u64, ty),
         }));
         planned.form
-    }
-}
-
-/// The bits of a literal of type `ty`, as those of a number of 64 bits with the same sign: how compilers write it.
-fn signed_bits(bits: u64, ty: PtxType) -> u64 {
-    let above = 64 - ty.bits();
-    match ty {
-        PtxType::F32 | PtxType::F64 => bits,
-        _ => ((bits << above) as i64 >> above) as u64,
     }
 }

@@ -53,7 +53,7 @@ pub struct Leaf {
     pub width: u32,
 }
 
-/// Who says what leaves are.
+/// What is known of leaves.
 pub trait Leaves {
     /// What is known of a leaf; none where nothing has reached it so far.
     fn known(&mut self, leaf: Leaf) -> Option<Known>;

@@ -8,7 +8,7 @@
 //! a constant where all that decide are constants, and bottom otherwise.
 
 use super::lattice::Cell;
-use crate::values::general_optimize::constants::{bits_in, literal_at};
+use crate::values::general_optimize::constants::{literal_at, moved_bits};
 use crate::values::general_optimize::evaluate::{SOURCES_MAX, evaluate, result_width};
 use ptxopt_components::form::FormFlags;
 use ptxopt_components::ids::{Id, InstId, VRegId};
@@ -83,12 +83,7 @@ impl<'f> Transfer<'f> {
                 if is_whole { cell(vreg) } else { Cell::Bottom }
             }
             _ if to == PtxType::Pred => self.truth(source, cell),
-            _ => {
-                // A literal is as wide as the type of the mov.
-                let moved = moved.filter(|moved| moved.bits() == to.bits());
-                let bits = moved.and_then(|moved| bits_in(source, moved, self.literals()));
-                Cell::of(bits.map(|bits| truncate(bits, to.bits())))
-            }
+            _ => Cell::of(moved.and_then(|of| moved_bits(source, of, to.bits(), self.literals()))),
         }
     }
 

@@ -245,7 +245,7 @@ impl Walk<'_, '_> {
         if let Some(bits) = self.literal(operand) {
             return Known::constant(bits, width);
         }
-        let vreg = operand.vreg().filter(|&vreg| operand == Operand::register(vreg) && self.is_free(vreg));
+        let vreg = operand.vreg().filter(|&vreg| operand == Operand::register(vreg) && self.is_own(vreg));
         match vreg.and_then(|vreg| self.known_result(vreg, depth.checked_sub(1)?)) {
             Some(known) if known.width() >= width => known.truncate(width),
             _ => Known::unknown(width),

@@ -86,7 +86,7 @@ impl Walk<'_, '_> {
             _ => return None,
         };
         let of = source.vreg().filter(|_| !source.has_payload())?;
-        let is_alone = [to, of].into_iter().all(|vreg| self.is_free(vreg));
+        let is_alone = [to, of].into_iter().all(|vreg| self.is_own(vreg));
         is_alone.then_some(Half { inst, at, of, position, to })
     }
 
@@ -98,7 +98,7 @@ impl Walk<'_, '_> {
 
     /// Whether a result is a sink, or a register that nothing reads.
     fn is_unread(&self, result: Operand) -> bool {
-        let is_register = |vreg: VRegId| self.names[vreg.index()].is_unread() && self.is_free(vreg);
+        let is_register = |vreg: VRegId| self.names[vreg.index()].is_unread() && self.is_own(vreg);
         result.kind() == OperandKind::Sink || result.vreg().is_some_and(is_register)
     }
 }

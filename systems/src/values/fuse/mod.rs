@@ -53,7 +53,6 @@ use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
-use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
@@ -166,17 +165,16 @@ impl Walk<'_, '_> {
         let (result, sources) = self.f.operands_of(maker).split_first()?;
         let is_whole = result.vreg() == Some(vreg) && result.is_definition() && !result.is_partial();
         let is_there = |&source: &Operand| match source.vreg() {
-            Some(read) => self.is_free(read) && self.recent.is_unchanged_since(read, vreg),
+            Some(read) => self.is_own(read) && self.recent.is_unchanged_since(read, vreg),
             None => is_literal(source),
         };
         let is_plain = !operand.has_payload() && !self.f.head(maker).opcode.is_guarded();
-        (is_plain && is_whole && self.is_free(vreg) && sources.iter().all(is_there)).then_some(maker)
+        (is_plain && is_whole && self.is_own(vreg) && sources.iter().all(is_there)).then_some(maker)
     }
 
     /// Whether only the function's own instructions write and read a register.
-    fn is_free(&self, vreg: VRegId) -> bool {
-        let row = self.f.vreg(vreg);
-        row.ty.lanes == 1 && !row.flags.intersects(VRegFlags::SHARED)
+    fn is_own(&self, vreg: VRegId) -> bool {
+        self.f.vreg(vreg).is_own_scalar()
     }
 
     /// The bits of an operand that is an integer literal.

@@ -21,6 +21,12 @@ pub(crate) fn bits_in(operand: Operand, ty: PtxType, literals: &[Literal]) -> Op
     }
 }
 
+/// The bits of a literal that a `mov` of type `of` leaves in a register of `width` bits: it is as wide as the type of the `mov`.
+pub(crate) fn moved_bits(source: Operand, of: PtxType, width: u32, literals: &[Literal]) -> Option<u64> {
+    let bits = bits_in(source, of, literals).filter(|_| of.bits() == width)?;
+    Some(truncate(bits, width))
+}
+
 /// The bits of a literal in a slot of type `ty`, where literal and slot are of one kind: an integer is not the bits of a float,
 /// nor a single float those of a double.
 pub(crate) fn literal_in(operand: Operand, ty: PtxType, literals: &[Literal]) -> Option<u64> {

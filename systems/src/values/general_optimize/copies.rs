@@ -2,7 +2,7 @@
 
 use super::Walk;
 use super::clues::Clues;
-use super::constants::bits_in;
+use super::constants::{bits_in, moved_bits};
 use super::missed::COPY_STAYS;
 use super::rewrite::{New, Rewrite, bits_of};
 use crate::values::literals::{self, has_literals};
@@ -14,7 +14,6 @@ use ptxopt_components::operand::{Operand, OperandKind, definitions};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{Modifiers, Rounding};
 use ptxopt_components::types::{PtxType, TypeKind, truncate};
-use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::edit::accepts;
 use ptxopt_engine::values::reaching::Value;
 
@@ -88,13 +87,12 @@ impl Walk<'_, '_> {
         let (vreg, is_partial) = definitions(operands.get(..1)?).next()?;
         let is_only = !head.marks.contains(Marks::MORE_RESULTS)
             || !operands[1..].iter().any(|operand| operand.is_definition());
-        (is_only && !is_partial && !head.opcode.is_guarded() && self.is_free(vreg)).then_some(vreg)
+        (is_only && !is_partial && !head.opcode.is_guarded() && self.is_own(vreg)).then_some(vreg)
     }
 
     /// Whether a register holds one value that only the function's own instructions change.
-    pub(super) fn is_free(&self, vreg: VRegId) -> bool {
-        let row = self.f.vreg(vreg);
-        row.ty.lanes == 1 && !row.flags.intersects(VRegFlags::SHARED)
+    pub(super) fn is_own(&self, vreg: VRegId) -> bool {
+        self.f.vreg(vreg).is_own_scalar()
     }
 
     /// The width of a register in bits.
@@ -122,10 +120,10 @@ impl Walk<'_, '_> {
         }
         let noted = match source.kind() {
             OperandKind::Register { vreg, minus: false } if !source.has_payload() && vreg != result => {
-                let fits = self.is_free(vreg) && self.width(vreg) == ty.bits();
+                let fits = self.is_own(vreg) && self.width(vreg) == ty.bits();
                 fits.then(|| Source::Register(source, self.value(vreg, inst)))
             }
-            OperandKind::Predicate { vreg, negated } if vreg != result && self.is_free(vreg) => {
+            OperandKind::Predicate { vreg, negated } if vreg != result && self.is_own(vreg) => {
                 Some(Source::Register(Operand::predicate(vreg, negated != is_not), self.value(vreg, inst)))
             }
             _ if ty == PtxType::Pred => {
@@ -133,11 +131,8 @@ impl Walk<'_, '_> {
                 bits.map(|bits| Source::Constant(u64::from(bits != 0)))
             }
             _ => {
-                // A literal is as wide as the type of the mov.
-                let moved = moved.filter(|of| of.bits() == ty.bits());
-                moved
-                    .and_then(|of| bits_in(source, of, self.f.literals()))
-                    .map(|bits| Source::Constant(truncate(bits, ty.bits())))
+                let bits = moved.and_then(|of| moved_bits(source, of, ty.bits(), self.f.literals()));
+                bits.map(Source::Constant)
             }
         };
         if let Some(source) = noted {
@@ -153,7 +148,7 @@ impl Walk<'_, '_> {
         let is_whole = |operand: &Operand| {
             let is_written = operand.is_definition() && !operand.is_partial();
             match operand.vreg() {
-                Some(vreg) => is_written && self.is_free(vreg),
+                Some(vreg) => is_written && self.is_own(vreg),
                 None => operand.kind() == OperandKind::Sink,
             }
         };
@@ -216,7 +211,7 @@ impl Walk<'_, '_> {
         match part.vreg() {
             None => part.integer_bits(self.f.literals()).map(|bits| Source::Constant(truncate(bits, width))),
             Some(vreg) => {
-                let fits = part == Operand::register(vreg) && self.is_free(vreg) && self.width(vreg) == width;
+                let fits = part == Operand::register(vreg) && self.is_own(vreg) && self.width(vreg) == width;
                 (fits && vreg != result).then(|| Source::Register(part, self.value(vreg, definition)))
             }
         }
@@ -283,59 +278,58 @@ impl Walk<'_, '_> {
 
     /// What stands in an operand's place, where its slot takes it.
     fn operand_for(&self, inst: InstId, position: usize, operand: Operand, source: Source) -> Option<New> {
-        let (form, slots) = (self.f.form_of(inst), self.f.slots_of(inst));
-        let operands = self.f.operands_of(inst);
+        let form = self.f.form_of(inst);
         if !form.flags.contains(FormFlags::MODELLED)
             || form.effects.intersects(Effects::UNKNOWN | Effects::ASYNC | Effects::CALL)
         {
             return None;
         }
-        let slot = slots.get(position);
         match source {
-            Source::Register(from, _) => {
-                let to = from.vreg()?;
-                let new = match (operand.kind(), from.kind()) {
-                    (
-                        OperandKind::Predicate { negated, .. },
-                        OperandKind::Predicate { negated: also, .. },
-                    ) => {
-                        // The assembler takes `mov.pred p, !q`; the ISA does not say so, and `not` is there for it.
-                        if form.operation == Operation::Mov && negated != also {
-                            return None;
-                        }
-                        Operand::predicate(to, negated != also)
-                    }
-                    _ => operand.with_vreg(to),
-                };
-                let old_type = self.f.vreg(operand.vreg()?).ty.element();
-                let new_type = self.f.vreg(to).ty.element();
-                let fits = match slot {
-                    // The guard.
-                    None => position + 1 == operands.len() && self.f.head(inst).opcode.is_guarded(),
-                    Some(slot) => {
-                        accepts(slot, new)
-                            && (old_type == new_type
-                                || self.takes_register(inst, position, old_type, new_type))
-                    }
-                };
-                fits.then_some(New::Operand(new))
-            }
-            Source::Constant(bits) => {
-                let slot = slot?;
-                let ty = if slot.in_vector {
-                    self.type_of_element(form, slots, operands, slot)?
-                } else {
-                    literals::type_at(form, slot, position, bits)?
-                };
-                let is_plain = operand == Operand::register(operand.vreg()?);
-                // Something must be left to compute, unless it is only moved.
-                let is_literal = |other: &Operand| other.vreg().is_none();
-                let moves = matches!(form.operation, Operation::Mov | Operation::St);
-                let sources = operands.iter().enumerate().skip(1);
-                let computes = sources.filter(|&(at, _)| at != position).any(|(_, other)| !is_literal(other));
-                (is_plain && (moves || computes)).then_some(New::Constant(bits, ty))
-            }
+            Source::Register(from, _) => self.register_for(inst, position, operand, from),
+            Source::Constant(bits) => self.constant_for(inst, position, operand, bits),
         }
+    }
+
+    /// The register of a copy's source in an operand's place, where its slot takes it.
+    fn register_for(&self, inst: InstId, position: usize, operand: Operand, from: Operand) -> Option<New> {
+        let to = from.vreg()?;
+        let new = match (operand.kind(), from.kind()) {
+            (OperandKind::Predicate { negated, .. }, OperandKind::Predicate { negated: also, .. }) => {
+                // The assembler takes `mov.pred p, !q`; the ISA does not say so, and `not` is there for it.
+                if self.f.form_of(inst).operation == Operation::Mov && negated != also {
+                    return None;
+                }
+                Operand::predicate(to, negated != also)
+            }
+            _ => operand.with_vreg(to),
+        };
+        let [old_type, new_type] = [operand.vreg()?, to].map(|vreg| self.f.vreg(vreg).ty.element());
+        let fits = match self.f.slots_of(inst).get(position) {
+            // The guard.
+            None => position + 1 == self.f.operands_of(inst).len() && self.f.head(inst).opcode.is_guarded(),
+            Some(slot) => {
+                accepts(slot, new)
+                    && (old_type == new_type || self.takes_register(inst, position, old_type, new_type))
+            }
+        };
+        fits.then_some(New::Operand(new))
+    }
+
+    /// A constant in an operand's place, where its slot takes it.
+    fn constant_for(&self, inst: InstId, position: usize, operand: Operand, bits: u64) -> Option<New> {
+        let (form, slots, operands) = (self.f.form_of(inst), self.f.slots_of(inst), self.f.operands_of(inst));
+        let slot = slots.get(position)?;
+        let ty = if slot.in_vector {
+            self.type_of_element(form, slots, operands, slot)?
+        } else {
+            literals::type_at(form, slot, position, bits)?
+        };
+        let is_plain = operand == Operand::register(operand.vreg()?);
+        // Something must be left to compute, unless it is only moved.
+        let moves = matches!(form.operation, Operation::Mov | Operation::St);
+        let mut others = operands.iter().enumerate().skip(1).filter(|&(at, _)| at != position);
+        let computes = others.any(|(_, other)| other.vreg().is_some());
+        (is_plain && (moves || computes)).then_some(New::Constant(bits, ty))
     }
 
     /// Whether a slot of an instruction takes a register of another type than it holds.

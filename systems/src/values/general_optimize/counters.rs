@@ -7,7 +7,7 @@
 //!        setp.lt.s32 p1, r3, 10;
 //!        @p1 bra L;
 //! ```
-//! Who comes around the loop has passed a branch that says what the next value is less than. By induction over the rounds, no
+//! Every way around the loop passes a branch that bounds the next value. By induction over the rounds, no
 //! sum wraps around: the counter is at most what it starts with or what the branch lets pass, and a step more than that must
 //! still have a place below the sign.
 //!
@@ -64,7 +64,7 @@ impl Walk<'_, '_> {
         let (header, next) = (self.f.head(phi).block, self.original(next.vreg()?));
         let bounded = self.bounded(counter, next, width, [latch.as_block()?, header])?;
         let start = known_start(self, start.vreg()?).filter(|start| start.width() == width)?;
-        let (least, highest) = (start.least(), extend(truncate(u64::MAX >> 1, width - 1), width));
+        let (least, highest) = (start.least(), truncate(u64::MAX, width - 1) as i64);
         let bound = bounded.bound;
         // The most that a round may leave for the next one, before what the step adds.
         let most = match bounded.comparison {

@@ -139,7 +139,7 @@ impl Walk<'_, '_> {
 
     /// What is known of a value that a phi takes, which is the only result of an instruction.
     pub(super) fn known_value(&mut self, definition: InstId, vreg: VRegId, chain_left: u32) -> Option<Known> {
-        let is_value = self.is_free(vreg) && self.f.vreg(vreg).is_value();
+        let is_value = self.is_own(vreg) && self.f.vreg(vreg).is_value();
         (is_value && self.only_result(definition) == Some(vreg)).then_some(())?;
         let number = match self.known_results.number[definition.index()] {
             UNASKED => self.find_known(definition, vreg, chain_left)?,

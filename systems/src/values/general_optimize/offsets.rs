@@ -44,6 +44,7 @@ use ptxopt_components::operand::{Operand, reads};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Part;
 use ptxopt_components::types::{PtxType, extend, truncate};
+use ptxopt_engine::values::phis::phis_of;
 
 /// In the place of an entry: a register that is not moved, and one that cannot be.
 const NOT_MOVED: u32 = u32::MAX;
@@ -183,20 +184,9 @@ impl Walk<'_, '_> {
 
     /// What phis read stays: it is copied at the ends of blocks.
     fn keep_what_phis_read(&self, offsets: &mut Offsets, order: &[BlockId]) {
-        for &block in order {
-            for inst in self.reaching.rows_of(block).range().map(InstId::new) {
-                let (head, operands) = self.f.row(inst);
-                if !head.is_live() {
-                    continue;
-                }
-                if !head.is_phi() {
-                    break;
-                }
-                for vreg in reads(operands) {
-                    offsets.entry[vreg.index()] = STAYS;
-                }
-            }
-        }
+        let function = self.f.view();
+        let phis = order.iter().flat_map(|&block| phis_of(&function, block));
+        phis.flat_map(|(_, phi)| reads(phi)).for_each(|vreg| offsets.entry[vreg.index()] = STAYS);
     }
 
     /// The register that alone is written by an instruction, where that is a value which may be moved.
@@ -207,7 +197,7 @@ impl Walk<'_, '_> {
 
     /// Whether a register has one definition, which dominates all that read it.
     fn is_value(&self, vreg: VRegId) -> bool {
-        self.is_free(vreg) && self.f.vreg(vreg).is_value() && self.reaching.only_definition(vreg).is_some()
+        self.is_own(vreg) && self.f.vreg(vreg).is_value() && self.reaching.only_definition(vreg).is_some()
     }
 
     /// Begins a group, where an instruction adds a literal.

@@ -140,7 +140,7 @@ impl Walk<'_, '_> {
         last
     }
 
-    /// What the branch at the end of a block says of two integers to who goes on to another one.
+    /// What the branch at the end of a block says of two integers on the edge to another one.
     pub(super) fn said_by(&self, [from, to]: [BlockId; 2]) -> Option<Passed> {
         let function = self.f.view();
         let &[target, other] = function.succs(from) else { return None };

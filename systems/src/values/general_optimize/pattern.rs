@@ -82,7 +82,7 @@ impl Walk<'_, '_> {
         let [Some(to), Some(from), ..] = self.f.description_of(inst).types else { return None };
         let is_integer = is_integer_type(to) && is_integer_type(from);
         let vreg = source.vreg().filter(|_| is_integer && source == plain(source))?;
-        let is_whole = self.width(self.only_result(inst)?) == to.bits() && self.is_free(vreg);
+        let is_whole = self.width(self.only_result(inst)?) == to.bits() && self.is_own(vreg);
         is_whole.then_some(Extension { from, to, source })
     }
 
@@ -107,7 +107,7 @@ impl Walk<'_, '_> {
                     && self.reaching.only_definition(vreg).is_none_or(|value| self.f.head(value).is_phi());
                 !operand.has_payload()
                     && !is_next
-                    && self.is_free(vreg)
+                    && self.is_own(vreg)
                     && self.value(vreg, definition) == self.value(vreg, inst)
             }
         }

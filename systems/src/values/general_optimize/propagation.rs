@@ -1,13 +1,13 @@
 //! How far copies are propagated: what the knobs of copy propagation say.
 
 use super::Walk;
-use super::constants::bits_in;
+use super::constants::moved_bits;
 use super::copies::Source;
 use ptxopt_components::form::Role;
 use ptxopt_components::ids::{InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
-use ptxopt_components::types::{PtxType, truncate};
+use ptxopt_components::types::PtxType;
 use ptxopt_engine::values::reaching::Value;
 
 /// How far copies are propagated in one run over a function. The knobs are named after the source.
@@ -169,19 +169,16 @@ impl Walk<'_, '_> {
         let ty = self.f.vreg(vreg).ty.element();
         let is_whole = result.vreg() == Some(vreg) && result.selector().is_none();
         let is_plain = operation == Operation::Mov && lanes == 1 && is_whole;
-        if !is_plain || !self.is_free(vreg) || ty == PtxType::Pred || moved.bits() != ty.bits() {
+        if !is_plain || !self.is_own(vreg) || ty == PtxType::Pred || moved.bits() != ty.bits() {
             return None;
         }
         match source.vreg() {
             Some(from) => {
                 let fits = source == Operand::register(from) && from != vreg;
-                let is_free = self.is_free(from) && self.width(from) == ty.bits();
+                let is_free = self.is_own(from) && self.width(from) == ty.bits();
                 (fits && is_free).then(|| Source::Register(source, self.value(from, definition)))
             }
-            None => {
-                let bits = bits_in(source, moved, self.f.literals())?;
-                Some(Source::Constant(truncate(bits, ty.bits())))
-            }
+            None => moved_bits(source, moved, ty.bits(), self.f.literals()).map(Source::Constant),
         }
     }
 }

@@ -262,7 +262,7 @@ fn divisors(
     let (dividend, Held::Integer(first)) = (held(function, dividend, ty)?, held(function, first, ty)?) else {
         return None;
     };
-    // What a quotient by 0 is nobody says, but the remainder is of just that.
+    // A quotient by 0 is undefined, but the remainder is of that very quotient.
     Some((dividend, Held::Integer(first.checked_mul(last).filter(|_| first != 0)?)))
 }
 

@@ -187,21 +187,20 @@ impl Redundancies {
         for (position, result) in written.enumerate() {
             let Some(vreg) = result.vreg() else { continue };
             let like = |other: InstId| f.operands_of(other)[position].vreg().expect("a result in the table");
-            let number = match again.known {
-                Known::Number(number) => Some(number),
-                Known::LikeResultsOf(other) => Some(numbers.of(like(other))),
-                Known::HeldByResultsOf(_) => None,
+            let mut held = |number: u32| match numbers.source(number) {
+                Some(Source::Constant(constant)) => Some(Source::Constant(constant)),
+                _ => self.leader(f, reaching, again.inst, number).map(Source::Register),
             };
-            let source = match (number, again.known) {
-                (None, Known::HeldByResultsOf(other)) => {
-                    let is_near = self.scopes.is_one(f.head(other).block, block);
-                    is_near.then(|| Source::Register(like(other)))
+            let (number, source) = match again.known {
+                Known::Number(number) => (Some(number), held(number)),
+                Known::LikeResultsOf(other) => {
+                    let number = numbers.of(like(other));
+                    (Some(number), held(number))
                 }
-                (Some(number), _) => match numbers.source(number) {
-                    Some(Source::Constant(constant)) => Some(Source::Constant(constant)),
-                    _ => self.leader(f, reaching, again.inst, number).map(Source::Register),
-                },
-                _ => None,
+                Known::HeldByResultsOf(other) => {
+                    let is_near = self.scopes.is_one(f.head(other).block, block);
+                    (None, is_near.then(|| Source::Register(like(other))))
+                }
             };
             match source.and_then(|source| Some((source, mover(f, vreg, source)?))) {
                 Some((source, ty)) => self.results.push(Copied { vreg, source, ty }),

@@ -26,20 +26,20 @@
 
 use super::costs::{Cost, cost_of};
 use super::levels::Levels;
+use crate::values::movable::varies;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::form::Form;
 use ptxopt_components::ids::{BlockId, Id, InstId, LoopId, NameId, VRegId};
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, OperandKind, definitions, reads};
 use ptxopt_components::qualifiers::Modifiers;
-use ptxopt_components::special_registers::{Reading, SPECIAL_REGISTERS};
 use ptxopt_components::types::StateSpace;
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::graph::nest::LoopNest;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::definitions::Defined;
-use ptxopt_engine::values::phis::phis_of;
+use ptxopt_engine::values::phis::read_by_phis;
 use ptxopt_engine::values::reaching::Reaching;
 
 /// Definitions of one register that are looked at for each of its reads. What phases write has few; more would make the reads
@@ -161,17 +161,9 @@ impl Candidates {
         self.is_tied.clear();
         self.is_tied.resize(function.vregs.len(), false);
         if function.state.flags.contains(CodeFlags::SSA) {
-            self.find_reads_by_phis(function);
+            read_by_phis(function).for_each(|vreg| self.is_tied[vreg.index()] = true);
         } else {
             self.find_early_reads(look);
-        }
-    }
-
-    fn find_reads_by_phis(&mut self, function: &FunctionView<'_>) {
-        for block in function.block_ids() {
-            for (_, operands) in phis_of(function, block) {
-                reads(operands).for_each(|vreg| self.is_tied[vreg.index()] = true);
-            }
         }
     }
 
@@ -191,10 +183,6 @@ impl Candidates {
 
     /// Where an instruction may be executed; none where it stays.
     fn freedom(&self, look: Look<'_>, form: &Form, inst: InstId, operands: &[Operand]) -> Option<Freedom> {
-        let varies = |operand: &Operand| match operand.kind() {
-            OperandKind::Special(row) => SPECIAL_REGISTERS[row as usize].reading == Reading::Varying,
-            _ => false,
-        };
         if form.is_pure() {
             if operands.iter().any(varies) || form.effects.intersects(Effects::CARRY_IN | Effects::CARRY_OUT)
             {

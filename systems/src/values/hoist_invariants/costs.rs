@@ -85,8 +85,7 @@ impl Slots {
         if matches!(vreg.class(), RegClass::P | RegClass::Up) {
             return Self { registers: 0, predicates: 1 };
         }
-        let bits = vreg.ty.element().bits() * u32::from(vreg.ty.lanes);
-        Self { registers: bits.div_ceil(32).max(1) as i32, predicates: 0 }
+        Self { registers: vreg.slots() as i32, predicates: 0 }
     }
 
     pub(super) fn add(&mut self, other: Self) {

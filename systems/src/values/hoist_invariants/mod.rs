@@ -1,7 +1,7 @@
 //! Hoist invariants: what computes the same in each round of a loop is computed once, before it.
 //!
-//! Source phase  35 OriHoistInvariantsEarly, 66 OriHoistInvariantsLate, 79 and 88 OriHoistInvariantsLate2 and 3 (the sources
-//!               give their names and places only)
+//! Source phase  35 OriHoistInvariantsEarly, 66 OriHoistInvariantsLate, 79 OriHoistInvariantsLate2 (the sources give their names
+//!               and places only; 88 OriHoistInvariantsLate3 would find what 79 has left)
 //! Reads         Blocks, Insts, VRegs, Fact::ControlFlow, Fact::Loops
 //! Writes        places of instructions, blocks, branch targets, phis
 //! Needs         control flow ends its block; the loop nest; instruction ids in program order

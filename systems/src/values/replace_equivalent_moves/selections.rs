@@ -48,7 +48,7 @@ fn selection(f: &mut FunctionEditor<'_>, second: &Move) -> Option<Selection> {
         return None;
     }
     let unchanged = first.read().chain([guard]);
-    if !are_side_by_side(f, first.inst, second.inst, unchanged, &[second.to]) {
+    if !are_side_by_side(f, first.inst, second.inst, unchanged, &[]) {
         return None;
     }
     let (one, other) = if negated { (&first, second) } else { (second, &first) };

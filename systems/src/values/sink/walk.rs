@@ -1,7 +1,7 @@
 //! Which instructions sink, and where to.
 
 use super::{Move, Part, Place};
-use crate::values::movable::{is_free, is_operand, may_move, slots_of, varies};
+use crate::values::movable::{costs_nothing, is_operand, may_move, slots_of, varies};
 use ahash::AHashMap;
 use ptxopt_components::form::Form;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
@@ -174,7 +174,7 @@ impl Walk {
         }
         let lowest =
             lowest.filter(|lowest| lowest.block != from.block || lowest.part.calls() < from.part.calls())?;
-        if is_free(form, operands) || !may_move(look.function, form, head, operands) {
+        if costs_nothing(form, operands) || !may_move(look.function, form, head, operands) {
             return None;
         }
         let to = self.leave_loops(look, from.block, lowest)?;
@@ -217,7 +217,7 @@ impl Walk {
         None
     }
 
-    /// Whether who comes to `from` need not come to `to`: the way leaves a loop, or takes one arm of a branch.
+    /// Whether `to` is executed less often than `from`: the way there leaves a loop, or takes one arm of a branch.
     fn is_rarer(&mut self, look: Look<'_>, from: BlockId, to: BlockId) -> bool {
         let Look { function, nest, .. } = look;
         if function.orders[to.index()].depth < function.orders[from.index()].depth {
@@ -233,7 +233,7 @@ impl Walk {
                 function.heads[last.index()].marks.contains(Marks::CONTROL)
                     && function.guard_of(last).is_some()
             };
-            // Who enters a loop leaves it: its exits are no arms.
+            // A loop that is entered is left: its exits are no arms.
             let is_of_inner_loop = nest.loop_of(idom).is_some_and(|id| !nest.holds(id, from));
             if function.preds(at) == [idom]
                 && !is_of_inner_loop

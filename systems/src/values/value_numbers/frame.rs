@@ -16,9 +16,9 @@
 //! The name may stand in text that the reader keeps: `depot[2]`, and a copied statement with `depot[%r1]`. Such text counts as bits
 //! of an address, so an access by it gives the address away.
 //!
-//! Who compares an address with something else may learn it, and gives it away. What is computed of its bits is no address any more.
-//! Who compares that with anything, or reads or writes where it says, as in a table with an entry for each byte, gives the address
-//! away. So does who reads or writes at an address in the frame by another space: a table may lie there.
+//! An address that is compared with something else is given away. What is computed from its bits is no address any more; where that is
+//! compared with anything, or used as an address, as in a table with an entry for each byte, the address is given away. So it is by an
+//! access at an address in the frame in another space: a table may lie there.
 //!
 //! An address may be stored in the frame itself, as front ends do without an optimizer. Then what is loaded from the frame may be
 //! one.
@@ -312,7 +312,7 @@ impl Frame {
             (Operation::Selp, &[_, one, other, ..]) => self.of(one).join(self.of(other)),
             (Operation::Add, &[_, one, other, ..]) if is_plain => {
                 let [one, other] = [one, other].map(|operand| self.of(operand));
-                if one == Origin::Elsewhere { other.with(one) } else { one.with(other) }
+                one.with(other)
             }
             // A difference of registers may tell how two addresses lie, with no comparison of both.
             (Operation::Sub, &[_, one, other, ..]) if is_plain && other.vreg().is_none() => self.of(one),

@@ -10,10 +10,10 @@ use super::memory::{Chain, Seen};
 use super::numbers::{Constant, Other, Source};
 use super::places::Base;
 use super::walk::Walk;
+use crate::values::movable::varies;
 use ptxopt_components::ids::{InstId, VRegId};
 use ptxopt_components::operand::{OPERAND_ID_MAX, Operand, OperandKind};
 use ptxopt_components::operation::Operation;
-use ptxopt_components::special_registers::{Reading, SPECIAL_REGISTERS};
 
 /// The bit of a version in a key that is a store of just the bytes that are read.
 pub(super) const STORED: u64 = 1 << 32;
@@ -130,9 +130,7 @@ impl Walk<'_, '_> {
                 let constant = self.constant(operand, self.slots(inst).get(position)?.ty?)?;
                 Some(self.constant_word(constant))
             }
-            OperandKind::Special(row) => {
-                (SPECIAL_REGISTERS[row as usize].reading == Reading::Fixed).then(|| word(operand))
-            }
+            OperandKind::Special(_) => (!varies(&operand)).then(|| word(operand)),
             OperandKind::Symbol(_) => operand.wide_offset().is_none().then(|| word(operand)),
             _ => None,
         }

@@ -265,11 +265,7 @@ pub(super) fn normalise(description: &mut Description) -> bool {
         Operation::Mul | Operation::Mad if is_plain && qualifiers.part == Some(Part::Low) => {
             forget_sign(&mut description.types);
         }
-        Operation::Selp => {
-            forget_sign(&mut description.types);
-            forget_float(&mut description.types);
-        }
-        Operation::Mov => {
+        Operation::Selp | Operation::Mov => {
             forget_sign(&mut description.types);
             forget_float(&mut description.types);
         }

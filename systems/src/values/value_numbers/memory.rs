@@ -55,7 +55,7 @@ impl Chain {
     fn is_written_by(self, write: Write, local_is_private: bool) -> bool {
         let part = if self == Self::Frame { Reach::Frame } else { Reach::Elsewhere };
         let is_written_at = |space| self.is_written_at(space, local_is_private);
-        write.seen_by.meets(part) && (self == Self::Frame || write.space.is_none_or(is_written_at))
+        write.seen_by.meets(part) && write.space.is_none_or(is_written_at)
     }
 
     /// Whether a store to `space` may write what its loads read.

@@ -99,9 +99,10 @@ impl Overwritten {
     /// Goes past a store. One with a guard overwrites nothing for sure.
     pub(super) fn store(&mut self, store: InstId, bytes: Bytes, reach: Reach, is_guarded: bool) {
         let Self { pending, found, .. } = self;
-        let is_gone = |pending: &Pending| covers(bytes, pending.bytes);
-        if !is_guarded && pending.iter().any(is_gone) {
-            found.extend(pending.extract_if(.., |pending| is_gone(pending)).map(|pending| pending.store));
+        if !is_guarded {
+            found.extend(
+                pending.extract_if(.., |pending| covers(bytes, pending.bytes)).map(|pending| pending.store),
+            );
         }
         if pending.len() == PENDING_MAX {
             pending.remove(0);

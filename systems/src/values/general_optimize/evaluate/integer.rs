@@ -77,7 +77,7 @@ pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64
     Some(truncate(result, if is_doubled { 2 * width } else { width }))
 }
 
-/// Whether values of the type have a sign.
+/// The amount of a shift: the lower 32 bits of the second source.
 fn amount(sources: &[u64]) -> Option<u64> {
     sources.get(1).map(|&bits| truncate(bits, 32))
 }

@@ -153,7 +153,7 @@ fn condition_of(walk: &mut Walk<'_, '_>, vreg: VRegId, inst: InstId, chain_left:
                 return None;
             };
             let value = walk.value(predicate, definition);
-            let is_known = is_number(types[0]) && walk.is_free(predicate);
+            let is_known = is_number(types[0]) && walk.is_own(predicate);
             is_known.then_some(Condition { predicate, is_negated, value })
         }
         (Operation::And, &[_, one, other]) if walk.literal(other) == Some(1) => {

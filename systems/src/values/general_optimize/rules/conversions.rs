@@ -82,11 +82,8 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 fn convert_to_the_same(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let [Some(to), Some(from), ..] = walk.f.description_of(inst).types else { return None };
-    if to.bits() != from.bits() {
-        return None;
-    }
-    let Extension { from, source, .. } = walk.conversion(inst)?;
+    let is_as_wide = |found: &Extension| found.to.bits() == found.from.bits();
+    let Extension { from, source, .. } = walk.conversion(inst).filter(is_as_wide)?;
     let is_copy = walk.width(source.vreg()?) == from.bits();
     is_copy.then(|| walk.move_of(inst, walk.only_result(inst)?, source))?
 }

@@ -51,13 +51,7 @@ fn sum_against_its_term(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite
         let mirrored = outcomes(walk, inst, other, one, test)?;
         Some(mirrored.mirrored())
     })?;
-    let holds = if test.holds.contains(outcomes) {
-        true
-    } else if !test.holds.intersects(outcomes) {
-        false
-    } else {
-        return None;
-    };
+    let holds = test.decided(outcomes)?;
     walk.move_of_constant(inst, result, if holds { u64::MAX } else { 0 })
 }
 

@@ -89,7 +89,7 @@ fn selection_of_a_selection(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rew
         let is_there = is_like
             && by == predicate
             && chosen == plain(chosen)
-            && walk.is_free(vreg)
+            && walk.is_own(vreg)
             && walk.value(vreg, definition) == walk.value(vreg, inst)
             && (chosen.kinds() == Kinds::NUMBER || walk.is_still(chosen, definition, inst));
         is_there.then_some(chosen)

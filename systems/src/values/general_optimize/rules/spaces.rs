@@ -3,8 +3,8 @@
 //! ```text
 //! cvta.local.u64 %rd2, %rd1;  st.u32 [%rd2+8], %r1;     // st.local.u32 [%rd1+8], %r1
 //! ```
-//! Compilers that do not optimize write so for each variable of a function. The rule sees addresses that were converted themselves, with
-//! what is added to them in the access. Past a sum with a register the sum would have to be made in the space, too: an instruction more
+//! Compilers that do not optimize write so for each variable of a function. `access-in-its-space` sees addresses that were converted themselves,
+//! with what is added to them in the access. Past a sum with a register the sum would have to be made in the space, too: an instruction more
 //! wherever the generic one stays. Atomic accesses are left alone.
 //!
 //! # What the machine makes of it
