@@ -97,31 +97,43 @@ pub fn registers(text: &[u8], command_line: Option<u32>) -> Result<Vec<KernelReg
     Ok(kernels.filter_map(of_kernel).collect())
 }
 
-/// Times that the calls of one function are followed, each time with more around it. Functions that call one another would add to it
-/// without end.
-const VISITS_MAX: u32 = 8;
-
-/// Follows the calls of a kernel, each function with the most that lives around it.
+/// What a kernel calls, with the slots that live across the calls on the way there. Of functions that call one another each counts once
+/// more on a way, without what it calls itself.
 fn callees_of(kernel: &Known, by_name: &HashMap<&[u8], &Known>) -> Callees {
+    /// A function whose calls are followed: how many of them were, and the most slots that those take.
+    struct Open<'a> {
+        name: &'a [u8],
+        known: &'a Known,
+        followed: usize,
+        slots: u32,
+    }
     let mut callees = Callees::default();
-    let mut waiting = vec![(kernel, 0)];
-    let mut most: HashMap<&[u8], (u32, u32)> = HashMap::new();
-    while let Some((caller, around)) = waiting.pop() {
-        for (names, across) in &caller.calls {
-            let callee = names.iter().find_map(|name| by_name.get_key_value(&name[..]));
-            let Some((&name, &callee)) = callee else {
-                callees.is_extern = true;
+    // By function: the most slots that its calls take, once they were followed.
+    let mut done: HashMap<&[u8], Option<u32>> = HashMap::new();
+    let mut path = vec![Open { name: b"", known: kernel, followed: 0, slots: 0 }];
+    while let Some(open) = path.last_mut() {
+        let Some((names, across)) = open.known.calls.get(open.followed) else {
+            done.insert(open.name, Some(open.slots));
+            callees.slots = open.slots;
+            path.pop();
+            continue;
+        };
+        let Some((&name, &callee)) = names.iter().find_map(|name| by_name.get_key_value(&name[..])) else {
+            callees.is_extern = true;
+            open.followed += 1;
+            continue;
+        };
+        callees.is_known = true;
+        let of_its_calls = match done.get(name) {
+            Some(slots) => slots.unwrap_or(0),
+            None => {
+                done.insert(name, None);
+                path.push(Open { name, known: callee, followed: 0, slots: 0 });
                 continue;
-            };
-            let around = around + across;
-            callees.is_known = true;
-            callees.slots = callees.slots.max(around + callee.features.with_uniform);
-            let (most, visits) = most.entry(name).or_default();
-            if *visits == 0 || around > *most && *visits < VISITS_MAX {
-                (*most, *visits) = (around, *visits + 1);
-                waiting.push((callee, around));
             }
-        }
+        };
+        open.slots = open.slots.max(across + of_its_calls.max(callee.features.with_uniform));
+        open.followed += 1;
     }
     callees
 }

@@ -175,63 +175,96 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     for (inst, reason) in tracer.variables.iter().filter_map(|variable| variable.escape) {
         missed(f, inst, reason);
     }
-    let mut stays = components.iter().any(|component| component.verdict.is_err())
-        || tracer.variables.iter().any(|variable| variable.escape.is_some());
     if components.iter().any(|component| waits_for_loops(f, &tracer.accesses[component.accesses.clone()])) {
         f.set_flags(CodeFlags::COMPUTED_LOCALS, true);
     }
-    let (mut slot_count, mut copies) = (0, 0);
+    let stays = components.iter().any(|component| component.verdict.is_err())
+        || tracer.variables.iter().any(|variable| variable.escape.is_some());
     // A register of a slot is no value in SSA form, so its copies stay there.
     let copies_go = usize::from(!f.state().flags.contains(CodeFlags::SSA));
-    // What needs room that later changes may make.
-    let mut deferred: Vec<&[Access]> = Vec::new();
-    let mut of_deferred = Growth::default();
+    let (copies, deferred, of_deferred) = Default::default();
+    let mut promotion = Promotion { f, plan, rewriter, copies_go, copies, deferred, of_deferred, stays };
+    let mut slot_count = 0;
     for component in &*components {
-        let accesses = &tracer.accesses[component.accesses.clone()];
-        let verdict = component.verdict.and_then(|()| {
-            let is_planned = plan.make(f, accesses);
-            slot_count += plan.slots.slots.len();
-            if slot_count > SLOTS_MAX {
-                f.stats().limits_hit += 1;
-                return Err((accesses[0].inst, "the function has more slots than become registers"));
-            }
-            is_planned.then_some(()).ok_or((accesses[0].inst, "no instruction takes the place of an access"))
-        });
-        match verdict {
-            Ok(()) if fits(f, Growth { rows: plan.growth(), copies: 0 }, copies) => {
-                rewriter.apply(f, plan);
-                copies += copies_go * plan.copies;
-            }
-            Ok(()) => {
-                of_deferred.rows += plan.growth();
-                of_deferred.copies += copies_go * plan.copies;
-                deferred.push(accesses);
-            }
-            Err((inst, reason)) => {
-                stays = true;
-                missed(f, inst, reason);
-            }
-        }
+        slot_count +=
+            promotion.take(&tracer.accesses[component.accesses.clone()], component.verdict, slot_count);
         if slot_count > SLOTS_MAX {
             break;
         }
     }
-    let addresses_to_go = if stays { 0 } else { tracer.address_count() };
-    let is_small = fits(f, of_deferred, copies + addresses_to_go);
-    for accesses in deferred {
-        if is_small && plan.make(f, accesses) {
-            rewriter.apply(f, plan);
-        } else {
-            f.stats().limits_hit += 1;
-            missed(
-                f,
-                accesses[0].inst,
-                "more instructions than came in would take the place of local memory",
-            );
+    promotion.finish(tracer.address_count());
+}
+
+/// The promotion of the components of one function.
+struct Promotion<'a, 'e> {
+    f: &'a mut FunctionEditor<'e>,
+    plan: &'a mut Plan,
+    rewriter: &'a mut Rewriter,
+    /// 1 where copies of slots go again, 0 where they stay.
+    copies_go: usize,
+    /// Copies so far that go again.
+    copies: usize,
+    /// What needs room that later changes may make.
+    deferred: Vec<&'a [Access]>,
+    of_deferred: Growth,
+    /// Whether some access stays in memory.
+    stays: bool,
+}
+
+impl<'a> Promotion<'a, '_> {
+    /// Makes registers of a component beside `slot_count` other slots, or defers it; gives how many slots it has.
+    fn take(
+        &mut self,
+        accesses: &'a [Access],
+        verdict: Result<(), (InstId, &'static str)>,
+        slot_count: usize,
+    ) -> usize {
+        let mut slots = 0;
+        let verdict = verdict.and_then(|()| {
+            let is_planned = self.plan.make(self.f, accesses);
+            slots = self.plan.slots.slots.len();
+            if slot_count + slots > SLOTS_MAX {
+                self.f.stats().limits_hit += 1;
+                return Err((accesses[0].inst, "the function has more slots than become registers"));
+            }
+            is_planned.then_some(()).ok_or((accesses[0].inst, "no instruction takes the place of an access"))
+        });
+        let (rows, copies) = (self.plan.growth(), self.copies_go * self.plan.copies);
+        match verdict {
+            Ok(()) if fits(self.f, Growth { rows, copies: 0 }, self.copies) => {
+                self.rewriter.apply(self.f, self.plan);
+                self.copies += copies;
+            }
+            Ok(()) => {
+                self.of_deferred.rows += rows;
+                self.of_deferred.copies += copies;
+                self.deferred.push(accesses);
+            }
+            Err((inst, reason)) => {
+                self.stays = true;
+                missed(self.f, inst, reason);
+            }
         }
+        slots
     }
-    // A slot is written wherever its variable was, so in SSA form it is no value.
-    rewriter.variables.iter().for_each(|&vreg| f.set_variable(vreg, true));
+
+    /// Makes registers of what was deferred, if there is room for all of it once copies and addresses that nobody needs are gone.
+    fn finish(self, address_count: usize) {
+        let Self { f, plan, rewriter, copies, deferred, of_deferred, stays, .. } = self;
+        let addresses_to_go = if stays { 0 } else { address_count };
+        let is_small = fits(f, of_deferred, copies + addresses_to_go);
+        for accesses in deferred {
+            if is_small && plan.make(f, accesses) {
+                rewriter.apply(f, plan);
+            } else {
+                f.stats().limits_hit += 1;
+                let reason = "more instructions than came in would take the place of local memory";
+                missed(f, accesses[0].inst, reason);
+            }
+        }
+        // A slot is written wherever its variable was, so in SSA form it is no value.
+        rewriter.variables.iter().for_each(|&vreg| f.set_variable(vreg, true));
+    }
 }
 
 /// Whether nothing but accesses at computed addresses in loops keeps a component in memory.

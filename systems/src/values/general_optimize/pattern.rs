@@ -1,6 +1,7 @@
 //! What rules ask about an instruction and what its operands were computed by.
 
 use super::Walk;
+use super::rewrite::New;
 use crate::values::known_bits::is_past_the_literal;
 use ptxopt_components::form::FormFlags;
 use ptxopt_components::ids::{InstId, VRegId};
@@ -91,6 +92,25 @@ impl Walk<'_, '_> {
         let definition = self.computed_by(operand, inst)?;
         let found = self.conversion(definition).filter(|found| found.to.bits() > found.from.bits())?;
         self.is_still(found.source, definition, inst).then_some(found)
+    }
+
+    /// What stands beside an extended value where both are taken before they were extended, to `width` bits: a literal of type `ty`, or
+    /// the source of another extension of that type.
+    pub(super) fn beside(
+        &mut self,
+        extension: &Extension,
+        other: Operand,
+        inst: InstId,
+        width: u32,
+        ty: PtxType,
+    ) -> Option<New> {
+        match self.literal(other) {
+            Some(literal) => Some(New::Constant(narrowed(literal, width, extension.from)?, ty)),
+            None => {
+                let other = self.extension(other, inst)?;
+                (other.from == extension.from).then_some(New::Operand(other.source))
+            }
+        }
     }
 
     /// Whether an operand that `definition` reads is the same before `inst`: a literal, or a register that nothing has

@@ -3,7 +3,7 @@
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
-use crate::values::general_optimize::pattern::{Extension, integer_of, narrowed};
+use crate::values::general_optimize::pattern::{Extension, integer_of};
 use crate::values::general_optimize::rewrite::{New, Rewrite, bits_of};
 use ptxopt_components::ids::InstId;
 use ptxopt_components::operand::Operand;
@@ -154,13 +154,7 @@ fn compare_extensions(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> 
     // Extended values are in the same order as before, with signs as well as without: those extended without a sign are
     // not negative.
     let narrow = integer_of(first.from.bits(), first.from.is_signed() && ty.is_signed());
-    let second = match walk.literal(other) {
-        Some(literal) => New::Constant(narrowed(literal, ty.bits(), first.from)?, narrow),
-        None => {
-            let second = walk.extension(other, inst)?;
-            (second.from == first.from).then_some(New::Operand(second.source))?
-        }
-    };
+    let second = walk.beside(&first, other, inst, ty.bits(), narrow)?;
     let qualifiers = Qualifiers { comparison: Some(comparison), ..Qualifiers::default() };
     let result = New::Operand(Operand::predicate(walk.only_result(inst)?, false));
     let operands = [result, New::Operand(first.source), second];

@@ -3,7 +3,7 @@
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
-use crate::values::general_optimize::pattern::{narrowed, plain};
+use crate::values::general_optimize::pattern::plain;
 use crate::values::general_optimize::rewrite::{New, Rewrite};
 use ptxopt_components::form::FormFlags;
 use ptxopt_components::ids::{InstId, VRegId};
@@ -126,13 +126,7 @@ fn mad_of_extensions(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
         let extension = walk.extension(one, inst)?;
         Some((extension, other))
     })?;
-    let factor = match walk.literal(other) {
-        Some(literal) => New::Constant(narrowed(literal, mad.ty.bits(), one.from)?, one.from),
-        None => {
-            let other = walk.extension(other, inst)?;
-            (other.from == one.from).then_some(New::Operand(other.source))?
-        }
-    };
+    let factor = walk.beside(&one, other, inst, mad.ty.bits(), one.from)?;
     if mad.ty.bits() != 2 * one.from.bits() || one.from.bits() < 16 {
         return None;
     }

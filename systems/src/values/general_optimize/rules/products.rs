@@ -215,13 +215,7 @@ fn product_of_extensions(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary) 
         return None;
     }
     let one = walk.extension(binary.one, inst)?;
-    let factor = match walk.literal(binary.other) {
-        Some(literal) => New::Constant(narrowed(literal, binary.width(), one.from)?, one.from),
-        None => {
-            let other = walk.extension(binary.other, inst)?;
-            (other.from == one.from).then_some(New::Operand(other.source))?
-        }
-    };
+    let factor = walk.beside(&one, binary.other, inst, binary.width(), one.from)?;
     if binary.width() != 2 * one.from.bits() {
         return None;
     }
