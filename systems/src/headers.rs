@@ -29,7 +29,7 @@ const BREAKING: [(&str, &[&Phase]); 27] = [
     ("ranges/rematerialize/mod.rs", &[&rematerialize::PHASE]),
     ("ranges/split_high_pressure.rs", &[&split_high_pressure::PHASE]),
     ("ranges/split_ranges.rs", &[&split_ranges::PHASE]),
-    ("ssa/build_ssa.rs", &[&build_ssa::PHASE]),
+    ("ssa/build_ssa/mod.rs", &[&build_ssa::PHASE]),
     ("ssa/leave_ssa/mod.rs", &[&leave_ssa::PHASE]),
     ("ssa/promote_locals/mod.rs", &[&promote_locals::PHASE]),
     ("structurize/irreducible.rs", &[&irreducible::PHASE]),

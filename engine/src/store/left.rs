@@ -26,6 +26,8 @@ pub enum LeftReason {
     OperandNotTaken,
     /// More edges than tables hold: many branches through one long table.
     TooManyEdges,
+    /// `.target` in the body, which the assembler takes, and which may be another one than that of the module.
+    TargetInBody,
 }
 
 impl fmt::Display for LeftReason {
@@ -40,6 +42,7 @@ impl fmt::Display for LeftReason {
             Self::UnknownControlFlow => "a branch, return or exit has operands that the table does not know",
             Self::OperandNotTaken => "an operand is of a kind that its instruction does not take",
             Self::TooManyEdges => "too many edges through branch tables",
+            Self::TargetInBody => "a target is named in the body",
         })
     }
 }

@@ -7,7 +7,7 @@
 //! Leaves        no register with a guarded definition, several webs that are read, and room for more registers
 //! Breaks        liveness, uniformity, definitions
 //! Cost          a look at the heads of instructions; where a guarded one writes a register that is written elsewhere too, a
-//!               pass over all operands, and the blocks in which those registers live, as far as [`looks_max`] allows
+//!               pass over all operands, and the blocks in which those registers live, as far as a limit allows
 //! Papers        Muchnick 1997, 16.3.3 (webs)
 //! Checked by    check/definitions.rs; the symbolic checker of ranges/tests.rs; the judge
 //!

@@ -43,7 +43,7 @@
 //! `.pragma "ehfunclet";`. The assembler ignores what it does not know.
 //!
 //! # What is left alone
-//! A function with a cycle of several entries (there is [`irreducible`] for those), with a mark of exception handling, with unreachable
+//! Regions in which threads may wait for others ([`plan`], "Threads that wait"). A function with a cycle of several entries (there is [`irreducible`] for those), with a mark of exception handling, with unreachable
 //! blocks, with two branches that share a table, or with edges out of too many loops at once.
 
 pub mod emit;
@@ -77,6 +77,9 @@ pub const UNSUPPORTED_IRREDUCIBLE_CFG: &str =
 
 /// The remark on a function with a block that handles exceptions, in the words of the source.
 pub const UNSUPPORTED_EH_FUNCLETS: &str = "UnsupportedEHFunclets: EH Funclets are not supported yet.";
+
+/// The remark on a function with regions that stay because threads would meet past a wait.
+const THREADS_WAIT: &str = "some ways do not meet: on one of them threads may wait for those on another";
 
 /// The pass.
 pub const PHASE: Phase = Phase {
@@ -219,6 +222,9 @@ pub fn structurize(
     if let Err(reason) = find(f, facts, settings, strategy, scratch) {
         f.missed(offset, reason);
         return;
+    }
+    if scratch.plan.leaves_waits {
+        f.missed(offset, THREADS_WAIT);
     }
     let marks = facts.tags.map(|tags| Marks::find(f, tags, &scratch.shape));
     if let Some(marks) = &marks {

@@ -1,8 +1,10 @@
 //! The flow graph of a function as the pass sees it: how each block ends, its edges one by one, and the loops.
 
+use crate::flow::depends_on_convergence;
 use ptxopt_components::anchor::TableKind;
 use ptxopt_components::ids::{BlockId, Id, InstId, TableId};
-use ptxopt_components::instruction::Marks;
+use ptxopt_components::instruction::{InstHead, Marks};
+use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::OperandKind;
 use ptxopt_components::operation::Operation;
 use ptxopt_engine::forms::FormTable;
@@ -77,6 +79,19 @@ pub struct Shape {
     first_into: Vec<u32>,
     /// By block: threads that go there end, and do nothing before that others would do with them.
     pub is_ending: Vec<bool>,
+    /// By block: threads may wait there for others.
+    pub waits: Vec<Waits>,
+}
+
+/// Whether a block holds what threads wait in for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Waits {
+    /// Nothing of the kind.
+    No,
+    /// In a loop it may: an atomic, ordered or volatile access, by which threads tell one another to go on.
+    InLoops,
+    /// A barrier, another instruction in which several threads take part, or a call.
+    Always,
 }
 
 impl Shape {
@@ -89,6 +104,7 @@ impl Shape {
         self.edges.clear();
         self.first_edge.clear();
         self.is_ending.clear();
+        self.waits.clear();
         for block in function.block_ids() {
             if !function.orders[block.index()].is_reachable() {
                 return Err("no path leads to a block");
@@ -97,6 +113,7 @@ impl Shape {
             let end = self.load_end(function, forms, block)?;
             self.ends.push(end);
             self.is_ending.push(end == End::Ends && is_bare_end(function, forms, block));
+            self.waits.push(waits(function, forms, block));
         }
         self.first_edge.push(self.edges.len() as u32);
         self.refuse_shared_tables()?;
@@ -209,6 +226,19 @@ impl Shape {
             _ => None,
         }
     }
+}
+
+/// What threads may wait for in a block.
+fn waits(function: &FunctionView<'_>, forms: &FormTable, block: BlockId) -> Waits {
+    let of_inst = |head: &InstHead| {
+        if depends_on_convergence(head, forms) {
+            return Waits::Always;
+        }
+        let effects = forms.get(head.form).effects;
+        let tells = effects.intersects(Effects::ATOMIC | Effects::ORDER | Effects::VOLATILE);
+        if tells { Waits::InLoops } else { Waits::No }
+    };
+    function.rows_of(block).map(|(_, head, _)| of_inst(head)).max().unwrap_or(Waits::No)
 }
 
 /// Whether a block that ends threads is nothing but that, or traps.

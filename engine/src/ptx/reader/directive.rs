@@ -3,6 +3,7 @@
 use super::Reader;
 use crate::diagnostics::Diagnostic;
 use crate::ptx::cursor::Cursor;
+use crate::store::left::LeftReason;
 use ptxopt_components::anchor::{Anchor, AnchorKind};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, InstId, Span};
@@ -37,6 +38,7 @@ impl Reader<'_, '_> {
             b"reg" => self.registers(),
             b"loc" => self.loc(first),
             b"pragma" => self.pragma(first),
+            b"target" => self.target_in_body(),
             b"local" | b"shared" | b"param" | b"const" | b"global" | b"tex" | b"sampler" | b"surf"
             | b"extern" | b"visible" | b"weak" | b"common" | b"attribute" => self.variables(first),
             b"" => Err(self.cursor.unexpected("a directive")),
@@ -51,6 +53,20 @@ impl Reader<'_, '_> {
                 Ok(())
             }
         }
+    }
+
+    /// `.target name [, name]`: ends without a semicolon.
+    fn target_in_body(&mut self) -> Result<(), Diagnostic> {
+        loop {
+            self.cursor.skip_blank()?;
+            self.cursor.name();
+            self.cursor.skip_blank()?;
+            if !self.cursor.eat(b',') {
+                break;
+            }
+        }
+        self.leave(LeftReason::TargetInBody);
+        Ok(())
     }
 
     /// `.loc file line column [, function_name label [+ n], inlined_at file line column]`: ends without a semicolon.

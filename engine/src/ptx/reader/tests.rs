@@ -449,7 +449,19 @@ mod left {
             LeftReason::UnknownControlFlow => unknown_control_flow(),
             LeftReason::OperandNotTaken => operand_not_taken(),
             LeftReason::TooManyEdges => too_many_edges(),
+            LeftReason::TargetInBody => target_in_body(),
         };
+    }
+
+    /// It ends where its names do, without a semicolon: what comes after it is read.
+    #[test]
+    fn target_in_body() {
+        assert_eq!(reason(".target sm_90 ret;"), Some(LeftReason::TargetInBody));
+        assert_eq!(
+            reason(".reg .b32 r; .target sm_90, texmode_unified L: mov.b32 r, 1; bra L;"),
+            Some(LeftReason::TargetInBody)
+        );
+        assert_eq!(reason("target: bra target;"), None);
     }
 }
 

@@ -26,13 +26,20 @@
 //! that leave in different rounds. A loop all of whose ways out lead to one target, and whose insides are closed, stays as
 //! it is: those who leave wait at the target.
 //!
+//! # Threads that wait
+//! Where a Flow block stands, the machine may let threads wait that went on before. If those for which they wait are at a barrier, or in a
+//! loop that they leave when another thread says so, both would wait for ever. So no Flow block is made of a join with a barrier, another
+//! instruction in which several threads take part, or a call between d and it, nor with a loop in which memory is accessed with an
+//! order, atomically or as volatile: the region stays as it is. Of a spin loop that is left for two places, `ptxas` 13.0 joins
+//! nothing; with a Flow block after it, it puts a `BSYNC` there, in which the thread waits that the others wait for.
+//!
 //! # Threads that end
 //! Edges to blocks that do nothing but end threads, or that trap, cross nothing: nobody waits for a thread that has ended.
 
 mod level;
 mod scan;
 
-use super::shape::{Edge, NONE, Shape};
+use super::shape::{Edge, NONE, Shape, Waits};
 use super::strategy::Strategy;
 use ptxopt_components::ids::{BlockId, Id, LoopId};
 use ptxopt_engine::graph::nest::LoopNest;
@@ -44,6 +51,9 @@ use scan::Scan;
 ///
 /// An edge out of a region that stays as it is, is looked at again for each region around that.
 pub const LEVELS_OF_AN_EDGE_MAX: u32 = 16;
+
+/// Where a region that has to stay is part of one that does not.
+const WAITS_BESIDE_FLOW: &str = "threads that would meet may wait for one another, next to others that meet";
 
 /// Where edges are looked at more often than that.
 const TOO_MANY_LEVELS: &str = "edges leave too many loops or regions at once";
@@ -91,8 +101,10 @@ pub struct Rules {
 pub struct Plan {
     /// The Flow blocks, inner loops first.
     pub flows: Vec<Flow>,
-    /// Whether the strategy has left nothing as it was.
+    /// Whether nothing was left as it was, by the strategy or because threads wait there.
     pub is_whole: bool,
+    /// Whether some region was left as it was because threads may wait there for others.
+    pub leaves_waits: bool,
     /// By edge: the first Flow block that it leads to, else [`NONE`].
     pub first: Vec<u32>,
     /// By edge that leads to a Flow block: the one before whose join it ends; [`NONE`] where it ends past the last one.
@@ -110,6 +122,8 @@ pub struct Plan {
     exits: Vec<u32>,
     /// By block: whether some way out of a loop with this header is divergent; whether anything in it is.
     loop_divergent: Vec<(bool, bool)>,
+    /// By header of a loop that is done: whether threads may wait in it for others.
+    loop_waits: Vec<bool>,
     level: Level,
     budget: u32,
 }
@@ -153,6 +167,10 @@ struct Segment {
     has_divergent: bool,
     /// A branch in a closed part of it is divergent.
     has_divergent_inside: bool,
+    /// Threads may wait for others in its first block, which all of them come to.
+    starts_with_wait: bool,
+    /// So they may after that.
+    waits: bool,
 }
 
 /// The level at hand.
@@ -206,7 +224,7 @@ impl Plan {
         let blocks = source.function.blocks.len();
         let edges = source.shape.edges.len();
         self.flows.clear();
-        self.is_whole = true;
+        (self.is_whole, self.leaves_waits) = (true, false);
         self.first.clear();
         self.first.resize(edges, NONE);
         self.next_edge.clear();
@@ -220,6 +238,8 @@ impl Plan {
         self.exits.clear();
         self.loop_divergent.clear();
         self.loop_divergent.resize(blocks, (false, false));
+        self.loop_waits.clear();
+        self.loop_waits.resize(blocks, false);
         self.budget = (edges as u32).saturating_mul(LEVELS_OF_AN_EDGE_MAX).max(1 << 12);
         let mut inner: Vec<Vec<LoopId>> = vec![Vec::new(); source.nest.rows().len()];
         let mut outer: Vec<LoopId> = Vec::new();
@@ -310,6 +330,10 @@ impl Plan {
             let parts = self.level.segments.iter();
             let any = parts.fold(false, |any, part| any | part.has_divergent | part.has_divergent_inside);
             self.loop_divergent[entry.index()] = (leaves, any);
+            let is_told =
+                |node: &BlockId| !scan.is_inner_loop(*node) && source.shape.waits[node.index()] != Waits::No;
+            self.loop_waits[entry.index()] =
+                self.level.segments.iter().any(Segment::may_wait) || self.level.order.iter().any(is_told);
             self.exits_of[entry.index()] = (first_exit, self.exits.len() as u32);
         }
         Ok(())

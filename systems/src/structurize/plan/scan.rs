@@ -1,8 +1,8 @@
 //! The walk over the nodes of a level, which finds open joins.
 
-use super::super::shape::Edge;
+use super::super::shape::{Edge, Waits};
 use super::super::strategy::EdgeClass;
-use super::{Asks, Flow, List, NONE, Plan, Segment, Source, TOO_MANY_LEVELS, place};
+use super::{Asks, Flow, List, NONE, Plan, Segment, Source, TOO_MANY_LEVELS, WAITS_BESIDE_FLOW, place};
 use ptxopt_components::ids::{BlockId, Id, LoopId};
 
 /// The level that is walked over.
@@ -27,7 +27,7 @@ struct Gathered {
 }
 
 impl Scan<'_> {
-    fn is_inner_loop(&self, node: BlockId) -> bool {
+    pub(super) fn is_inner_loop(&self, node: BlockId) -> bool {
         self.source.nest.loop_of(node) != self.id
     }
 }
@@ -93,10 +93,12 @@ impl Plan {
             segment.branches = u32::from(goes_several_ways);
             segment.has_divergent = leaves && goes_several_ways;
             segment.has_divergent_inside = inside;
+            segment.waits = self.loop_waits[node.index()];
         } else if shape.branch_of(node).is_some() {
             segment.branches = 1;
             segment.has_divergent = (asks.is_divergent)(node);
         }
+        segment.starts_with_wait = !is_inner && shape.waits[node.index()] == Waits::Always;
         self.level.segments.push(segment);
         Ok(())
     }
@@ -128,7 +130,12 @@ impl Plan {
             let is_open = gathered.far > here;
             let may_stay = is_open && !gathered.is_held;
             let is_skipped = may_stay && self.is_skipped(scan, &run);
-            let is_refused = may_stay && !is_skipped && !asks.strategy.should_split(node);
+            let waits = is_open && run.waits;
+            if waits && gathered.is_held {
+                return Err(WAITS_BESIDE_FLOW);
+            }
+            let is_refused = waits || may_stay && !is_skipped && !asks.strategy.should_split(node);
+            self.leaves_waits |= waits;
             self.is_whole &= !is_refused;
             if !is_open || is_skipped || is_refused {
                 let (next_edge, flows) = (&mut self.next_edge, &mut self.flows);
@@ -196,6 +203,7 @@ impl Plan {
             before.branches += run.branches;
             before.has_divergent |= run.has_divergent;
             before.has_divergent_inside |= run.has_divergent_inside;
+            before.waits |= run.may_wait();
             run = before;
         }
         run
@@ -341,7 +349,14 @@ impl Segment {
             branches: 0,
             has_divergent: false,
             has_divergent_inside: false,
+            starts_with_wait: false,
+            waits: false,
         }
+    }
+
+    /// Whether threads may wait in it for others.
+    pub(super) fn may_wait(&self) -> bool {
+        self.starts_with_wait || self.waits
     }
 
     /// Makes a part of its own of what was a run.
