@@ -25,22 +25,19 @@
 //! The source's pass splits nodes, which may double the code for each entry; here nothing is duplicated.
 //!
 //! # What is left alone
-//! A function in which such a cycle holds a convergent instruction, or a call that may lead to one: threads that came by different
-//! entries would meet there where they did not before. A function that would grow by more than [`GROWTH_PERCENT_MAX`] percent.
+//! A function in which such a cycle holds a convergent instruction, a call that may lead to one, or an atomic, ordered or volatile access:
+//! threads that came by different entries would meet there where they did not before, and may wait for one another. A function that would grow by more than [`GROWTH_PERCENT_MAX`] percent.
 
 use super::emit::{Carrier, Detour, Gate, Gates, Stands, To};
-use super::shape::Shape;
-use crate::flow::depends_on_convergence;
+use super::shape::{Shape, Waits};
 use bevy_ecs::prelude::*;
 use ptxopt_components::block::BlockFlags;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id};
 use ptxopt_engine::edit::{Editor, FunctionEditor};
-use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::graph::nest::LoopNests;
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
-use ptxopt_engine::store::view::FunctionView;
 
 /// Cycles in one another that are looked at. Code nests loops a few levels deep.
 pub const ROUNDS_MAX: usize = 64;
@@ -90,7 +87,7 @@ fn fix(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     let found = if function.state.flags.contains(CodeFlags::SSA) {
         Err("the function is in SSA form")
     } else {
-        scratch.shape.load(&function, forms).and_then(|()| find(&function, forms, scratch))
+        scratch.shape.load(&function, forms).and_then(|()| find(scratch))
     };
     let price = scratch.gates.gates.len() * 3 + scratch.gates.detours.len() * 2;
     let allowed = GROWTH_ALLOWED + function.live_inst_count() * GROWTH_PERCENT_MAX / 100;
@@ -115,11 +112,7 @@ fn fix(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
 }
 
 /// Finds the gates of all cycles; gives how many cycles there are.
-fn find(
-    function: &FunctionView<'_>,
-    forms: &FormTable,
-    scratch: &mut Scratch,
-) -> Result<usize, &'static str> {
+fn find(scratch: &mut Scratch) -> Result<usize, &'static str> {
     let Scratch { shape, gates, components } = scratch;
     gates.gates.clear();
     gates.carriers.clear();
@@ -142,8 +135,8 @@ fn find(
             let mut entries: Vec<BlockId> = blocks.iter().copied().filter(is_entry).collect();
             entries.sort_unstable();
             if entries.len() > 1 {
-                if blocks.iter().any(|&block| holds_convergent(function, forms, block)) {
-                    return Err("a cycle with several entries holds a convergent instruction or a call");
+                if blocks.iter().any(|&block| shape.waits[block.index()] != Waits::No) {
+                    return Err("threads may wait for others in a cycle with several entries");
                 }
                 cycles += 1;
                 dispatch(shape, gates, &entries);
@@ -156,11 +149,6 @@ fn find(
         }
     }
     Err("cycles lie in one another too deep")
-}
-
-/// Whether some instruction of a block asks which threads come together, or may ask it where it leads.
-fn holds_convergent(function: &FunctionView<'_>, forms: &FormTable, block: BlockId) -> bool {
-    function.rows_of(block).any(|(_, head, _)| depends_on_convergence(head, forms))
 }
 
 /// Leads every edge to `entries` through a chain of gates before the last one.

@@ -67,13 +67,13 @@ mod tests {
     /// leads to past A. Those that go to T end.
     const TWO_TARGETS: &str = ".entry k() { .reg .pred %p<6>; .reg .b32 %r1; mov.u32 %r1, %tid.x;\n\
         setp.eq.u32 %p1, %r1, 1; setp.eq.u32 %p2, %r1, 2; setp.eq.u32 %p3, %r1, 3; setp.eq.u32 %p4, %r1, 4;\n\
-        @%p1 bra A; @%p2 bra B; bar.sync 1; @%p3 bra A; @%p4 bra B; bar.sync 2; @%p1 bra T; bra J;\n\
-        A: bar.sync 3; bra J;\nB: bar.sync 4;\nJ: bar.sync 5; ret;\nT: trap; }\n";
+        @%p1 bra A; @%p2 bra B; pmevent 1; @%p3 bra A; @%p4 bra B; pmevent 2; @%p1 bra T; bra J;\n\
+        A: pmevent 3; bra J;\nB: pmevent 4;\nJ: pmevent 5; ret;\nT: trap; }\n";
 
     /// A condition with `||`: one Flow block.
     const ONE_TARGET: &str = ".entry k() { .reg .pred %p<6>; .reg .b32 %r1; mov.u32 %r1, %tid.x;\n\
         setp.eq.u32 %p1, %r1, 1; setp.eq.u32 %p2, %r1, 2;\n\
-        @%p1 bra A; @%p2 bra A; bar.sync 1; bra J;\nA: bar.sync 2;\nJ: bar.sync 3; ret; }\n";
+        @%p1 bra A; @%p2 bra A; pmevent 1; bra J;\nA: pmevent 2;\nJ: pmevent 3; ret; }\n";
 
     const fn phase<S: Strategy + Default + 'static>() -> Phase {
         Phase { install: install::<S>, ..PHASE }

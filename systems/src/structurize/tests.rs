@@ -57,7 +57,7 @@ impl Kernel {
         if !kind.ends_early {
             kernel
                 .text
-                .push_str("bar.sync 0; shfl.sync.bfly.b32 %r1, %v, 1, 31, -1; mad.lo.u32 %v, %r1, 3, %v;\n");
+                .push_str("pmevent 0; shfl.sync.bfly.b32 %r1, %v, 1, 31, -1; mad.lo.u32 %v, %r1, 3, %v;\n");
         }
         kernel.text + "st.global.u32 [%a1+4], %v;\nret; }\n"
     }
@@ -297,7 +297,7 @@ fn a_region_stays_where_all_its_branches_are_uniform() {
             ".entry k(.param .u32 n) {{ .reg .b32 %uniform, %thread; .reg .pred %p<4>;\n\
              ld.param.u32 %uniform, [n]; mov.u32 %thread, %tid.x; setp.eq.u32 %p1, {of_region}, 1;\n\
              setp.eq.u32 %p2, {of_region}, 2; setp.eq.u32 %p3, {of_part}, 3;\n\
-             @%p1 bra A; @%p3 bra X; bar.sync 4; X: @%p2 bra A; bar.sync 1; bra J; A: bar.sync 2; J: bar.sync 3; ret; }}\n"
+             @%p1 bra A; @%p3 bra X; pmevent 4; X: @%p2 bra A; pmevent 1; bra J; A: pmevent 2; J: pmevent 3; ret; }}\n"
         )
     };
     for has_relaxed_uniform_regions in [false, true] {
@@ -317,8 +317,8 @@ fn branches_that_share_a_table_are_refused() {
     let text = format!(
         "{HEAD}.entry k(.param .u32 n) {{ .reg .b32 %r<3>; .reg .pred %p<2>;\n\
          ld.param.u32 %r1, [n]; and.b32 %r1, %r1, 1; setp.eq.u32 %p1, %r1, 1; T: .branchtargets A, B;\n\
-         @%p1 bra S; bar.sync 1; brx.idx %r1, T; S: bar.sync 2; brx.idx %r1, T;\n\
-         A: bar.sync 3; B: bar.sync 4; ret; }}\n"
+         @%p1 bra S; pmevent 1; brx.idx %r1, T; S: pmevent 2; brx.idx %r1, T;\n\
+         A: pmevent 3; B: pmevent 4; ret; }}\n"
     );
     let output = after(&text, &[&split_at_control_flow::PHASE, &PHASE]);
     assert!(output.remarks.iter().any(|remark| remark.reason == "several branches share a table"));
