@@ -2,7 +2,7 @@
 //!
 //! Register and label names, source lines and comments do not enter; the numbering of registers and blocks does, so
 //! two functions that differ only in names have one fingerprint. It is stable over runs, machines and versions of
-//! the hash crate's dependents: XXH3 is a fixed algorithm.
+//! the hash crate: XXH3 is a fixed algorithm.
 
 use crate::forms::FormTable;
 use crate::store::view::FunctionView;

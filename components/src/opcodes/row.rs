@@ -20,7 +20,7 @@ use bitflags::bitflags;
 bitflags! {
     /// What executing an instruction does beside writing its register results.
     ///
-    /// Stated by a table row, and completed by [`crate::form`] from the qualifiers of the mnemonic (`.volatile`,
+    /// Stated by a table row, and completed by the engine's forms from the qualifiers of the mnemonic (`.volatile`,
     /// `.relaxed`, `.cc`, ...), which no row repeats.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
     pub struct Effects: u32 {

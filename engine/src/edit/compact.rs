@@ -156,8 +156,8 @@ fn list(
     live
 }
 
-/// Lists the live rows of a block, of which the first comes to be `live`; says which row comes after them.
-fn list_rows(rows: &FunctionRows<'_>, block: BlockId, scratch: &mut CompactScratch, _live: usize) -> usize {
+/// Lists the live rows of a block; gives the number of rows listed so far.
+fn list_rows(rows: &FunctionRows<'_>, block: BlockId, scratch: &mut CompactScratch, _: usize) -> usize {
     for inst in rows.rows_of(block) {
         if rows.heads[inst.index()].is_live() {
             scratch.order.push(inst.0);

@@ -142,7 +142,7 @@ fn mark_terminators(
 }
 
 impl CodeTables {
-    /// The annotations of one function outside a World: what tests, benches and `analyze` work on.
+    /// The annotations of one function outside a World: what tests work on.
     ///
     /// # Panics
     /// When the tables were read without [`CodeTables::code_facts`] being sized.

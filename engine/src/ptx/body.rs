@@ -13,15 +13,18 @@ pub struct BodyEnds<'t> {
     quote: usize,
     /// As `quote`, for a slash.
     slash: usize,
+    /// As `quote`, for the sign that starts a line of the C preprocessor.
+    hash: usize,
 }
 
 impl<'t> BodyEnds<'t> {
     /// The finder of `text`.
     #[must_use]
     pub fn new(text: &'t [u8]) -> Self {
-        let mut ends = Self { text, quote: 0, slash: 0 };
+        let mut ends = Self { text, quote: 0, slash: 0, hash: 0 };
         ends.quote = ends.next(b'"', 0);
         ends.slash = ends.next(b'/', 0);
+        ends.hash = ends.next(b'#', 0);
         ends
     }
 
@@ -43,7 +46,10 @@ impl<'t> BodyEnds<'t> {
             if self.slash < pos {
                 self.slash = self.next(b'/', pos);
             }
-            let stop = self.quote.min(self.slash);
+            if self.hash < pos {
+                self.hash = self.next(b'#', pos);
+            }
+            let stop = self.quote.min(self.slash).min(self.hash);
             for at in memchr::memchr2_iter(b'{', b'}', &self.text[pos..stop]) {
                 if self.text[pos + at] == b'{' {
                     depth += 1;
@@ -58,7 +64,7 @@ impl<'t> BodyEnds<'t> {
             match (cursor.peek(), cursor.peek_at(1)) {
                 _ if cursor.is_at_end() => return Err(Diagnostic::new(open, 1, Problem::UnclosedBrace)),
                 (b'"', _) => cursor.skip_string()?,
-                (_, b'/' | b'*') => cursor.skip_blank()?,
+                (b'#', _) | (_, b'/' | b'*') => cursor.skip_blank()?,
                 _ => cursor.pos += 1,
             }
             pos = cursor.pos;

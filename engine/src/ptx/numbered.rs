@@ -52,13 +52,11 @@ fn without_zeros(digits: &[u8]) -> &[u8] {
     &digits[zeros.min(digits.len() - 1)..]
 }
 
-/// The ways to take `name` apart: where its number starts, and the number. All digits come first, and mostly alone; a
-/// prefix may end in a digit itself, `%p1<5>`, and then holds at most [`DIGITS_MAX`] digits less than the name.
-pub(super) fn splits(name: &[u8]) -> impl Iterator<Item = (usize, u32)> {
-    let digits = digits_of(name);
-    let others = (digits + 1).max(name.len().saturating_sub(DIGITS_MAX))..name.len();
-    let all = (digits < name.len()).then_some(digits);
-    all.into_iter().chain(others).filter_map(|split| Some((split, number_of(&name[split..])?)))
+/// Where the number starts in which `name` ends, and the number. There is no other way to take a name for a member: the assembler takes
+/// all digits off its end. So a range whose prefix ends in a digit, `%p1<5>`, has members that nothing can name.
+pub(super) fn member_of(name: &[u8]) -> Option<(usize, u32)> {
+    let (split, number) = number_after(name, 0, name.len());
+    Some((split, number?))
 }
 
 #[cfg(test)]
@@ -86,32 +84,27 @@ mod tests {
         }
     }
 
-    fn splits_of(name: &str) -> Vec<(&str, u32)> {
-        splits(name.as_bytes()).map(|(split, number)| (&name[..split], number)).collect()
-    }
-
     #[test]
-    fn every_digit_may_belong_to_the_prefix() {
-        assert_eq!(splits_of("%r"), []);
-        assert_eq!(splits_of("%r7"), [("%r", 7)]);
-        assert_eq!(splits_of("p104"), [("p", 104), ("p1", 4), ("p10", 4)]);
+    fn all_digits_belong_to_the_number() {
+        let of =
+            |name: &'static str| member_of(name.as_bytes()).map(|(split, number)| (&name[..split], number));
+        assert_eq!(of("%r"), None);
+        assert_eq!(of("%r7"), Some(("%r", 7)));
+        assert_eq!(of("p104"), Some(("p", 104)));
+        assert_eq!(of("x012"), Some(("x", 12)));
     }
 
     #[test]
     fn zeros_do_not_count() {
         assert_eq!(number_of(b"0000000000012"), Some(12));
         assert_eq!(number_of(b"000"), Some(0));
-        assert_eq!(splits_of("x012").first(), Some(&("x", 12)));
     }
 
     #[test]
-    fn long_numbers_are_none_and_cost_no_more() {
+    fn long_numbers_are_none() {
         assert_eq!(number_of(b"4294967294"), Some(NUMBER_END - 1));
         assert_eq!(number_of(b"4294967295"), None);
         assert_eq!(number_of(b"10000000000"), None);
         assert_eq!(number_of(b""), None);
-        // Ten sevens are more than 32 bits hold.
-        let long = "x".to_owned() + &"7".repeat(1000);
-        assert_eq!(splits_of(&long).len(), DIGITS_SAFE);
     }
 }

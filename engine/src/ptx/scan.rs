@@ -6,7 +6,7 @@
 use super::body::BodyEnds;
 use super::cursor::{Cursor, at_the_missing_mark};
 use super::declaration::ModuleRegisters;
-use super::numbered::{digits_of, splits};
+use super::numbered::{digits_of, member_of};
 use crate::diagnostics::{Diagnostic, Found, NumberFault, Problem, shown_name};
 use crate::forms::Dialect;
 use ahash::AHashSet;
@@ -97,7 +97,7 @@ impl<'t> Module<'t> {
 
     #[cold]
     fn is_of_family(&self, name: &[u8]) -> bool {
-        splits(name).any(|(split, _)| self.families.contains(&name[..split]))
+        member_of(name).is_some_and(|(split, _)| self.families.contains(&name[..split]))
     }
 
     /// Takes `text` apart.

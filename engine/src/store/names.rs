@@ -33,6 +33,19 @@ struct Made {
     prefixes: Vec<(PackedType, NameId)>,
 }
 
+impl Made {
+    /// Notes a name that the text holds, or a member of a family in it: what is made here gets greater numbers.
+    fn note(&mut self, name: &[u8]) {
+        if let Some(number) = name.strip_prefix(FRESH_LABEL) {
+            self.next_label = self.next_label.max(after_number(number));
+        } else if let Some(number) = name.strip_prefix(FRESH_PREFIX) {
+            self.next_prefix = self.next_prefix.max(after_number(number));
+        } else if let Some(number) = name.strip_prefix(FLOW_LABEL) {
+            self.next_flow = self.next_flow.max(after_number(number).max(1));
+        }
+    }
+}
+
 /// What the name of a label made here starts with. A number follows.
 const FRESH_LABEL: &[u8] = b"$L__ptxopt_";
 
@@ -95,17 +108,7 @@ impl Names {
         if let Some(&id) = table.find(hash, same) {
             return NameId(id);
         }
-        if bytes.starts_with(FRESH_LABEL) {
-            let Made { next_label, .. } = made.last_mut().expect("there is one at least");
-            *next_label = (*next_label).max(after_number(&bytes[FRESH_LABEL.len()..]));
-        } else if bytes.starts_with(FRESH_PREFIX) {
-            let Made { next_prefix, .. } = made.last_mut().expect("there is one at least");
-            *next_prefix = (*next_prefix).max(after_number(&bytes[FRESH_PREFIX.len()..]));
-        }
-        if let Some(number) = bytes.strip_prefix(FLOW_LABEL) {
-            let Made { next_flow, .. } = made.last_mut().expect("there is one at least");
-            *next_flow = (*next_flow).max(after_number(number).max(1));
-        }
+        made.last_mut().expect("there is one at least").note(bytes);
         let id = texts.len() as u32;
         texts.push(NameText::in_module(Span::between(first, end)));
         table.insert_unique(hash, id, |&id| hasher.hash_one(texts[id as usize].bytes(module, fresh)));
@@ -117,6 +120,7 @@ impl Names {
         if let Some(id) = self.find(module, bytes) {
             return id;
         }
+        self.made.last_mut().expect("there is one at least").note(bytes);
         let first = self.fresh.len();
         self.fresh.extend_from_slice(bytes);
         let id = self.texts.len() as u32;
@@ -135,12 +139,7 @@ impl Names {
             return;
         }
         let last = [bytes, (count - 1).to_string().as_bytes()].concat();
-        let made = self.made.last_mut().expect("there is one at least");
-        if let Some(number) = last.strip_prefix(FRESH_LABEL) {
-            made.next_label = made.next_label.max(after_number(number));
-        } else if let Some(number) = last.strip_prefix(FLOW_LABEL) {
-            made.next_flow = made.next_flow.max(after_number(number));
-        }
+        self.made.last_mut().expect("there is one at least").note(&last);
     }
 
     /// A name for a label, which no function of module number `module` of the batch holds. It is not found by its bytes.
@@ -245,6 +244,10 @@ mod tests {
         names.note_members(text, flow_1, 3);
         names.note_members(text, label, 4);
         assert_eq!(next(&mut names), ["Flow13", "$L__ptxopt_8"]);
+        // So is a member that is declared by itself.
+        names.intern_fresh(text, b"Flow20");
+        names.intern_fresh(text, b"$L__ptxopt_30");
+        assert_eq!(next(&mut names), ["Flow21", "$L__ptxopt_31"]);
     }
 
     #[test]

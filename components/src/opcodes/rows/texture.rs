@@ -1,7 +1,7 @@
 //! Textures and surfaces.
 //!
 //! The brackets hold the texture, perhaps a sampler, and the coordinates; everything named in them is read.
-//! Behind the brackets may follow offsets, a comparison depth, or both, and the text shows which: a vector is
+//! After the brackets may follow offsets, a comparison depth, or both, and the text shows which: a vector is
 //! an offset. The predicate beside the result tells whether the texels are resident.
 
 use super::super::row::{Effects, Row, row};

@@ -57,7 +57,7 @@ impl<F: Fn(u32) -> bool> Walk<'_, F> {
         let (named, kind) = self.names.of(vreg);
         named.access_count += 1;
         if !named.has(Named::LIVE) {
-            // Written for nobody: it takes its slots for an instant.
+            // A dead result: it takes its slots for an instant.
             *after = plus(*after, self.kinds[kind].words);
             named.length = named.length.wrapping_add(1);
         } else if is_killed {

@@ -55,7 +55,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Members {
     /// All that are read but the first, the value.
-    BehindFirst,
+    AfterFirst,
     /// All that are read but the last, the predicate.
     BeforeLast,
 }
@@ -142,9 +142,9 @@ fn kind(form: &Form, description: &Description) -> Kind {
         // Where threads come together, the search for joins says more.
         Operation::Unknown if form.is_phi() => return Kind::Computes,
         Operation::Unknown => return Kind::Varies,
-        Operation::Vote | Operation::Redux => return Kind::Votes(Members::BehindFirst),
+        Operation::Vote | Operation::Redux => return Kind::Votes(Members::AfterFirst),
         Operation::Match if qualifiers.vote == Some(VoteMode::All) => {
-            return Kind::Votes(Members::BehindFirst);
+            return Kind::Votes(Members::AfterFirst);
         }
         Operation::Bar | Operation::Barrier if qualifiers.action == Some(Action::Reduce) => {
             return Kind::Votes(Members::BeforeLast);
@@ -287,7 +287,7 @@ pub fn results(
             let is_private = |operand: &Operand| matches!(operand.kind(), OperandKind::Symbol(name) if private.holds(name));
             Results::both(!private.is_entry || any_address() || operands.iter().any(is_private))
         }
-        Kind::Votes(Members::BehindFirst) => Results::both(!meets || reads().skip(1).any(of)),
+        Kind::Votes(Members::AfterFirst) => Results::both(!meets || reads().skip(1).any(of)),
         Kind::Votes(Members::BeforeLast) => {
             let count = reads().count();
             Results::both(!meets || reads().take(count.saturating_sub(1)).any(of))

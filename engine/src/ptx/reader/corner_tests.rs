@@ -323,10 +323,35 @@ fn ranges_and_names_beside_them_may_touch() {
     assert_eq!(overlapping, Problem::DuplicateName("%r".into()));
 }
 
+/// The range is declared after the first name was made: no number is left that it does not have.
 #[test]
-fn a_range_whose_prefix_ends_in_a_digit_gives_way_to_a_name() {
-    let text = body(".local .b32 v14; { .reg .b32 v1<5>; mov.b32 v14, 1; } st.local.b32 [v14], 1; ret;");
-    check(&text, &["st.local.b32 [v14], 1;"], &["mov.b32 v14, 1;"]);
+fn a_fresh_name_gives_way_to_a_range_of_all_numbers() {
+    let text = body("x: bra x; { x: bra x; } .reg .b32 x__<4000000000>; { x: bra x; } { x: bra x; } ret;");
+    check(&text, &["bra x;", "bra x__1;", "bra x___1;", "bra x___2;"], &[]);
+}
+
+#[test]
+fn a_line_of_the_preprocessor_holds_no_brace() {
+    let text = body(".reg .b32 r;\n# }\nmov.b32 r, 1; ret;");
+    check(&text, &["mov.b32 r, 1;"], &["#"]);
+}
+
+#[test]
+fn parentheses_of_an_attribute_nest() {
+    let text = body(".global .attribute(.unified(1, 2)) .b32 g; ret;");
+    check(&text, &[".global .attribute(.unified(1, 2)) .b32 g;"], &[]);
+}
+
+#[test]
+fn a_label_may_end_like_the_word_before_it() {
+    let line = ".loc 1 2 3, function_name my_function_name, inlined_at 1 2 3";
+    check(&body(&format!("{line}\n ret;")), &[line], &[]);
+}
+
+#[test]
+fn a_table_lists_no_more_labels_than_a_text_can_hold() {
+    let many = problem(".reg .b32 r; t: .branchtargets A<16000000>; brx.idx r, t;");
+    assert_eq!(many, Problem::TooMany("branch targets"));
 }
 
 #[test]
@@ -349,8 +374,8 @@ fn labels_give_way_to_registers_of_the_module_alone() {
 #[test]
 fn fresh_labels_are_no_members_of_a_range_and_no_words_of_the_module() {
     let labels = "{ L: bra L; }".repeat(12);
-    let text = body(&format!(".reg .b32 L__1<3>; mov.u32 L__10, 5; {labels}"));
-    check(&text, &["mov.u32 L__10, 5;", "L__9:", "bra L__9;"], &["L__10:", "bra L__10;"]);
+    let text = body(&format!(".reg .b32 L__<11>; mov.u32 L__10, 5; {labels}"));
+    check(&text, &["mov.u32 L__10, 5;", "L___9:", "bra L___9;"], &["L__9:", "bra L__9;"]);
     let named = module(".global .u32 L__1;\n.entry k() { L: { L: bra L; } bra L; }");
     check(&named, &["L:"], &["L__1:"]);
 }

@@ -76,6 +76,7 @@ impl Reader<'_, '_> {
             return Err(self.cursor.unexpected("a file number"));
         }
         let mut end = self.cursor.pos;
+        let mut last_word: &[u8] = b"";
         loop {
             self.cursor.skip_blank()?;
             let word_first = self.cursor.pos;
@@ -87,11 +88,15 @@ impl Reader<'_, '_> {
                 let is_after_comma = self.cursor.text[first..end].ends_with(b",");
                 Cursor::is_digit(byte) || (is_after_comma && matches!(word, b"function_name" | b"inlined_at"))
             };
-            let is_label = end > first && self.cursor.text[first..end].ends_with(b"function_name");
+            let is_label = last_word == b"function_name";
+            last_word = b"";
             if Cursor::is_digit(byte) && !is_label {
                 self.cursor.skip_integer();
             } else if is_word || is_label {
-                self.cursor.name();
+                let word = self.cursor.name();
+                if !is_label {
+                    last_word = &self.cursor.text[word..self.cursor.pos];
+                }
             } else if matches!(byte, b',' | b'+') {
                 self.cursor.pos += 1;
             } else {

@@ -4,7 +4,7 @@
 //! in the batch: a function is written the same, whatever it is read with.
 
 use super::Reader;
-use crate::ptx::numbered::{digits_of, number_of, splits};
+use crate::ptx::numbered::{digits_of, member_of, number_of};
 use crate::store::left::LeftReason;
 use ahash::AHashMap;
 use ptxopt_components::ids::{Id, NameId};
@@ -196,10 +196,9 @@ impl Reader<'_, '_> {
     pub(super) fn holds_a_name_of_here(&self, prefix: NameId, count: u32) -> bool {
         let (text, names, numbered) = (self.cursor.text, &self.out.pools.names, &self.scopes.fresh.numbered);
         let bytes = names.bytes(text, prefix);
-        let stem = &bytes[..digits_of(bytes)];
-        let known = names.find(text, stem).and_then(|stem| numbered.get(&stem));
         let first = self.scopes.innermost_numbered();
-        let mut of_here = known.into_iter().flatten().rev().take_while(|&&(place, _)| place >= first);
+        let mut of_here =
+            numbered.get(&prefix).into_iter().flatten().rev().take_while(|&&(place, _)| place >= first);
         of_here.any(|&(_, name)| {
             let number = names.bytes(text, name).strip_prefix(bytes).and_then(number_of);
             number.is_some_and(|number| number < count) && self.scopes.is_bound_here(name)
@@ -208,15 +207,7 @@ impl Reader<'_, '_> {
 
     /// Whether a name that is declared or was [noted](Self::note_written) may spell one of the `count` registers of `prefix`.
     pub(super) fn meets_a_single(&self, prefix: NameId, count: u32) -> bool {
-        let (text, names, singles) =
-            (self.cursor.text, &self.out.pools.names, &self.scopes.fresh.least_singles);
-        let bytes = names.bytes(text, prefix);
-        let digits = digits_of(bytes);
-        if digits < bytes.len() {
-            // A prefix that ends in a digit is rare enough: any register with the same stem will do.
-            return names.find(text, &bytes[..digits]).is_some_and(|stem| singles.contains_key(&stem));
-        }
-        singles.get(&prefix).is_some_and(|&least| least < count)
+        self.scopes.fresh.least_singles.get(&prefix).is_some_and(|&least| least < count)
     }
 
     /// Whether a range with the prefix at `first..end` would hide members of the module's, which flattening brings into
@@ -258,12 +249,11 @@ impl Reader<'_, '_> {
     fn spells_ranged_register(&self, name: &[u8]) -> bool {
         let (text, names, fresh) = (self.cursor.text, &self.out.pools.names, &self.scopes.fresh);
         let registers = &self.module.registers;
-        splits(name).any(|(split, number)| {
-            let prefix = &name[..split];
-            let count = names.find(text, prefix).and_then(|prefix| fresh.prefixes.get(&prefix));
-            let is_of_module = || registers.range(prefix).is_some_and(|(_, count)| number < count);
-            count.is_some_and(|&count| number < count) || (!registers.is_empty() && is_of_module())
-        })
+        let Some((split, number)) = member_of(name) else { return false };
+        let prefix = &name[..split];
+        let count = names.find(text, prefix).and_then(|prefix| fresh.prefixes.get(&prefix));
+        let is_of_module = || registers.range(prefix).is_some_and(|(_, count)| number < count);
+        count.is_some_and(|&count| number < count) || (!registers.is_empty() && is_of_module())
     }
 
     /// A prefix and a first number for `count` registers that cannot keep the name `base`.
@@ -289,26 +279,30 @@ impl Reader<'_, '_> {
     /// A name that no other declaration of the function is written with, made from `base`.
     pub(super) fn fresh_name(&mut self, base: NameId) -> NameId {
         let text = self.cursor.text;
-        let mut fresh = self.out.pools.names.bytes(text, base).to_vec();
+        let bytes = self.out.pools.names.bytes(text, base).to_vec();
         let known = self.scopes.fresh.suffixes.remove(&base);
-        let (separator, first) = known.unwrap_or_else(|| (self.free_separator(&fresh), 1));
-        fresh.extend_from_slice(&separator);
-        let stem = fresh.len();
-        for number in first.. {
-            fresh.truncate(stem);
-            fresh.extend_from_slice(number.to_string().as_bytes());
+        let (mut separator, mut number) = known.unwrap_or_else(|| (self.free_separator(&bytes, b"__"), 1));
+        loop {
+            let fresh = [&bytes, &separator[..], number.to_string().as_bytes()].concat();
             let name = self.out.pools.names.intern_fresh(text, &fresh);
-            if !self.scopes.fresh.mark_written(name) && !self.spells_ranged_register(&fresh) {
+            let was_written = self.scopes.fresh.mark_written(name);
+            if self.spells_ranged_register(&fresh) {
+                // A range has been declared since, of which every number may be a member.
+                (separator, number) = (self.free_separator(&bytes, &[&separator, &b"_"[..]].concat()), 1);
+                continue;
+            }
+            if !was_written {
                 self.scopes.fresh.suffixes.insert(base, (separator, number + 1));
                 return name;
             }
+            number += 1;
         }
-        unreachable!("a function has fewer than 2^32 names")
     }
 
-    /// What stands between `base` and a number so that no word of the module is meant, and no member of a range so far.
-    fn free_separator(&self, base: &[u8]) -> Vec<u8> {
-        let mut stem = [base, b"__"].concat();
+    /// What stands between `base` and a number so that no word of the module is meant, and no member of a range so far: `least`, or
+    /// more.
+    fn free_separator(&self, base: &[u8], least: &[u8]) -> Vec<u8> {
+        let mut stem = [base, least].concat();
         while self.module.mentions_member(&stem) || self.is_prefix(&stem) {
             stem.push(b'_');
         }
@@ -367,7 +361,8 @@ impl Reader<'_, '_> {
         let (text, names, fresh) = (self.cursor.text, &self.out.pools.names, &self.scopes.fresh);
         fresh.loose_words.iter().any(|&word| {
             let bytes = names.bytes(text, word);
-            fresh.is_written(word) || splits(bytes).any(|(split, _)| self.is_prefix(&bytes[..split]))
+            fresh.is_written(word)
+                || member_of(bytes).is_some_and(|(split, _)| self.is_prefix(&bytes[..split]))
         })
     }
 
@@ -397,7 +392,7 @@ impl Reader<'_, '_> {
     pub(super) fn spells_spread_member(&self, name: &[u8]) -> bool {
         let (text, names, spread) = (self.cursor.text, &self.out.pools.names, &self.scopes.fresh.spread);
         !spread.is_empty()
-            && splits(name).any(|(split, number)| {
+            && member_of(name).is_some_and(|(split, number)| {
                 let prefix = names.find(text, &name[..split]);
                 prefix.and_then(|prefix| spread.get(&prefix)).is_some_and(|&count| number < count)
             })
@@ -417,7 +412,7 @@ impl Reader<'_, '_> {
         let text = self.cursor.text;
         let bytes = self.out.pools.names.bytes(text, name);
         let (split, number) =
-            splits(bytes).find(|&(split, number)| self.is_in_family(&bytes[..split], number))?;
+            member_of(bytes).filter(|&(split, number)| self.is_in_family(&bytes[..split], number))?;
         let member = [&bytes[..split], number.to_string().as_bytes()].concat();
         Some(self.out.pools.names.intern_fresh(text, &member))
     }
@@ -436,7 +431,7 @@ impl Reader<'_, '_> {
         };
         fresh.written_names[..last].iter().enumerate().any(|(place, &name)| {
             let bytes = names.bytes(text, name);
-            splits(bytes).any(|(split, number)| {
+            member_of(bytes).is_some_and(|(split, number)| {
                 let prefix = names.find(text, &bytes[..split]);
                 let family = prefix.and_then(|prefix| fresh.families.get(&prefix));
                 family.is_some_and(|family| number < family.count && place < family.written_before)

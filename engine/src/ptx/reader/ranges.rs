@@ -8,7 +8,7 @@
 use super::Reader;
 use crate::diagnostics::Diagnostic;
 use crate::ptx::declaration::RegisterDeclarator;
-use crate::ptx::numbered::{number_after, splits};
+use crate::ptx::numbered::{member_of, number_after};
 use crate::store::names::Names;
 use ahash::AHashMap;
 use ptxopt_components::ids::{Maybe, NameId, VRegId};
@@ -64,14 +64,6 @@ struct RangeKey {
     count: u32,
 }
 
-impl RangeKey {
-    fn prefix_ends_in_digit(&self) -> bool {
-        let last = self.prefix_length.clamp(1, 8) - 1;
-        // Only a prefix of up to eight bytes is ever asked for by number; a longer one is compared whole.
-        self.prefix_length <= 8 && (self.prefix >> (8 * last) & 0xff) as u8 & 0xf0 == 0x30
-    }
-}
-
 /// A range that a name may mean.
 #[derive(Clone, Copy)]
 enum RangeId {
@@ -95,8 +87,6 @@ pub(super) struct Ranges {
     of_module_by_prefix: AHashMap<NameId, u32>,
     /// Ranges that are closed, kept for their memory.
     spare: Vec<RegisterRange>,
-    /// Open ranges whose prefix ends in a digit: `%p1<5>` declares `%p10`.
-    digit_prefixes: usize,
 }
 
 impl Ranges {
@@ -116,12 +106,11 @@ impl Ranges {
     pub(super) fn close(&mut self, len: usize) {
         while self.open.len() > len {
             let range = self.open.pop().expect("longer than that");
-            let key = self.keys.pop().expect("each range has one");
+            self.keys.pop();
             match range.link.outer {
                 Some(outer) => self.innermost.insert(range.prefix, outer),
                 None => self.innermost.remove(&range.prefix),
             };
-            self.digit_prefixes -= usize::from(key.prefix_ends_in_digit());
             self.spare.push(range);
         }
     }
@@ -235,33 +224,16 @@ impl Reader<'_, '_> {
     #[inline]
     pub(super) fn ranged_register(&mut self, first: usize, end: usize) -> Result<Option<VRegId>, Diagnostic> {
         let text = self.cursor.text;
-        if self.scopes.ranges.digit_prefixes > 0 || !self.module.registers.is_empty() {
-            return self.ranged_register_anywhere(first, end);
-        }
         let (split, Some(number)) = number_after(text, first, end) else { return Ok(None) };
-        let found = self.scopes.ranges.find(&self.out.pools.names, text, first, split, number);
-        match found {
-            Some(index) => self.register_unless_shadowed(RangeId::Open(index), number, first, end),
+        let id = match self.scopes.ranges.find(&self.out.pools.names, text, first, split, number) {
+            Some(index) => Some(RangeId::Open(index)),
+            None if self.module.registers.is_empty() => None,
+            None => self.range_of_module(first, split, number),
+        };
+        match id {
+            Some(id) => self.register_unless_shadowed(id, number, first, end),
             None => Ok(None),
         }
-    }
-
-    /// As [`Self::ranged_register`], where a prefix may end in a digit, or be one of the module.
-    #[cold]
-    fn ranged_register_anywhere(&mut self, first: usize, end: usize) -> Result<Option<VRegId>, Diagnostic> {
-        let text = self.cursor.text;
-        for (length, number) in splits(&text[first..end]) {
-            let split = first + length;
-            let found = self.scopes.ranges.find(&self.out.pools.names, text, first, split, number);
-            let id = match found {
-                Some(index) => Some(RangeId::Open(index)),
-                None => self.range_of_module(first, split, number),
-            };
-            if let Some(id) = id {
-                return self.register_unless_shadowed(id, number, first, end);
-            }
-        }
-        Ok(None)
     }
 
     /// The range of the module that holds register `number` of the prefix at `first..split`.
@@ -342,11 +314,10 @@ impl Reader<'_, '_> {
     pub(super) fn is_in_range_here(&self, name: &[u8]) -> bool {
         let (text, names, ranges) = (self.cursor.text, &self.out.pools.names, &self.scopes.ranges);
         let depth = self.scopes.depth() as u32;
-        splits(name).any(|(length, number)| {
-            let range = names.find(text, &name[..length]).and_then(|prefix| ranges.innermost.get(&prefix));
-            let index = range.map(|&index| index as usize);
-            index.is_some_and(|index| ranges.open[index].depth == depth && number < ranges.keys[index].count)
-        })
+        let Some((split, number)) = member_of(name) else { return false };
+        let range = names.find(text, &name[..split]).and_then(|prefix| ranges.innermost.get(&prefix));
+        let index = range.map(|&index| index as usize);
+        index.is_some_and(|index| ranges.open[index].depth == depth && number < ranges.keys[index].count)
     }
 
     /// Declares `count` registers after the prefix of `declarator`.
@@ -374,7 +345,6 @@ impl Reader<'_, '_> {
         let mut range = ranges.spare(prefix, ty, VRegFlags::empty());
         (range.depth, range.written, range.link) = (depth, written, ranges.link(prefix));
         let key = RangeKey { prefix: key_of(text, first, end), prefix_length: (end - first) as u32, count };
-        ranges.digit_prefixes += usize::from(key.prefix_ends_in_digit());
         ranges.keys.push(key);
         ranges.innermost.insert(prefix, ranges.open.len() as u32);
         ranges.open.push(range);

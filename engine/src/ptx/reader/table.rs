@@ -48,9 +48,10 @@ impl Reader<'_, '_> {
                     self.push_target(target, at);
                 }
                 Some(count) => {
-                    // Each becomes an entry here, however short its declaration is.
+                    // Each becomes an entry here, however short its declaration is; and no text has more labels than bytes.
                     let so_far = self.out.pools.targets.len() - self.first.target;
-                    if so_far + count as usize > OPERAND_ID_MAX {
+                    let count_max = self.cursor.text.len().min(OPERAND_ID_MAX.saturating_sub(so_far));
+                    if count as usize > count_max {
                         return Err(Diagnostic::new(at, 1, Problem::TooMany("branch targets")));
                     }
                     for number in 0..count {

@@ -225,10 +225,17 @@ fn functions_of_optix_need_no_declaration() {
     assert_eq!(other, Problem::UndefinedName("optix_get_launch_index_x".into()));
 }
 
+/// `ptxas` 13.0 takes all digits off the end of a name before it looks for a range.
 #[test]
-fn prefixes_may_end_in_a_digit() {
-    let text = body(".reg .b32 %p1<5>; .reg .b32 %q<2>; mov.u32 %p14, 1; mov.u32 %q1, %p10; ret;");
-    assert!(text.contains(".reg .b32 %p1<5>;") && text.contains("mov.u32 %q1, %p10;"), "{text}");
+fn nothing_names_a_member_of_a_prefix_that_ends_in_a_digit() {
+    let ranges = ".reg .b32 %p1<5>; .reg .b32 %q<2>;";
+    assert_eq!(problem(&format!("{ranges} mov.u32 %p14, 1;")), Problem::UndefinedName("%p14".into()));
+    for declared in [".reg .b32 %p14;", ".reg .b32 %p<20>;"] {
+        for text in [format!("{declared} {ranges}"), format!("{ranges} {declared}")] {
+            let text = body(&format!("{text} mov.u32 %p14, 1; mov.u32 %q1, %p14; ret;"));
+            assert!(text.contains("mov.u32 %q1, %p14;") && !text.contains("%p1<5>"), "{text}");
+        }
+    }
 }
 
 #[test]

@@ -270,9 +270,7 @@ impl Reader<'_, '_> {
                     self.cursor.name();
                 }
                 b'(' => {
-                    while !matches!(self.cursor.peek(), b')' | b';') && !self.cursor.is_at_end() {
-                        self.cursor.pos += 1;
-                    }
+                    self.skip_to_closing();
                     self.cursor.expect(b')', "`)`")?;
                 }
                 byte if Cursor::is_digit(byte) => {
@@ -281,6 +279,20 @@ impl Reader<'_, '_> {
                 _ => return Ok(end),
             }
             end = self.cursor.pos;
+        }
+    }
+
+    /// Moves from an opening parenthesis to the one that closes it, or to where there is none.
+    fn skip_to_closing(&mut self) {
+        let mut depth = 0_usize;
+        while !self.cursor.is_at_end() {
+            match self.cursor.peek() {
+                b'(' => depth += 1,
+                b')' if depth > 1 => depth -= 1,
+                b')' | b';' => return,
+                _ => {}
+            }
+            self.cursor.pos += 1;
         }
     }
 

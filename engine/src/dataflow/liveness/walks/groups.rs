@@ -4,7 +4,7 @@
 //! is live after the last block, and defined nowhere in the node, then lives in all of it, and into it at the predecessors from
 //! outside.
 //!
-//! Groups are searched. A node of several groups is taken for closed where both halves are, all of their blocks are reachable, and the first
+//! Groups are searched. A node of several groups is assumed to be closed where both halves are, all of their blocks are reachable, and the first
 //! half's last block leads to the second half. So a closed node may go unnoticed, which costs time alone.
 
 use super::is_reachable;
@@ -68,7 +68,7 @@ impl Groups {
         reaching == reachable && reachable & mask_of(last) != 0
     }
 
-    /// Whether the node of `level` that starts with group number `first` is taken for closed.
+    /// Whether the node of `level` that starts with group number `first` is assumed to be closed.
     fn joins(&self, function: &FunctionView<'_>, level: usize, first: usize) -> bool {
         let Self { tree, reachable, is_closed, .. } = self;
         let halves = [first, first + (1 << (level - 1))];
