@@ -1,5 +1,6 @@
 //! What an atomic operation makes of a value in memory.
 
+use crate::arith::float::format::double_bits;
 use half::{bf16, f16};
 use ptxopt_components::types::PtxType;
 
@@ -164,11 +165,7 @@ fn single(update: RealUpdate, a: u32, b: u32, flushes: bool) -> u64 {
         if flushes && is_denormal { bits & 0x8000_0000 } else { bits }
     };
     let (x, y) = (f32::from_bits(flushed(a)), f32::from_bits(flushed(b)));
-    let value = match update {
-        RealUpdate::Add => x + y,
-        RealUpdate::Min => lesser(x, y, x.is_nan(), y.is_nan(), x.is_sign_negative()),
-        RealUpdate::Max => -lesser(-x, -y, x.is_nan(), y.is_nan(), x.is_sign_positive()),
-    };
+    let value = of_singles(update, x, y);
     u64::from(if value.is_nan() { NAN_F32 } else { flushed(value.to_bits()) })
 }
 
@@ -179,7 +176,7 @@ fn double(update: RealUpdate, a: u64, b: u64) -> u64 {
         RealUpdate::Min => lesser(x, y, x.is_nan(), y.is_nan(), x.is_sign_negative()),
         RealUpdate::Max => -lesser(-x, -y, x.is_nan(), y.is_nan(), x.is_sign_positive()),
     };
-    if value.is_nan() { f64::NAN.to_bits() } else { value.to_bits() }
+    double_bits(value)
 }
 
 /// The smaller of two, a number rather than a NaN, -0 below +0.
@@ -197,17 +194,17 @@ fn lesser<T: PartialOrd + Copy>(x: T, y: T, x_is_nan: bool, y_is_nan: bool, x_is
 /// single has more than twice the digits and two.
 fn half(update: RealUpdate, a: u16, b: u16) -> u16 {
     let (x, y) = (f16::from_bits(a).to_f32(), f16::from_bits(b).to_f32());
-    let value = f16::from_f32(of_halves(update, x, y));
+    let value = f16::from_f32(of_singles(update, x, y));
     if value.is_nan() { NAN_F16 } else { value.to_bits() }
 }
 
 fn bfloat(update: RealUpdate, a: u16, b: u16) -> u16 {
     let (x, y) = (bf16::from_bits(a).to_f32(), bf16::from_bits(b).to_f32());
-    let value = bf16::from_f32(of_halves(update, x, y));
+    let value = bf16::from_f32(of_singles(update, x, y));
     if value.is_nan() { NAN_F16 } else { value.to_bits() }
 }
 
-fn of_halves(update: RealUpdate, x: f32, y: f32) -> f32 {
+fn of_singles(update: RealUpdate, x: f32, y: f32) -> f32 {
     match update {
         RealUpdate::Add => x + y,
         RealUpdate::Min => lesser(x, y, x.is_nan(), y.is_nan(), x.is_sign_negative()),

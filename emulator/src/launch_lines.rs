@@ -115,7 +115,9 @@ impl LaunchLine {
         let mut word = next("args")?;
         let mut shared_bytes = 0;
         if word == "shared" {
-            shared_bytes = number(next("the shared bytes")?)? as u32;
+            let bytes = next("the shared bytes")?;
+            shared_bytes =
+                u32::try_from(number(bytes)?).map_err(|_| BadLine(format!("{bytes} is too much")))?;
             word = next("args")?;
         }
         expect(word, "args")?;

@@ -27,7 +27,7 @@ pub struct Step<'a> {
     pub registers: &'a [Lanes],
 }
 
-/// Somebody who looks on.
+/// What hears of the events of a run.
 pub trait Observer {
     /// Lanes are about to execute an operation.
     fn step(&mut self, step: Step<'_>);

@@ -20,6 +20,8 @@ pub(crate) struct Outline {
     pub aliases: Vec<(String, String)>,
     /// Number of the function with a body by name.
     pub by_name: AHashMap<String, usize>,
+    /// The first of `prototypes` that has a name.
+    prototype_by_name: AHashMap<String, usize>,
 }
 
 impl Outline {
@@ -87,7 +89,9 @@ impl Outline {
             match ahead.next()? {
                 Token::Directive(b"visible" | b"extern" | b"weak" | b"common") => {}
                 Token::Directive(b"func" | b"entry") => {
-                    self.prototypes.push(header(&mut ahead)?);
+                    let prototype = header(&mut ahead)?;
+                    self.prototype_by_name.entry(prototype.name.clone()).or_insert(self.prototypes.len());
+                    self.prototypes.push(prototype);
                     *tokens = ahead;
                     return Ok(());
                 }
@@ -103,7 +107,7 @@ impl Outline {
     pub fn header(&self, name: &str) -> Option<&Header> {
         match self.by_name.get(name) {
             Some(&function) => Some(&self.headers[function]),
-            None => self.prototypes.iter().find(|header| header.name == name),
+            None => self.prototype_by_name.get(name).map(|&prototype| &self.prototypes[prototype]),
         }
     }
 }

@@ -8,6 +8,9 @@ use crate::tensor::{MatrixMove, WarpEvaluator, WmmaFragment};
 use ahash::AHashMap;
 use ptxopt_components::types::StateSpace;
 
+/// Results that an operation may have.
+pub const RESULTS_MAX: usize = 64;
+
 /// Sources of an evaluator.
 pub const SOURCES_MAX: usize = 64;
 
@@ -444,7 +447,7 @@ pub enum Actual {
     Nothing,
 }
 
-/// Who is called.
+/// The callee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Callee {
     /// A function with a body.
@@ -457,7 +460,7 @@ pub enum Callee {
 
 /// A call.
 pub struct Call {
-    /// Who is called.
+    /// The callee.
     pub callee: Callee,
     /// Arguments.
     pub arguments: Box<[Actual]>,

@@ -9,7 +9,7 @@ use crate::memory::written::Written;
 use crate::memory::{Local, put_value};
 use crate::module::Module;
 use crate::observer::Observer;
-use crate::program::FormalPlace;
+use crate::program::{FormalPlace, RESULTS_MAX};
 use crate::stop::{Place, Stop};
 use crate::warp::calls::CallTree;
 use crate::warp::{Group, Wait, Warp};
@@ -49,9 +49,6 @@ fn run_machine(machine: Result<Machine<'_>, Stop>) -> Outcome {
 
 /// Turns of all its warps after which a CTA lets another one start: it may wait for that one.
 const ROUNDS_PER_CTA: u32 = 64;
-
-/// Results that an operation may have.
-const RESULTS_MAX: usize = 64;
 
 /// A CTA with its warps.
 struct Running {

@@ -5,7 +5,7 @@ use crate::stop::Thread;
 /// Something that a thread did, in an order that does not depend on unrelated instructions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LogEntry {
-    /// Who did it.
+    /// The thread.
     pub thread: Thread,
     /// What was done.
     pub effect: Effect,

@@ -17,6 +17,12 @@ impl Random {
         Self(Pcg32::new(mixed(seed), purpose))
     }
 
+    /// A stream of its own, which leaves this one as it is. `purpose` tells those apart that are made at one place.
+    #[must_use]
+    pub fn apart(&self, purpose: u64) -> Self {
+        Self::new(self.clone().long(), purpose)
+    }
+
     /// 32 random bits.
     pub fn word(&mut self) -> u32 {
         self.0.next_u32()

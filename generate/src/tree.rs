@@ -123,7 +123,7 @@ pub enum Cond {
     Lanes(u32),
     /// The warps of a mask: whole warps.
     Warps(u32),
-    /// `value op constant`, where the value is a scalar, a counter of a uniform loop or the CTA's number: all threads.
+    /// `value op constant`, where the value is a scalar or a counter of a uniform loop: all threads.
     Uniform(&'static str, Operand, u32),
     /// A comparison of the number of the CTA: all threads.
     Block(&'static str, u32),
@@ -188,9 +188,9 @@ pub struct Switch {
     pub selector: Operand,
     /// How.
     pub form: SwitchForm,
-    /// The guard of the table's branch. Who does not pass takes no arm.
+    /// The guard of the table's branch. Threads that fail it take no arm.
     pub guard: Option<Guard>,
-    /// Arm of each value of the selector, taken modulo the length (a power of two).
+    /// Arm of each value of the selector, taken modulo the length of the table.
     pub table: Vec<u8>,
     /// The arms, and whether each falls into the next.
     pub arms: Vec<(Vec<Statement>, bool)>,

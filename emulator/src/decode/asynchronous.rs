@@ -25,7 +25,10 @@ impl Decoder<'_> {
 
     /// `cp.async.ca.shared.global [dst], [src], bytes {, source bytes | ignore} {, policy}`.
     fn async_copy_start(&mut self, of: &Instruction<'_>) -> Result<AsyncCopy, NotModelled> {
-        let bytes = self.literal(of.single(2)?, None)? as u32;
+        let bytes = match self.literal(of.single(2)?, None)? {
+            bytes @ (4 | 8 | 16) => bytes as u32,
+            _ => return Err(NotModelled),
+        };
         let mut source_bytes = None;
         let mut ignores_source = None;
         if of.item_count() > 3 {

@@ -1,7 +1,7 @@
 //! `mov` and conversions of addresses.
 
 use super::{Decoder, Instruction, NotModelled};
-use crate::program::Kind;
+use crate::program::{Kind, RESULTS_MAX};
 use ptxopt_components::operand::OperandKind;
 use ptxopt_components::types::{PtxType, StateSpace};
 
@@ -26,7 +26,7 @@ impl Decoder<'_> {
         }
         let (to, from) = (targets.len() as u32, sources.len() as u32);
         let bits = ty.bits();
-        if to == from {
+        if to == from && to as usize <= RESULTS_MAX {
             return Ok(match (&sources[..], &targets[..]) {
                 (&[source], &[target]) => Kind::Move(source, target),
                 _ => Kind::Copy(sources.into_iter().zip(targets).collect()),

@@ -119,10 +119,12 @@ fn formals(
     model: Option<&Function>,
 ) -> Result<(), LoadError> {
     let mut next_kernel = SPACE_FIRST;
+    let mut all = header.results.iter().chain(&header.parameters);
+    let registers = if all.any(|formal| formal.is_register) { names(view, scanned) } else { AHashMap::new() };
     let mut place = |formal: &Formal, frame: &mut Frame| {
         if formal.is_register {
-            return match register_called(view, scanned, &formal.name) {
-                Some(vreg) => {
+            return match registers.get(formal.name.as_bytes()) {
+                Some(&vreg) => {
                     let register = frame.vregs[vreg];
                     let target = Target { slot: register.slot, mask: register.mask };
                     Ok(FormalPlace::Register(target, register.lanes * register.cells))
@@ -158,10 +160,10 @@ fn formals(
     Ok(())
 }
 
-fn register_called(view: &FunctionView<'_>, scanned: &scan::Module<'_>, name: &str) -> Option<usize> {
-    view.vreg_names.iter().position(|vreg| {
-        vreg.number == VRegName::WHOLE && view.pools.names.bytes(scanned.text, vreg.prefix) == name.as_bytes()
-    })
+/// The registers that have a name of their own.
+fn names<'a>(view: &FunctionView<'a>, scanned: &'a scan::Module<'_>) -> AHashMap<&'a [u8], usize> {
+    let whole = view.vreg_names.iter().enumerate().filter(|(_, name)| name.number == VRegName::WHOLE);
+    whole.map(|(vreg, name)| (view.pools.names.bytes(scanned.text, name.prefix), vreg)).collect()
 }
 
 fn declarations(

@@ -21,6 +21,10 @@ impl Decoder<'_> {
         for &operand in of.item(0)? {
             targets.push(self.target(operand)?);
         }
+        // A value, and a predicate beside it.
+        if targets.len() > 2 {
+            return Err(NotModelled);
+        }
         let mut sources = Vec::new();
         let mut is_negated = false;
         for at in 1..=value_count {

@@ -120,7 +120,7 @@ impl Exec<'_, '_> {
         Ok(())
     }
 
-    /// The bytes after a parameter, up to its alignment, may be read: what they hold is nobody's mistake.
+    /// The bytes after a parameter, up to its alignment, may be read: reading them is not reported.
     fn note_padding(&mut self, at: u64, size: u64, align: u64) {
         for lane in lanes_of(self.group.mask) {
             if let Some(written) = &mut self.warp.locals[lane].written {

@@ -42,9 +42,9 @@ pub struct Cta {
     pub live: u32,
     /// Shared memory, static then dynamic.
     pub shared: Vec<u8>,
-    /// Which bytes of it were written, where somebody asks.
+    /// Which bytes of it were written, where that is asked for.
     pub written: Option<Written>,
-    /// Accesses, where somebody asks for races.
+    /// Accesses, where races are looked for.
     pub races: Option<Races>,
     /// The named barriers, and that of the cluster.
     pub barriers: Vec<Barrier>,

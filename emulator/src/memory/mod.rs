@@ -98,7 +98,7 @@ pub struct Local {
     pub stack: Vec<u8>,
     /// What `alloca` gave, from [`ALLOCA_FIRST`].
     pub allocated: Vec<u8>,
-    /// Which bytes of the stack were written, where somebody asks.
+    /// Which bytes of the stack were written, where that is asked for.
     pub written: Option<written::Written>,
 }
 

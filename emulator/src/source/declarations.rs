@@ -67,6 +67,9 @@ pub fn bytes_of(ty: PtxType) -> u64 {
 /// Elements that one declaration may ask for; beyond is an error and not an allocation.
 const SIZE_MAX: u64 = 1 << 40;
 
+/// Dimensions of a variable: each is a level of its initialiser.
+const DIMENSIONS_MAX: usize = 64;
+
 /// The variables of one declaration: `tokens` stand at its first directive and end up after the semicolon.
 ///
 /// # Errors
@@ -147,6 +150,9 @@ impl Prefix {
         let mut dimensions = Vec::new();
         let mut is_unsized = false;
         while tokens.eat(b'[')? {
+            if dimensions.len() == DIMENSIONS_MAX {
+                return Err(tokens.error("variable with too many dimensions"));
+            }
             if tokens.eat(b']')? {
                 is_unsized = true;
                 dimensions.push(0);
@@ -325,5 +331,20 @@ mod tests {
         assert_eq!(read(".local .b32 v<3>, w;").ok(), named(&["v0", "v1", "v2", "w"], 4));
         assert!(read(".local .b32 v<w>;").is_err());
         assert!(read(".local .b32 v<100000>;").is_err());
+    }
+
+    /// Each is a level of the initialiser, which is read by a function that calls itself.
+    #[test]
+    fn dimensions_are_limited() {
+        let read = |count: usize| {
+            let text = format!(
+                ".global .b8 v{} = {}1{};",
+                "[1]".repeat(count),
+                "{".repeat(count),
+                "}".repeat(count)
+            );
+            variables(&mut Tokens::new(text.as_bytes(), 0, text.len())).is_ok()
+        };
+        assert!(read(DIMENSIONS_MAX) && !read(DIMENSIONS_MAX + 1) && !read(100_000));
     }
 }

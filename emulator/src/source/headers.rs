@@ -64,7 +64,8 @@ pub fn header(tokens: &mut Tokens<'_>) -> Result<Header, LoadError> {
             Token::Directive(b"maxntid") => header.maximal_block = extent(tokens)?,
             Token::Directive(b"reqntid") => header.required_block = extent(tokens)?,
             Token::Directive(b"reqnctapercluster") => {
-                header.cluster = extent(tokens)?.iter().map(|&dim| u64::from(dim)).product();
+                let count = |count: u64, &dim: &u32| count.saturating_mul(dim.into());
+                header.cluster = extent(tokens)?.iter().fold(1, count);
             }
             Token::Mark(b'{' | b';') | Token::End => return Ok(header),
             _ => {}
@@ -76,7 +77,8 @@ pub fn header(tokens: &mut Tokens<'_>) -> Result<Header, LoadError> {
 fn extent(tokens: &mut Tokens<'_>) -> Result<[u32; 3], LoadError> {
     let mut extent = [1; 3];
     for dim in &mut extent {
-        *dim = integer(tokens)? as u32;
+        *dim = u32::try_from(integer(tokens)?)
+            .map_err(|_| tokens.error("more threads or CTAs than there are"))?;
         if !tokens.eat(b',')? {
             break;
         }

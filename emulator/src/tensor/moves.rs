@@ -122,7 +122,7 @@ pub fn matrix_move(mnemonic: &str) -> Option<MatrixMove> {
         _ => return None,
     };
     let known = matches!(count, 1 | 2 | 4);
-    known.then_some(MatrixMove { registers: registers * count, row_bytes: 16, addresses: rows * count, kind })
+    known.then(|| MatrixMove { registers: registers * count, row_bytes: 16, addresses: rows * count, kind })
 }
 
 /// The bits in memory of elements that are bytes in registers.

@@ -65,8 +65,7 @@ impl CallTree {
         self.sites[call as usize]
     }
 
-    /// What says how far behind a group is, compared with another: where their calls part, the pcs there; then how
-    /// deep they are, the caller first.
+    /// Whether `a` is further behind than `b`: by the pcs where their calls part, then by depth, the caller first.
     #[must_use]
     pub fn is_behind(&self, a: &Group, b: &Group) -> bool {
         if a.call == b.call {

@@ -115,7 +115,7 @@ pub struct Warp {
     pub copies: Vec<PendingCopy>,
     /// By lane: groups of copies that were committed.
     pub commits: [u32; WARP_SIZE],
-    /// Aligned barriers at which a part of the warp is, or was; where somebody asks for divergence.
+    /// Aligned barriers at which a part of the warp is, or was; where divergence is looked for.
     pub arrivals: Vec<PartialArrival>,
     /// Reads of a clock so far: a clock counts its own reads, so that no other instruction changes what it says.
     pub clock: u64,

@@ -32,7 +32,7 @@ impl Grower<'_> {
     /// two parts, the second of which is computed only if the first does not decide.
     fn in_two_parts(&mut self, cond: Cond, into: &mut Vec<Statement>) -> Cond {
         // Numbers of their own, so that what else a seed grows does not depend on these.
-        let mut own = self.random.clone();
+        let mut own = self.random.apart(1);
         if !own.chance(20) {
             return cond;
         }
@@ -117,7 +117,8 @@ impl Grower<'_> {
     /// A `continue`, and a `break` as the last statement: a branch around the jump back, to which another branch leads.
     fn leave_at_the_end(&mut self, context: &Context, body: &mut Vec<Statement>) {
         // Numbers of their own, so that what else a seed grows does not depend on these.
-        let random = self.random.clone();
+        let own = self.random.apart(2);
+        let random = std::mem::replace(&mut self.random, own);
         let [goes_on, leaves] =
             [(); 2].map(|()| if context.may_scatter { self.any_cond() } else { self.uniform_cond(context) });
         let at = self.random.below(body.len() + 1);

@@ -61,7 +61,8 @@ impl Grower<'_> {
             self.element(space, is_generic, into);
         }
         // Numbers of their own, so that what else a seed grows does not depend on these.
-        let random = self.random.clone();
+        let own = self.random.apart(3);
+        let random = std::mem::replace(&mut self.random, own);
         if self.random.chance(20) {
             into.push(self.march());
         }

@@ -79,7 +79,7 @@ impl Writer<'_> {
                 self.line(end);
             }
             Some(predicate) if is_guard_of_end(&predicate) => {
-                // Results are stored by all; who stays stores others later.
+                // Results are stored by all; threads that stay store others later.
                 self.fold(outputs, Vec::new());
                 self.line(format!("@{predicate} {end}"));
             }

@@ -304,7 +304,7 @@ impl Writer<'_> {
             return self.line("ret;");
         };
         if is_guard_of_end(&predicate) {
-            // Results are set for all; who stays sets them again.
+            // Results are set for all; threads that stay set them again.
             self.hand_back(function);
             return self.line(format!("@{predicate} ret;"));
         }

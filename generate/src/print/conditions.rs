@@ -12,7 +12,7 @@ pub(crate) enum Spread {
     Warps,
     /// These lanes of each warp take it, the others do not.
     Lanes(u32),
-    /// Nobody knows.
+    /// Unknown: threads may have parted in any way.
     Thread,
 }
 

@@ -40,7 +40,7 @@ pub(crate) enum Level {
     Block,
     /// These lanes of each warp that is here at all.
     Warp(u32),
-    /// Nobody knows.
+    /// Unknown: threads may have parted in any way.
     Thread,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct ModuleNeeds {
     pub variables: BTreeSet<&'static str>,
     /// Parameters of the kernel.
     pub parameters: BTreeSet<&'static str>,
-    /// Functions, and whether their addresses are taken.
+    /// Functions that are called.
     pub functions: BTreeSet<u8>,
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct Writer<'a> {
     pub needs: Needs,
     pub module: &'a mut ModuleNeeds,
     pub level: Level,
-    /// Behind all barriers of a kernel.
+    /// After all barriers of a kernel.
     pub is_tail: bool,
     pub loops: Vec<LoopFrame>,
     temps: [u32; CLASSES],

@@ -115,3 +115,20 @@ fn a_call_that_never_returns_ends_the_thread() {
     assert!(all[1] != 7 && all[3] != 7, "{all:?}");
     assert_eq!(outcome.log.len(), 2);
 }
+
+/// Vectors of more elements than an instruction has in the table, and copies of sizes that there are not.
+#[test]
+fn what_no_instruction_has_is_not_modelled() {
+    let registers = |count: usize| vec!["%r1"; count].join(", ");
+    let many = registers(65);
+    for statement in [
+        format!("mov.b32 {{{many}}}, {{{many}}};"),
+        format!("vote.sync.ballot.b32 {{{many}}}, %p1, -1;"),
+        format!("shfl.sync.idx.b32 {{{}}}, %r2, 0, 31, -1;", registers(3)),
+        "cp.async.ca.shared.global [%r1], [%out], 64;".to_owned(),
+        "cp.async.ca.shared.global [%r1], [%out], 4294967300;".to_owned(),
+    ] {
+        let stop = run_with(&kernel(&format!("{statement} ret;")), 4, 4, &Options::default()).stop;
+        assert!(matches!(stop, Some(Stop::NotSupported { .. })), "{statement}: {stop:?}");
+    }
+}
