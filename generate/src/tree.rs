@@ -97,6 +97,14 @@ pub struct Guard {
     pub is_negated: bool,
 }
 
+impl Guard {
+    /// The guard that holds where this one does not.
+    #[must_use]
+    pub fn opposite(self) -> Self {
+        Self { is_negated: !self.is_negated, ..self }
+    }
+}
+
 /// An instruction of the catalogue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inst {

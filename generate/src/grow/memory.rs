@@ -112,7 +112,7 @@ impl Grower<'_> {
         let mut access = self.random.pick(&self.recent_accesses.clone()).clone();
         if self.random.chance(40) && is_writable(access.space) {
             // A store in front, which may hit what the access reads.
-            let op = MemoryOp { is_store: true, ..self.store_op() };
+            let op = self.store_op();
             let index = if self.random.chance(50) { access.index } else { None };
             let space = if self.random.chance(70) { access.space } else { Space::Own };
             let is_generic = self.random.chance(40);

@@ -27,10 +27,7 @@ impl Grower<'_> {
             for (operation, def) in pair {
                 let (name, operands) = (format!("{operation}.{ty}"), [Operand::Reg(number), divisor]);
                 let guard = self.random.chance(8).then(|| self.guard());
-                into.push(match guard {
-                    Some(guard) => self.named_if(guard, &name, &[def], &operands),
-                    None => self.named(&name, &[def], &operands),
-                });
+                into.push(self.named_if(guard, &name, &[def], &operands));
                 if self.random.chance(25) {
                     self.instruction(Feature::Integer, into);
                 }

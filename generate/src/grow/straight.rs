@@ -102,9 +102,15 @@ impl Grower<'_> {
     }
 
     /// The same under a guard.
-    pub fn named_if(&self, guard: Guard, name: &str, defs: &[Reg], uses: &[Operand]) -> Statement {
+    pub fn named_if(
+        &self,
+        guard: impl Into<Option<Guard>>,
+        name: &str,
+        defs: &[Reg],
+        uses: &[Operand],
+    ) -> Statement {
         match self.named(name, defs, uses) {
-            Statement::Inst(inst) => Statement::Inst(Inst { guard: Some(guard), ..inst }),
+            Statement::Inst(inst) => Statement::Inst(Inst { guard: guard.into(), ..inst }),
             other => other,
         }
     }
@@ -129,11 +135,7 @@ impl Grower<'_> {
         };
         for &(to, from) in moves {
             self.note_def(to);
-            let mut statement = self.named(name, &[to], &[Operand::Reg(from)]);
-            if let Statement::Inst(inst) = &mut statement {
-                inst.guard = guard;
-            }
-            into.push(statement);
+            into.push(self.named_if(guard, name, &[to], &[Operand::Reg(from)]));
         }
         if class == Class::R && self.random.chance(50) {
             into.push(self.named("add.s32", &[a], &[Operand::Reg(a), Operand::Imm(1)]));
@@ -178,19 +180,14 @@ impl Grower<'_> {
         if self.random.chance(25) {
             return self.guarded_again(guard, into);
         }
-        let opposite = Guard { is_negated: !guard.is_negated, ..guard };
         let def = self.new_def(Class::R);
         let choices = match self.random.below(3) {
-            0 => vec![guard, opposite],
+            0 => vec![guard, guard.opposite()],
             1 => vec![guard, guard],
             _ => {
                 let (a, b) = (self.operand(Class::R), self.operand(Class::R));
                 let predicate = Reg { class: Class::P, index: guard.index };
-                let mut statement = self.named("setp.lt.s32", &[predicate], &[a, b]);
-                if let Statement::Inst(inst) = &mut statement {
-                    inst.guard = Some(guard);
-                }
-                into.push(statement);
+                into.push(self.named_if(guard, "setp.lt.s32", &[predicate], &[a, b]));
                 vec![guard]
             }
         };
@@ -198,11 +195,7 @@ impl Grower<'_> {
             let name = *self.random.pick(&["add.s32", "mov.b32", "mul.lo.u32", "xor.b32"]);
             let uses: Vec<Operand> =
                 (0..if name == "mov.b32" { 1 } else { 2 }).map(|_| self.operand(Class::R)).collect();
-            let mut statement = self.named(name, &[def], &uses);
-            if let Statement::Inst(inst) = &mut statement {
-                inst.guard = Some(guard);
-            }
-            into.push(statement);
+            into.push(self.named_if(guard, name, &[def], &uses));
         }
     }
 
@@ -210,15 +203,10 @@ impl Grower<'_> {
     fn guarded_again(&mut self, guard: Guard, into: &mut Vec<Statement>) {
         let name = *self.random.pick(&["add.s32", "mul.lo.u32", "xor.b32"]);
         let uses = [self.operand(Class::R), self.operand(Class::R)];
-        let opposite = Guard { is_negated: !guard.is_negated, ..guard };
-        let second = if self.random.chance(50) { Some(opposite) } else { None };
+        let second = self.random.chance(50).then(|| guard.opposite());
         for guard in [Some(guard), second] {
             let def = self.new_def(Class::R);
-            let mut statement = self.named(name, &[def], &uses);
-            if let Statement::Inst(inst) = &mut statement {
-                inst.guard = guard;
-            }
-            into.push(statement);
+            into.push(self.named_if(guard, name, &[def], &uses));
         }
     }
 

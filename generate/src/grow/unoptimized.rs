@@ -295,7 +295,7 @@ impl Grower<'_> {
     /// One register that guarded instructions set, to one thing or another, and then change under another guard.
     pub fn guard_chain(&mut self, into: &mut Vec<Statement>) {
         let (first, second) = (self.guard(), self.guard());
-        let opposite = Guard { is_negated: !first.is_negated, ..first };
+        let opposite = first.opposite();
         let def = self.new_def(Class::R);
         let own = Operand::Reg(def);
         for guard in [first, opposite] {

@@ -364,17 +364,7 @@ impl Writer<'_> {
 
     fn generic_pointer(&mut self, name: &'static str) {
         let plain = name.strip_suffix("_generic").expect("other bases are named above");
-        let from = match plain {
-            "input" => self.base("input"),
-            "own" => self.base("own"),
-            "state" => self.base("state"),
-            "table" => self.base("table"),
-            "constants" => self.base("constants"),
-            "frame" => self.base("frame"),
-            "spill" => self.base("spill"),
-            "march" => self.base("march"),
-            _ => self.base("slot"),
-        };
+        let from = self.base(plain);
         let space = match plain {
             "constants" => "const",
             "frame" | "spill" | "march" => "local",

@@ -254,9 +254,7 @@ impl Writer<'_> {
         let is_strong = matches!(place.space, "global" | "shared");
         let (before, after) = match op.qualifier {
             "volatile" if is_strong => (".volatile".to_owned(), ""),
-            "relaxed.gpu" | "relaxed.cta" if is_strong && self.program.arch >= 70 => {
-                (format!(".{}", op.qualifier), "")
-            }
+            "relaxed.gpu" if is_strong && self.program.arch >= 70 => (format!(".{}", op.qualifier), ""),
             "acquire.gpu" if is_strong && self.program.arch >= 70 => {
                 (if op.is_store { ".release.gpu" } else { ".acquire.gpu" }.to_owned(), "")
             }
