@@ -116,7 +116,7 @@ impl Editor<'_, '_> {
         for code in (0..columns.code_states.len()).map(CodeId::new) {
             let rows = columns.reborrow().function(code);
             if !rows.facts.holds(Fact::DefUse, rows.state) && !rows.state.flags.contains(CodeFlags::LEFT) {
-                self.def_uses.get_mut(rows.code).build(&rows.view());
+                self.def_uses.of(rows.code).build(&rows.view());
                 rows.facts.computed(Fact::DefUse, rows.state);
                 self.log.current().facts_computed += 1;
             }
@@ -143,6 +143,6 @@ fn open<'a>(
     def_uses: &'a mut DefUses,
     scratch: &'a mut SessionScratch,
 ) -> FunctionEditor<'a> {
-    let def_use = rows.facts.holds(Fact::DefUse, rows.state).then(|| def_uses.get_mut(rows.code));
+    let def_use = rows.facts.holds(Fact::DefUse, rows.state).then(|| def_uses.of(rows.code));
     FunctionEditor::new(rows, tools, def_use, scratch)
 }

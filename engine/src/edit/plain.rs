@@ -53,13 +53,13 @@ impl PlainEditor {
         let Self { fuel, remarks, log, journal, def_uses, scratch, .. } = self;
         let rows: FunctionRows<'a> = tables.columns_mut().function(code);
         let tools = Tools { forms, fuel, remarks, log, journal };
-        let def_use = rows.facts.holds(Fact::DefUse, rows.state).then(|| def_uses.get_mut(code));
+        let def_use = rows.facts.holds(Fact::DefUse, rows.state).then(|| def_uses.of(code));
         FunctionEditor::new(rows, tools, def_use, scratch)
     }
 
     /// Computes def-use of a function, so that the next edit keeps it.
     pub fn analyze(&mut self, tables: &mut CodeTables, code: CodeId) {
-        self.def_uses.get_mut(code).build(&tables.view().function(code));
+        self.def_uses.of(code).build(&tables.view().function(code));
         let CodeTables { code_facts, code_states, .. } = tables;
         code_facts[code.0 as usize].computed(Fact::DefUse, &code_states[code.0 as usize]);
     }

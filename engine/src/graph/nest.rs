@@ -10,31 +10,12 @@
 //! connected components of several blocks (Tarjan 1972) are the regions.
 
 use super::edges::Graph;
-use bevy_ecs::resource::Resource;
+use crate::store::per_function::PerFunction;
 use ptxopt_components::block::{BlockFlags, BlockHead, BlockOrder};
-use ptxopt_components::ids::{BlockId, CodeId, Id, LoopId, Maybe, Span};
+use ptxopt_components::ids::{BlockId, Id, LoopId, Maybe, Span};
 
 /// The nests of each function of the batch, where `Fact::Loops` holds.
-#[derive(Resource, Default)]
-pub struct LoopNests {
-    functions: Vec<LoopNest>,
-}
-
-impl LoopNests {
-    /// The nest of a function; an empty one where it was never computed.
-    pub fn of(&mut self, code: CodeId) -> &mut LoopNest {
-        if self.functions.len() <= code.index() {
-            self.functions.resize_with(code.index() + 1, LoopNest::default);
-        }
-        &mut self.functions[code.index()]
-    }
-
-    /// The nest of a function, to be read.
-    #[must_use]
-    pub fn get(&self, code: CodeId) -> Option<&LoopNest> {
-        self.functions.get(code.index())
-    }
-}
+pub type LoopNests = PerFunction<LoopNest>;
 
 /// A natural loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,31 +18,12 @@
 
 use super::dominators::Solver;
 use super::edges::Graph;
-use bevy_ecs::resource::Resource;
+use crate::store::per_function::PerFunction;
 use ptxopt_components::block::BlockOrder;
-use ptxopt_components::ids::{BlockId, CodeId, Id, Maybe};
+use ptxopt_components::ids::{BlockId, Id, Maybe};
 
 /// The post-dominators of each function of the batch, where `Fact::PostDominators` holds.
-#[derive(Resource, Default)]
-pub struct PostDominatorTrees {
-    functions: Vec<PostDominators>,
-}
-
-impl PostDominatorTrees {
-    /// The tree of a function; an empty one where it was never computed.
-    pub fn of(&mut self, code: CodeId) -> &mut PostDominators {
-        if self.functions.len() <= code.index() {
-            self.functions.resize_with(code.index() + 1, PostDominators::default);
-        }
-        &mut self.functions[code.index()]
-    }
-
-    /// The tree of a function, to be read.
-    #[must_use]
-    pub fn get(&self, code: CodeId) -> Option<&PostDominators> {
-        self.functions.get(code.index())
-    }
-}
+pub type PostDominatorTrees = PerFunction<PostDominators>;
 
 /// A block's place in the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

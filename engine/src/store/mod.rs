@@ -4,6 +4,7 @@ pub mod as_read;
 pub mod columns;
 pub mod left;
 pub mod names;
+pub mod per_function;
 pub mod room;
 pub mod tables;
 pub mod view;

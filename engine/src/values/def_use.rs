@@ -8,9 +8,9 @@
 //! The editor keeps the lists true while a function is edited ([`crate::edit`]). New instruction ids make them stale, as
 //! the row epoch says.
 
+use crate::store::per_function::PerFunction;
 use crate::store::view::FunctionView;
-use bevy_ecs::resource::Resource;
-use ptxopt_components::ids::{CodeId, Id, InstId, VRegId};
+use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::operand::Operand;
 
 /// The operand of an instruction.
@@ -243,23 +243,4 @@ impl DefUse {
 }
 
 /// The lists of the functions of a batch, valid where [`crate::run::facts::Fact::DefUse`] holds.
-#[derive(Resource, Default)]
-pub struct DefUses {
-    all: Vec<DefUse>,
-}
-
-impl DefUses {
-    /// The lists of a function, if it ever had any.
-    #[must_use]
-    pub fn get(&self, code: CodeId) -> Option<&DefUse> {
-        self.all.get(code.index())
-    }
-
-    /// The lists of a function, to be built or changed.
-    pub fn get_mut(&mut self, code: CodeId) -> &mut DefUse {
-        if code.index() >= self.all.len() {
-            self.all.resize_with(code.index() + 1, DefUse::default);
-        }
-        &mut self.all[code.index()]
-    }
-}
+pub type DefUses = PerFunction<DefUse>;

@@ -9,6 +9,7 @@ use super::sites::Sites;
 use crate::edit::FunctionEditor;
 use crate::graph::dominator_tree::DominatorTree;
 use crate::run::facts::Fact;
+use crate::store::per_function::PerFunction;
 use crate::store::view::FunctionView;
 use bevy_ecs::resource::Resource;
 use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, Span, VRegId};
@@ -38,19 +39,13 @@ pub struct Place {
 
 /// The answers for the functions of a batch, which phases share as long as [`Fact::Definitions`] holds.
 #[derive(Resource, Default)]
-pub struct ReachingValues {
-    all: Vec<Reaching>,
-}
+pub struct ReachingValues(PerFunction<Reaching>);
 
 impl ReachingValues {
     /// The answers for a function whose control-flow facts hold and whose instruction ids are in program order, made ready
     /// if they are not.
     pub fn of(&mut self, f: &mut FunctionEditor<'_>) -> &mut Reaching {
-        let code = f.code().index();
-        if code >= self.all.len() {
-            self.all.resize_with(code + 1, Reaching::default);
-        }
-        let reaching = &mut self.all[code];
+        let reaching = self.0.of(f.code());
         if reaching.sites.take_cut_short() {
             f.stats().limits_hit += 1;
             f.missed(f.view().text.body.first, CUT_SHORT);
@@ -66,7 +61,7 @@ impl ReachingValues {
     /// The answers for a function, if they were ever made ready.
     #[must_use]
     pub fn get(&self, code: CodeId) -> Option<&Reaching> {
-        self.all.get(code.index())
+        self.0.get(code)
     }
 }
 

@@ -12,7 +12,6 @@
 //! Checked by    check/liveness.rs, check/liveness_full.rs
 
 use bevy_ecs::prelude::*;
-use ptxopt_components::ids::Id;
 use ptxopt_engine::dataflow::liveness::{LiveSets, LivenessScratch, solve};
 use ptxopt_engine::edit::Editor;
 use ptxopt_engine::run::facts::Fact;
@@ -34,6 +33,6 @@ pub const PHASE: Phase = Phase {
 pub fn run(mut editor: Editor, mut sets: ResMut<LiveSets>, mut scratch: Local<LivenessScratch>) {
     editor.each_without(Fact::Liveness, |f| {
         let (function, forms) = f.view_and_forms();
-        solve(&function, forms, &mut scratch, sets.of(function.code.index()));
+        solve(&function, forms, &mut scratch, sets.of(function.code));
     });
 }

@@ -70,7 +70,7 @@ pub fn run(
         if is_left || code.fact_holds(id, Fact::Uniformity) || !code.fact_holds(id, Fact::Liveness) {
             continue;
         }
-        if let (Some(nest), Some(set)) = (nests.get(id), sets.functions.get(id.index())) {
+        if let (Some(nest), Some(set)) = (nests.get(id), sets.get(id)) {
             solve(&function, &forms, nest, set, &mut scratch, verdicts.of(id));
         }
     }

@@ -107,7 +107,7 @@ static CASES: [Case; 21] = [
     case("liveness", "L: @%p1 bra L; ret;", &[Fact::ControlFlow, Fact::Liveness], |slot| {
         slot.init_resource::<LiveSets>();
         slot.add(|mut sets: ResMut<LiveSets>| {
-            let set = sets.of(0);
+            let set = sets.of(CodeId::new(0));
             let vreg = set.globals()[0];
             set.damage(true, BlockId(0), vreg, false);
         });
@@ -121,7 +121,7 @@ static CASES: [Case; 21] = [
             slot.init_resource::<LiveSets>();
             slot.add(|mut sets: ResMut<LiveSets>| {
                 for live_in in [true, false] {
-                    sets.of(0).damage(live_in, BlockId(2), VRegId(1), true);
+                    sets.of(CodeId::new(0)).damage(live_in, BlockId(2), VRegId(1), true);
                 }
             });
         },

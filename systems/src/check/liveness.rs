@@ -66,7 +66,7 @@ pub(super) fn verify_where_held(
     if !facts.holds(Fact::Liveness, &function.state) {
         return Ok(());
     }
-    match sets.functions.get(function.code.index()) {
+    match sets.get(function.code) {
         Some(set) => verify(function, forms, set, scratch),
         None => Err("it has no live sets".to_owned()),
     }

@@ -44,7 +44,7 @@ pub fn run(
         if !facts[function.code.index()].holds(Fact::Liveness, &function.state) {
             return Ok(());
         }
-        match sets.functions.get(function.code.index()) {
+        match sets.get(function.code) {
             Some(set) => verify(function, &forms, set),
             None => Err("it has no live sets".to_owned()),
         }

@@ -207,7 +207,7 @@ static BREAKS_LIVENESS: Phase = Phase {
     needs: &[Fact::ControlFlow],
     install: |slot| {
         slot.add(|mut sets: ResMut<LiveSets>| {
-            let set = sets.of(0);
+            let set = sets.of(CodeId::new(0));
             let vreg = set.globals()[0];
             set.damage(true, BlockId(0), vreg, false);
         });

@@ -64,11 +64,7 @@ pub fn run(
         if !all.into_iter().all(|fact| facts.holds(fact, &function.state)) {
             return Ok(());
         }
-        match (
-            nests.get(function.code),
-            sets.functions.get(function.code.index()),
-            verdicts.get(function.code),
-        ) {
+        match (nests.get(function.code), sets.get(function.code), verdicts.get(function.code)) {
             (Some(nest), Some(set), Some(verdicts)) => {
                 verify(function, &forms, &natures, nest, set, verdicts)
             }

@@ -97,7 +97,7 @@ fn report(
     mut findings_of: impl FnMut(&FunctionView<'_>, &FormTable, &LiveSet) -> Vec<Finding>,
 ) {
     editor.each(CodeFlags::TERMINATORS_LAST, |mut f| {
-        let Some(set) = sets.functions.get(f.code().index()).filter(|_| f.remarks_are_wanted()) else {
+        let Some(set) = sets.get(f.code()).filter(|_| f.remarks_are_wanted()) else {
             return;
         };
         let (function, forms) = f.view_and_forms();

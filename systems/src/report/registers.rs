@@ -11,7 +11,6 @@
 
 use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::CodeFlags;
-use ptxopt_components::ids::Id;
 use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets};
 use ptxopt_engine::dataflow::pressure::Pressure;
 use ptxopt_engine::dataflow::print::{self, Lines};
@@ -86,7 +85,7 @@ fn each(
 ) {
     let mut text = String::new();
     for function in code.view().functions() {
-        let set = sets.functions.get(function.code.index());
+        let set = sets.get(function.code);
         if let Some(set) = set.filter(|_| !function.state.flags.contains(CodeFlags::LEFT)) {
             write(&function, (&dumps.source, dumps.lines()), set, &mut text);
         }

@@ -1,14 +1,11 @@
 //! Which registers stand for values of which: what SSA form remembers, so that code which nothing changes comes back with
 //! its own names.
 
-use bevy_ecs::resource::Resource;
-use ptxopt_components::ids::{CodeId, Id, VRegId};
+use ptxopt_components::ids::{Id, VRegId};
+use ptxopt_engine::store::per_function::PerFunction;
 
 /// The origins of a batch, by function.
-#[derive(Resource, Default)]
-pub struct Origins {
-    functions: Vec<OriginsOf>,
-}
+pub type Origins = PerFunction<OriginsOf>;
 
 /// The registers that SSA form has given to values of the registers of a function.
 #[derive(Default)]
@@ -17,22 +14,6 @@ pub struct OriginsOf {
     first: usize,
     /// From there on: whose value each was made for.
     origins: Vec<VRegId>,
-}
-
-impl Origins {
-    /// Those of a function in SSA form.
-    #[must_use]
-    pub fn get(&self, code: CodeId) -> &OriginsOf {
-        self.functions.get(code.index()).unwrap_or(OriginsOf::NONE)
-    }
-
-    /// Those of a function, made if they do not exist.
-    pub fn of(&mut self, code: CodeId) -> &mut OriginsOf {
-        if self.functions.len() <= code.index() {
-            self.functions.resize_with(code.index() + 1, OriginsOf::default);
-        }
-        &mut self.functions[code.index()]
-    }
 }
 
 impl OriginsOf {

@@ -94,7 +94,7 @@ impl Managers {
 
 fn compare_ssa(code: Code, forms: Res<FormTable>, mut sets: ResMut<LiveSets>, mut managers: Local<Managers>) {
     for function in code.view().functions().filter(|f| f.state.flags.contains(CodeFlags::SSA)) {
-        managers.build(&function, &forms, sets.of(function.code.index()));
+        managers.build(&function, &forms, sets.of(function.code));
         managers.compare(&function, &forms, "in SSA form");
         let phis = function.rows().filter(|(_, head, _)| head.is_phi());
         PHIS.fetch_add(phis.count(), Ordering::Relaxed);
@@ -104,7 +104,7 @@ fn compare_ssa(code: Code, forms: Res<FormTable>, mut sets: ResMut<LiveSets>, mu
 fn edit_and_compare(mut editor: Editor, mut sets: ResMut<LiveSets>, mut managers: Local<Managers>) {
     editor.each(CodeFlags::TERMINATORS_LAST, |mut f| {
         let (function, forms) = f.view_and_forms();
-        managers.build(&function, forms, sets.of(function.code.index()));
+        managers.build(&function, forms, sets.of(function.code));
         managers.compare(&function, forms, "as read");
         let mut random = Random::new(u64::from(function.text.body.count));
         for _ in 0..UPDATE_COUNT {

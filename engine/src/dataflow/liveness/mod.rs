@@ -31,8 +31,8 @@ pub use collect::{Boundary, LivenessScratch, killed, kills};
 
 use crate::bits::{self, BitMatrix, Ones};
 use crate::forms::FormTable;
+use crate::store::per_function::PerFunction;
 use crate::store::view::FunctionView;
-use bevy_ecs::resource::Resource;
 use ptxopt_components::ids::{BlockId, Id, VRegId};
 use std::ops::Range;
 use walks::Ranges;
@@ -97,21 +97,7 @@ struct Sets {
 }
 
 /// The live sets of a batch, by function.
-#[derive(Resource, Default)]
-pub struct LiveSets {
-    /// By function; longer than the batch where an earlier one was.
-    pub functions: Vec<LiveSet>,
-}
-
-impl LiveSets {
-    /// The sets of function number `code`, made if they do not exist.
-    pub fn of(&mut self, code: usize) -> &mut LiveSet {
-        if self.functions.len() <= code {
-            self.functions.resize_with(code + 1, LiveSet::default);
-        }
-        &mut self.functions[code]
-    }
-}
+pub type LiveSets = PerFunction<LiveSet>;
 
 /// Solves the liveness of a function whose control-flow facts hold and whose blocks end at control flow, in the
 /// representation that its size asks for.

@@ -77,32 +77,13 @@ pub use propagate::solve;
 
 use crate::bits;
 use crate::graph::nest::LoopNest;
+use crate::store::per_function::PerFunction;
 use crate::store::view::FunctionView;
-use bevy_ecs::resource::Resource;
-use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, VRegId};
+use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
 
 /// The verdicts of each function of the batch, where `Fact::Uniformity` holds.
-#[derive(Resource, Default)]
-pub struct Uniformities {
-    functions: Vec<Uniformity>,
-}
-
-impl Uniformities {
-    /// The verdicts of a function; made if they do not exist.
-    pub fn of(&mut self, code: CodeId) -> &mut Uniformity {
-        if self.functions.len() <= code.index() {
-            self.functions.resize_with(code.index() + 1, Uniformity::default);
-        }
-        &mut self.functions[code.index()]
-    }
-
-    /// The verdicts of a function, to be read.
-    #[must_use]
-    pub fn get(&self, code: CodeId) -> Option<&Uniformity> {
-        self.functions.get(code.index())
-    }
-}
+pub type Uniformities = PerFunction<Uniformity>;
 
 /// The verdicts of one function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

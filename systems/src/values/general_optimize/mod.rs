@@ -144,7 +144,7 @@ pub fn run(
 ) {
     editor.each(CodeFlags::WORKED_ON, |mut f| {
         let is_in_ssa = f.state().flags.contains(CodeFlags::SSA);
-        let origins = if is_in_ssa { origins.get(f.code()) } else { OriginsOf::NONE };
+        let origins = origins.get(f.code()).filter(|_| is_in_ssa).unwrap_or(OriginsOf::NONE);
         optimize(&mut f, *settings, origins, &mut values, &mut scratch);
     });
 }

@@ -124,7 +124,7 @@ pub fn run(
     mut scratch: Local<Scratch>,
 ) {
     editor.each(CodeFlags::WORKED_ON_IN_SSA, |mut f| {
-        let origins = origins.get(f.code());
+        let origins = origins.get(f.code()).unwrap_or(OriginsOf::NONE);
         // It ends early where the bisect limit is reached.
         let _ = reassociate(&mut f, *settings, origins, &mut values, &mut scratch);
     });
