@@ -9,6 +9,7 @@ pub mod edit;
 pub mod fingerprint;
 pub mod forms;
 pub mod graph;
+mod lists;
 pub mod ptx;
 pub mod run;
 pub mod store;

@@ -22,6 +22,8 @@
 //! Nodes are numbered in a preorder of the tree: what a node dominates is an interval. Sizes of subtrees give the
 //! numbers without a walk, since a dominator has a smaller rank than what it dominates.
 
+use crate::lists::counts_to_ends;
+
 /// No node.
 pub const NONE: u32 = u32::MAX;
 
@@ -257,11 +259,7 @@ impl Fallback {
         succ_first.clear();
         succ_first.resize(graph.len() + 1, 0);
         graph.preds.iter().for_each(|&pred| succ_first[pred as usize] += 1);
-        let mut end = 0;
-        for slot in succ_first.iter_mut() {
-            end += *slot;
-            *slot = end;
-        }
+        counts_to_ends(succ_first);
         succs.clear();
         succs.resize(graph.preds.len(), 0);
         // Filling backwards turns each end into a start.

@@ -4,6 +4,7 @@
 //! the joins.
 
 use super::dominator_tree::DominatorTree;
+use crate::lists::Lists;
 use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id};
 
@@ -13,11 +14,10 @@ const FRONTIER_MAX: usize = 32;
 /// The dominance frontier of each block: the joins that it reaches and does not dominate strictly.
 #[derive(Default)]
 pub struct Frontiers {
-    /// By block: where its joins start in `joins`; one more entry at the end.
-    starts: Vec<u32>,
-    joins: Vec<BlockId>,
-    /// Block and join, in the order found.
-    pairs: Vec<(BlockId, BlockId)>,
+    /// By block.
+    joins: Lists<BlockId>,
+    /// Number of the block and join, in the order found.
+    pairs: Vec<(u32, BlockId)>,
     /// By block: one more than the join last noted for it.
     noted: Vec<u32>,
 }
@@ -30,7 +30,7 @@ impl Frontiers {
     /// it would be more than 32 joins a block, none is listed and the answer is false.
     #[must_use]
     pub fn compute(&mut self, function: &FunctionView<'_>, tree: &DominatorTree) -> bool {
-        let Self { starts, joins, pairs, noted } = self;
+        let Self { joins, pairs, noted } = self;
         let block_count = function.blocks.len();
         pairs.clear();
         noted.clear();
@@ -45,7 +45,7 @@ impl Frontiers {
                     && noted[block.index()] != join.0 + 1
                 {
                     noted[block.index()] = join.0 + 1;
-                    pairs.push((block, join));
+                    pairs.push((block.0, join));
                     runner = function.orders[block.index()].idom.get();
                 }
             }
@@ -54,30 +54,13 @@ impl Frontiers {
                 return false;
             }
         }
-        starts.clear();
-        starts.resize(block_count + 1, 0);
-        for &(block, _) in pairs.iter() {
-            starts[block.index()] += 1;
-        }
-        let mut end = 0;
-        for slot in starts.iter_mut() {
-            end += *slot;
-            *slot = end;
-        }
-        joins.clear();
-        joins.resize(pairs.len(), BlockId(0));
-        // Filling backwards turns each end into a start.
-        for &(block, join) in pairs.iter().rev() {
-            let slot = &mut starts[block.index()];
-            *slot -= 1;
-            joins[*slot as usize] = join;
-        }
+        joins.fill(block_count, pairs.iter().copied());
         true
     }
 
     /// The frontier of `block`.
     #[must_use]
     pub fn of(&self, block: BlockId) -> &[BlockId] {
-        &self.joins[self.starts[block.index()] as usize..self.starts[block.index() + 1] as usize]
+        self.joins.of(block.index())
     }
 }

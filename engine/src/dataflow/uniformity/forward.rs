@@ -14,6 +14,7 @@
 use crate::graph::build::leaves_function;
 use crate::graph::dominators::Solver;
 use crate::graph::nest::LoopNest;
+use crate::lists::Lists;
 use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, LoopId};
 
@@ -33,15 +34,16 @@ pub(crate) struct ForwardTree {
     solver: Solver,
     /// Edges of the cut graph, by source: both ends as nodes, the virtual exit after the last.
     edges: Vec<(u32, u32)>,
-    /// By node: where its successors, and its predecessors, start.
+    /// By node: where its successors start.
     succ_first: Vec<u32>,
-    pred_first: Vec<u32>,
-    preds: Vec<u32>,
+    /// By node.
+    preds: Lists<u32>,
     /// By node: its rank against the edges.
     ranks: Vec<u32>,
     /// By rank: the node.
     order: Vec<u32>,
-    stack: Vec<(u32, u32)>,
+    /// Nodes on the way, and the place of the next predecessor of each.
+    stack: Vec<(u32, usize)>,
 }
 
 const UNSEEN: u32 = u32::MAX;
@@ -154,44 +156,29 @@ impl ForwardTree {
     }
 
     fn list_preds(&mut self) {
-        let Self { edges, pred_first, preds, ranks, .. } = self;
-        pred_first.clear();
-        pred_first.resize(ranks.len() + 1, 0);
-        edges.iter().for_each(|&(_, to)| pred_first[to as usize] += 1);
-        let mut end = 0;
-        for slot in pred_first.iter_mut() {
-            end += *slot;
-            *slot = end;
-        }
-        preds.clear();
-        preds.resize(edges.len(), 0);
-        // Filling backwards turns each end into a start.
-        for &(from, to) in edges.iter().rev() {
-            let slot = &mut pred_first[to as usize];
-            *slot -= 1;
-            preds[*slot as usize] = from;
-        }
+        let Self { edges, preds, ranks, .. } = self;
+        preds.fill(ranks.len(), edges.iter().map(|&(from, to)| (to, from)));
     }
 
     /// Numbers the nodes in reverse postorder of a walk against the edges.
     fn rank(&mut self) {
         let out = self.out();
-        let Self { pred_first, preds, ranks, order, stack, .. } = self;
+        let Self { preds, ranks, order, stack, .. } = self;
         order.clear();
         stack.clear();
         ranks[out as usize] = SEEN;
-        stack.push((out, pred_first[out as usize]));
+        stack.push((out, preds.span(out as usize).start));
         while let Some((node, next)) = stack.last_mut() {
-            if *next == pred_first[*node as usize + 1] {
+            if *next == preds.span(*node as usize).end {
                 order.push(*node);
                 stack.pop();
                 continue;
             }
-            let pred = preds[*next as usize];
+            let pred = preds.at(*next);
             *next += 1;
             if ranks[pred as usize] == UNSEEN {
                 ranks[pred as usize] = SEEN;
-                stack.push((pred, pred_first[pred as usize]));
+                stack.push((pred, preds.span(pred as usize).start));
             }
         }
         order.reverse();

@@ -3,56 +3,9 @@
 use crate::dataflow::liveness::LiveSet;
 use crate::graph::dominator_tree::DominatorTree;
 use crate::graph::iterated_frontier::IteratedFrontier;
+use crate::lists::Lists;
 use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
-
-/// Lists by key, one after the other.
-#[derive(Default)]
-pub(crate) struct Lists<T> {
-    first: Vec<u32>,
-    items: Vec<T>,
-}
-
-impl<T: Copy + Default> Lists<T> {
-    /// Files `pairs` by key, those of one key in their order.
-    pub fn fill(&mut self, key_count: usize, pairs: &[(u32, T)]) {
-        let Self { first, items } = self;
-        first.clear();
-        first.resize(key_count + 1, 0);
-        pairs.iter().for_each(|&(key, _)| first[key as usize] += 1);
-        let mut end = 0;
-        for slot in first.iter_mut() {
-            end += *slot;
-            *slot = end;
-        }
-        items.clear();
-        items.resize(pairs.len(), T::default());
-        // Filling backwards turns each end into a start.
-        for &(key, item) in pairs.iter().rev() {
-            let slot = &mut first[key as usize];
-            *slot -= 1;
-            items[*slot as usize] = item;
-        }
-    }
-
-    /// Where the items of `key` are.
-    #[inline]
-    pub fn span(&self, key: usize) -> std::ops::Range<usize> {
-        self.first[key] as usize..self.first[key + 1] as usize
-    }
-
-    /// The item at a place of a span.
-    #[inline]
-    pub fn at(&self, place: usize) -> T {
-        self.items[place]
-    }
-
-    /// The items of `key`.
-    #[inline]
-    pub fn of(&self, key: usize) -> &[T] {
-        &self.items[self.span(key)]
-    }
-}
 
 /// Definitions and uses of a function, and the places where definitions of a register meet.
 #[derive(Default)]
@@ -87,8 +40,8 @@ impl Places {
                 }
             }
         }
-        self.uses.fill(function.vregs.len(), &self.use_pairs);
-        self.definitions.fill(function.vregs.len(), &self.definition_pairs);
+        self.uses.fill(function.vregs.len(), self.use_pairs.iter().copied());
+        self.definitions.fill(function.vregs.len(), self.definition_pairs.iter().copied());
     }
 
     /// Works out where definitions meet: the joins at which SSA form would have a phi.
@@ -106,6 +59,6 @@ impl Places {
                 is_live
             });
         }
-        merged.fill(function.blocks.len(), merged_pairs);
+        merged.fill(function.blocks.len(), merged_pairs.iter().copied());
     }
 }

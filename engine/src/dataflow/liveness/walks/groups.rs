@@ -8,8 +8,8 @@
 //! half's last block leads to the second half. So a closed node may go unnoticed, which costs time alone.
 
 use super::is_reachable;
-use super::lists::Lists;
 use super::tree::{GROUP, Tree, group_of, mask_of};
+use crate::lists::Lists;
 use crate::store::view::FunctionView;
 use ptxopt_components::ids::BlockId;
 
@@ -24,7 +24,7 @@ pub(super) struct Groups {
     /// Closed nodes and predecessors of their blocks from outside of them.
     entries: Vec<(u32, BlockId)>,
     /// By node.
-    entries_of: Lists,
+    entries_of: Lists<BlockId>,
     waiting: Vec<BlockId>,
 }
 

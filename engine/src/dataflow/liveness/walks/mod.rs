@@ -8,7 +8,6 @@
 //! through all of a function costs the logarithm of its blocks.
 
 mod groups;
-mod lists;
 mod ranges;
 #[cfg(test)]
 mod tests;
@@ -17,9 +16,9 @@ mod tree;
 pub(super) use ranges::{Members, Ranges};
 
 use super::{LiveSet, LivenessScratch, NO_BIT};
+use crate::lists::Lists;
 use crate::store::view::FunctionView;
 use groups::Groups;
-use lists::Lists;
 use ptxopt_components::block::{BlockFlags, BlockOrder};
 use ptxopt_components::ids::{BlockId, Id, VRegId};
 use std::cmp::Reverse;
@@ -36,11 +35,11 @@ fn is_reachable(function: &FunctionView<'_>, block: BlockId) -> bool {
 pub(super) struct WalkScratch {
     groups: Groups,
     /// By bit: blocks that read it before they define it.
-    gens: Lists,
+    gens: Lists<BlockId>,
     /// By bit: blocks that define it for certain.
-    kills: Lists,
+    kills: Lists<BlockId>,
     /// By bit: blocks at whose ends phis read it.
-    ends: Lists,
+    ends: Lists<BlockId>,
     walk: Walk,
 }
 

@@ -6,8 +6,8 @@
 //! level at most, however long it is.
 
 use super::super::{STRIP_BITS, Strip};
-use super::lists::counts_to_ends;
 use super::tree::{GROUP, Tree, group_of};
+use crate::lists::counts_to_ends;
 use ptxopt_components::ids::BlockId;
 use std::ops::Range;
 
