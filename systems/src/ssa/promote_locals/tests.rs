@@ -67,10 +67,10 @@ fn asked(loops: usize, others: usize, blocks: usize) -> (bool, u64) {
         .map(|at| {
             let place = 80 + 4 * at;
             format!(
-                ".reg .pred %p{at}<4>; .reg .b32 %r{at}x<8>; .reg .b64 %d{at}x<5>;\n\
-                 LOOP{at}: ld.local.u32 %r{at}x1, [%a+{place}];\nsetp.eq.u32 %p{at}1, %r{at}x1, 0;\nmov.pred %p{at}2, 0;\n\
-                 @%p{at}1 bra ASK{at};\nld.global.u32 %r{at}x2, [g];\nsetp.gt.u32 %p{at}2, %r{at}x2, 9;\n\
-                 ASK{at}: @!%p{at}2 bra END{at};\nld.local.u32 %r{at}x3, [%a+{place}];\nadd.s32 %r{at}x4, %r{at}x3, -1;\n\
+                ".reg .pred %p{at}x<4>; .reg .b32 %r{at}x<8>; .reg .b64 %d{at}x<5>;\n\
+                 LOOP{at}: ld.local.u32 %r{at}x1, [%a+{place}];\nsetp.eq.u32 %p{at}x1, %r{at}x1, 0;\nmov.pred %p{at}x2, 0;\n\
+                 @%p{at}x1 bra ASK{at};\nld.global.u32 %r{at}x2, [g];\nsetp.gt.u32 %p{at}x2, %r{at}x2, 9;\n\
+                 ASK{at}: @!%p{at}x2 bra END{at};\nld.local.u32 %r{at}x3, [%a+{place}];\nadd.s32 %r{at}x4, %r{at}x3, -1;\n\
                  cvt.u64.u32 %d{at}x1, %r{at}x4;\nshl.b64 %d{at}x2, %d{at}x1, 2;\nadd.u64 %d{at}x3, %a, 16;\n\
                  add.u64 %d{at}x4, %d{at}x3, %d{at}x2;\nst.local.u32 [%d{at}x4], %r{at}x2;\n\
                  ld.local.u32 %r{at}x5, [%a+{place}];\nadd.s32 %r{at}x6, %r{at}x5, -1;\nst.local.u32 [%a+{place}], %r{at}x6;\n\
