@@ -138,29 +138,8 @@ impl Prefix {
     ) -> Result<(), LoadError> {
         let offset = tokens.first;
         let element = self.element.ok_or_else(|| tokens.error("variable without a type"))?;
-        let mut family = None;
-        if tokens.eat(b'<')? {
-            // To an expression `>` would be an operator.
-            family = Some(match tokens.next()? {
-                Token::Integer(count) | Token::Unsigned(count) => count,
-                found => return Err(tokens.error(format!("found {found}, expected a number of variables"))),
-            });
-            tokens.expect(b'>')?;
-        }
-        let mut dimensions = Vec::new();
-        let mut is_unsized = false;
-        while tokens.eat(b'[')? {
-            if dimensions.len() == DIMENSIONS_MAX {
-                return Err(tokens.error("variable with too many dimensions"));
-            }
-            if tokens.eat(b']')? {
-                is_unsized = true;
-                dimensions.push(0);
-            } else {
-                dimensions.push(integer(tokens)?);
-                tokens.expect(b']')?;
-            }
-        }
+        let family = family_count(tokens)?;
+        let (dimensions, is_unsized) = dimensions(tokens)?;
         let lanes = self.lanes.max(1);
         let natural = bytes_of(element) * lanes;
         let mut variable = Variable {
@@ -205,6 +184,38 @@ impl Prefix {
         }
         Ok(())
     }
+}
+
+/// `<count>` after the name of a family.
+fn family_count(tokens: &mut Tokens<'_>) -> Result<Option<u64>, LoadError> {
+    if !tokens.eat(b'<')? {
+        return Ok(None);
+    }
+    // To an expression `>` would be an operator.
+    let count = match tokens.next()? {
+        Token::Integer(count) | Token::Unsigned(count) => count,
+        found => return Err(tokens.error(format!("found {found}, expected a number of variables"))),
+    };
+    tokens.expect(b'>')?;
+    Ok(Some(count))
+}
+
+/// `[count]` for each dimension; 0 for one without a count, and whether there is such a one.
+fn dimensions(tokens: &mut Tokens<'_>) -> Result<(Vec<u64>, bool), LoadError> {
+    let (mut dimensions, mut is_unsized) = (Vec::new(), false);
+    while tokens.eat(b'[')? {
+        if dimensions.len() == DIMENSIONS_MAX {
+            return Err(tokens.error("variable with too many dimensions"));
+        }
+        if tokens.eat(b']')? {
+            is_unsized = true;
+            dimensions.push(0);
+        } else {
+            dimensions.push(integer(tokens)?);
+            tokens.expect(b']')?;
+        }
+    }
+    Ok((dimensions, is_unsized))
 }
 
 /// Skips the modes of a sampler or texture, which say nothing to a machine without textures.

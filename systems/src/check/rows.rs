@@ -175,29 +175,9 @@ pub(super) fn verify_blocks(function: &FunctionView<'_>) -> Verdict {
         }
         next = next.max(row.insts.end());
         for inst in function.all_rows_of(block) {
-            let head = &function.heads[inst.index()];
-            if head.block != block {
-                return wrong_at(
-                    block,
-                    inst.index(),
-                    format_args!("its row says that it lies in {:?}", head.block),
-                );
-            }
-            if is_dead && head.is_live() {
-                return wrong_at(block, inst.index(), "it is live in a dead block");
-            }
-            if !head.is_live() && !announces_tombstones {
-                return wrong_at(block, inst.index(), "it is a tombstone, and HAS_TOMBSTONES is not set");
-            }
-            if head.is_live() && !has_operands(function, inst) {
-                let count = head.operand_count;
-                return wrong_at(
-                    block,
-                    inst.index(),
-                    format_args!("its {count} operands are not in the operand pool"),
-                );
-            }
-            live += usize::from(head.is_live());
+            verify_row(function, block, inst, is_dead, announces_tombstones)
+                .or_else(|what| wrong_at(block, inst.index(), what))?;
+            live += usize::from(function.heads[inst.index()].is_live());
         }
     }
     // Each live row was seen in the block that it names, so it was seen once.
@@ -209,6 +189,28 @@ pub(super) fn verify_blocks(function: &FunctionView<'_>) -> Verdict {
         return Err(format!("{alive} instruction rows are live, not {}", function.state.live_insts));
     }
     Ok(())
+}
+
+/// Verifies that a row of a block may be there as it is.
+fn verify_row(
+    function: &FunctionView<'_>,
+    block: BlockId,
+    inst: InstId,
+    is_dead: bool,
+    announces_tombstones: bool,
+) -> Verdict {
+    let head = &function.heads[inst.index()];
+    if head.block != block {
+        Err(format!("its row says that it lies in {:?}", head.block))
+    } else if is_dead && head.is_live() {
+        Err("it is live in a dead block".to_owned())
+    } else if !head.is_live() && !announces_tombstones {
+        Err("it is a tombstone, and HAS_TOMBSTONES is not set".to_owned())
+    } else if head.is_live() && !has_operands(function, inst) {
+        Err(format!("its {} operands are not in the operand pool", head.operand_count))
+    } else {
+        Ok(())
+    }
 }
 
 /// Verifies the ring of a chained block.
