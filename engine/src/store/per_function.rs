@@ -3,8 +3,8 @@
 use bevy_ecs::resource::Resource;
 use ptxopt_components::ids::{CodeId, Id};
 
-/// A fact or the memory of a phase, by function; longer than the batch where an earlier one was. Whoever computes a fact
-/// says in the function's epochs whether what stands here holds.
+/// A fact or the memory of a phase, by function; longer than the batch where an earlier one was. The epochs of a function say
+/// whether its fact holds.
 #[derive(Resource)]
 pub struct PerFunction<T: Send + Sync + 'static> {
     functions: Vec<T>,

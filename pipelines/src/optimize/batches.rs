@@ -53,22 +53,20 @@ fn try_batch(
     key: Option<u64>,
     fuel: &mut Option<u64>,
 ) -> Result<BatchOutput, BatchError> {
-    let mut shard = SHARDS.take(key).unwrap_or_else(|| match fuel {
-        Some(_) => Shard::new(&Plan { fuel: *fuel, ..plan.clone() }),
+    let left = *fuel;
+    let make = || match left {
+        Some(_) => Shard::new(&Plan { fuel: left, ..plan.clone() }),
         None => Shard::new(plan),
-    });
-    let result = shard.run(module, functions);
-    if let (Ok(_), Some(fuel)) = (&result, fuel) {
-        *fuel -= shard.fuel_taken();
-    }
-    // What failed has left the shard in pieces.
-    if !matches!(result, Err(BatchError::Failed { .. })) {
-        SHARDS.give_back(key, shard);
-    }
-    result.map(|mut output| {
-        leave_grown(module, functions, plan, &mut output);
-        output
-    })
+    };
+    let mut output = SHARDS.run(key, make, |shard| {
+        let output = shard.run(module, functions)?;
+        if let Some(fuel) = fuel {
+            *fuel -= shard.fuel_taken();
+        }
+        Ok(output)
+    })?;
+    leave_grown(module, functions, plan, &mut output);
+    Ok(output)
 }
 
 /// Runs one function without the phases that fail on it. Each is named; where there are too many, the function is passed

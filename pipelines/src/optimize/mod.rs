@@ -22,7 +22,7 @@ use ptxopt_engine::diagnostics::{Diagnostic, Diagnostics};
 use ptxopt_engine::ptx::scan::{Module, Part};
 use ptxopt_engine::run::batches::{BATCH_INSTS, cut};
 use ptxopt_engine::run::phase::Plan;
-use ptxopt_engine::run::shard::{BatchError, BatchOutput, Shard};
+use ptxopt_engine::run::shard::{BatchOutput, Shard};
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -176,12 +176,7 @@ fn cut_modules<'s, 'm>(modules: &'s [(usize, &'m Module<'m>)]) -> Vec<&'s [(usiz
 fn run_together(modules: &[(usize, &Module<'_>)], Pipeline { plan, key }: &Pipeline) -> Vec<Output> {
     let parts: Vec<Part<'_>> =
         modules.iter().map(|&(_, module)| Part { module, functions: &module.functions }).collect();
-    let mut shard = SHARDS.take(*key).unwrap_or_else(|| Shard::new(plan));
-    let result = shard.run_parts(&parts);
-    // What failed has left the shard in pieces.
-    if !matches!(result, Err(BatchError::Failed { .. })) {
-        SHARDS.give_back(*key, shard);
-    }
+    let result = SHARDS.run(*key, || Shard::new(plan), |shard| shard.run_parts(&parts));
     let together = result.unwrap_or_default().into_iter().zip(modules);
     together
         .map(|(mut output, (_, module))| {

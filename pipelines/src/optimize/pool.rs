@@ -1,6 +1,6 @@
 //! Shards that are used again: to make one takes longer than a small module does.
 
-use ptxopt_engine::run::shard::Shard;
+use ptxopt_engine::run::shard::{BatchError, Shard};
 use std::sync::Mutex;
 
 /// Shards kept for the next call.
@@ -16,13 +16,29 @@ pub(super) struct ShardPool(Mutex<Vec<(u64, Shard)>>);
 pub(super) static SHARDS: ShardPool = ShardPool(Mutex::new(Vec::new()));
 
 impl ShardPool {
+    /// Runs something in a shard that was made for `key`, a new one where none waits, and keeps the shard for the next run.
+    pub(super) fn run<T>(
+        &self,
+        key: Option<u64>,
+        make: impl FnOnce() -> Shard,
+        run: impl FnOnce(&mut Shard) -> Result<T, BatchError>,
+    ) -> Result<T, BatchError> {
+        let mut shard = self.take(key).unwrap_or_else(make);
+        let result = run(&mut shard);
+        // What failed has left the shard in pieces.
+        if !matches!(result, Err(BatchError::Failed { .. })) {
+            self.give_back(key, shard);
+        }
+        result
+    }
+
     pub(super) fn take(&self, key: Option<u64>) -> Option<Shard> {
         let mut shards = self.0.lock().ok()?;
         let at = shards.iter().rposition(|&(made_for, _)| Some(made_for) == key)?;
         Some(shards.remove(at).1)
     }
 
-    pub(super) fn give_back(&self, key: Option<u64>, mut shard: Shard) {
+    fn give_back(&self, key: Option<u64>, mut shard: Shard) {
         if let Some(key) = key
             && shard.pool_rows() <= SHARD_ROWS_KEPT_MAX
             && let Ok(mut shards) = self.0.lock()
