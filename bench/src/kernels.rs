@@ -1,7 +1,7 @@
 //! Kernels made to size, the same on each call.
 //!
 //! Those of [`module`] look like what compilers make of array code: loads, arithmetic on values at hand, compares, forward branches
-//! and counted loops, a store now and then, and some results that nobody reads. Most operands were computed shortly
+//! and counted loops, a store now and then, and some results that nothing reads. Most operands were computed shortly
 //! before, one in eight anywhere before, so the number of registers that live across blocks grows with the number of
 //! blocks, as it does in real large functions.
 

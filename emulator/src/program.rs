@@ -454,7 +454,7 @@ pub enum Callee {
     Function(u32),
     /// One without.
     External(u32),
-    /// Whoever has this address.
+    /// What has this address.
     Address(Source),
 }
 

@@ -13,9 +13,9 @@
 //!   call earlier functions, and themselves while there is depth left.
 //! - A thread touches its own slots of the buffers, read-only tables, and counters that change by one commutative
 //!   operation each. Values go from thread to thread through shared memory between two barriers, or by collectives.
-//! - The printer tracks which threads are together: all of the CTA, known lanes of each warp, or nobody knows which.
+//! - The printer tracks which threads are together: all of the CTA, known lanes of each warp, or unknown ones.
 //!   Barriers and collectives are printed where the threads that they name are together.
-//! - An asynchronous copy is waited for before anybody looks at it. Matrices hold integers, or floats whose sums are
+//! - An asynchronous copy is waited for before its bytes are looked at. Matrices hold integers, or floats whose sums are
 //!   exact. A trap that may happen ends all threads of the only CTA, or single threads after the last barrier; their
 //!   results are stored.
 //! - NaNs are made one before their bits are looked at. Float operations carry a rounding, so nothing contracts.

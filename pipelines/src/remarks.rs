@@ -50,7 +50,7 @@ pub struct RemarkPlace {
 /// One remark.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remark {
-    /// The input file. Whoever knows the file fills this in.
+    /// The input file. What reads the file fills this in.
     pub module: String,
     /// The function; none where the remark is about the module.
     pub function: Option<String>,

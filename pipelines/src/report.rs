@@ -92,7 +92,7 @@ pub struct PhaseTime {
 /// time ([`PhaseTime`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModuleReport {
-    /// The input file. Whoever knows the file fills this in.
+    /// The input file. What reads the file fills this in.
     pub input: String,
     /// What became of it.
     pub status: Status,

@@ -67,7 +67,7 @@ pub const ORDER: &[Edge] = &[
     Edge {
         before: "OriPerformLiveDeadFirst",
         after: "GenerateMovPhi",
-        reason: "definitions that nobody reads, and unreachable ones, would get registers of their own",
+        reason: "definitions that nothing reads, and unreachable ones, would get registers of their own",
     },
     Edge {
         before: "OriSplitLiveRanges",
@@ -107,7 +107,7 @@ pub const ORDER: &[Edge] = &[
     Edge {
         before: "OriPerformLiveDeadThird",
         after: "ConvertAllMovPhiToMov",
-        reason: "a phi that nobody reads would become moves",
+        reason: "a phi that nothing reads would become moves",
     },
     Edge {
         before: "ConvertAllMovPhiToMov",

@@ -1,7 +1,7 @@
 //! Broken and half-broken modules, made from good ones.
 //!
 //! A mutant starts as a module of corpus or forms, cut into tokens, each with the blanks after it. A few changes to
-//! the tokens, then perhaps some to the bytes, give text that often still has a meaning and sometimes one that nobody
+//! the tokens, then perhaps some to the bytes, give text that often still has a meaning and sometimes one that no one
 //! had in mind. Some mutants are nothing but words of the language, or random bytes.
 
 use crate::plain::tokens;

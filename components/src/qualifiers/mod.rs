@@ -52,7 +52,7 @@ bitflags! {
         const SYNC = 1 << 15;
         /// `.aligned`: all threads of the warp execute the same instruction.
         const ALIGNED = 1 << 16;
-        /// `.nc`: through the cache of what nobody writes.
+        /// `.nc`: through the cache of what nothing writes.
         const NON_COHERENT = 1 << 17;
         /// `.mmio`: exactly once and as written.
         const MMIO = 1 << 18;

@@ -3,7 +3,7 @@
 //! Paper  Cooper, Harvey, Kennedy 2001, "A Simple, Fast Dominance Algorithm", on the reversed graph
 //!
 //! Every `ret` leads to one end, and `exit` in functions without `ret`. Elsewhere `exit` leads nowhere, and `trap` never does: a
-//! thread that has ended keeps nobody waiting, so an arm that ends has no say in where the others meet. Neither has the end of a
+//! thread that has ended keeps no other waiting, so an arm that ends has no say in where the others meet. Neither has the end of a
 //! guarded `ret` or `exit`, nor a loop without an end.
 //! ```text
 //! @p bra A;  B: ...; bra J;  A: @q bra T; ...  J: ...; ret;  T: trap;     // the first branch reconverges at J

@@ -19,7 +19,7 @@
 //! together on a GPU, and an assembler may choose other places to reconverge.
 //!
 //! # Cost
-//! Nothing where nobody counts: a count is an [`Observer`]. With one, a few dozen nanoseconds for each thread that enters a block,
+//! Nothing where nothing is counted: a count is an [`Observer`]. With one, a few dozen nanoseconds for each thread that enters a block,
 //! and eight bytes for each block that a living warp has entered.
 
 mod flow;

@@ -146,7 +146,7 @@ impl Exec<'_, '_> {
         self.offset = offset;
     }
 
-    /// Completes the barriers at which nobody is missing.
+    /// Completes the barriers at which no thread is missing.
     pub(super) fn complete_barriers(&mut self) {
         for barrier in &mut self.cta.barriers {
             if barrier.arrived > 0 && barrier.arrived >= barrier.count.unwrap_or(self.cta.live) {

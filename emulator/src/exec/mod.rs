@@ -96,7 +96,7 @@ impl<'r, 'm> Exec<'r, 'm> {
         results: &'r mut [Lanes],
     ) -> Self {
         let program = &world.module.program;
-        // Nobody runs yet; a group is chosen first.
+        // No thread runs yet; a group is chosen first.
         let group = Group { mask: 0, ..Group::default() };
         Self { world, cta, warp, program, group, offset: 0, results, events: 0, loads: 0 }
     }

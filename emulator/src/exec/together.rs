@@ -44,7 +44,7 @@ impl Exec<'_, '_> {
         Ok(Next::Choose)
     }
 
-    /// Lets the groups that wait with these qualifiers and this mask go on, if nobody is missing.
+    /// Lets the groups that wait with these qualifiers and this mask go on, if no thread is missing.
     pub(super) fn wake_members(&mut self, qualifiers: u32, members: u32) {
         let wait = Wait::Members { qualifiers, members };
         let waiting: Vec<usize> =

@@ -31,7 +31,7 @@ impl CallTree {
     /// Deepest call that a thread's stack has room for: it has 512 KiB at most, and a call takes 8 bytes at least.
     pub const DEPTH_MAX: u32 = 1 << 16;
 
-    /// The number of the outermost frame, which nobody called.
+    /// The number of the outermost frame, which nothing called.
     pub const ROOT: u32 = 0;
 
     /// A tree with the outermost frame alone.

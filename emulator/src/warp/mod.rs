@@ -101,7 +101,7 @@ pub struct Warp {
     pub live: u32,
     /// Register slots, frame upon frame.
     pub registers: Vec<Lanes>,
-    /// By slot: lanes that have written it; empty where nobody asks.
+    /// By slot: lanes that have written it; empty where nothing asks.
     pub written: Vec<u32>,
     /// Groups, in no order.
     pub groups: Vec<Group>,

@@ -292,7 +292,7 @@ macro_rules! bulk_operations {
     ($features:tt) => {
         /// `dst = operation(dst, a, b, c)` vector by vector, and `on_word` for the words after the last
         /// whole vector; whether `dst` changed. An operation of fewer sources names one of them again: the
-        /// compiler drops loads that nobody uses, and the collecting of an answer that nobody takes.
+        /// compiler drops loads that nothing uses, and the collecting of an answer that nothing takes.
         #[inline]
         #[target_feature(enable = $features)]
         fn update(
@@ -429,7 +429,7 @@ mod sse2 {
     #[inline]
     #[target_feature(enable = "sse2")]
     fn store(words: &mut [u64; LANES], vector: Vector) {
-        // SAFETY: the array is one vector of words that nobody else borrows; no alignment is needed.
+        // SAFETY: the array is one vector of words that nothing else borrows; no alignment is needed.
         unsafe { _mm_storeu_si128(words.as_mut_ptr().cast(), vector) }
     }
 
@@ -508,7 +508,7 @@ mod avx2 {
     #[inline]
     #[target_feature(enable = "avx2,popcnt")]
     fn store(words: &mut [u64; LANES], vector: Vector) {
-        // SAFETY: the array is one vector of words that nobody else borrows; no alignment is needed.
+        // SAFETY: the array is one vector of words that nothing else borrows; no alignment is needed.
         unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), vector) }
     }
 
@@ -588,7 +588,7 @@ mod avx512 {
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn store(words: &mut [u64; LANES], vector: Vector) {
-        // SAFETY: the array is one vector of words that nobody else borrows; no alignment is needed.
+        // SAFETY: the array is one vector of words that nothing else borrows; no alignment is needed.
         unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), vector) }
     }
 

@@ -310,7 +310,7 @@ mod tests {
             ("add.f32.f16", "#,#,#"),
             ("shl.b32", "#,#,#"),
             ("mov.b32", "#,#"),
-            // Not what the row means: another number of operands, a word that nobody knows.
+            // Not what the row means: another number of operands, a word that is not known.
             ("add.s32", "#,#,#,#,#"),
             ("add.newthing.s32", "#,#,#"),
         ] {

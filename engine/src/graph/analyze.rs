@@ -1,4 +1,4 @@
-//! AnalyzeControlFlow as a service: whoever needs the annotations of the blocks asks for them here.
+//! AnalyzeControlFlow as a service: what needs the annotations of the blocks asks for them here.
 //!
 //! Two entry points stand for the documents' `force` argument. [`bring_up_to_date`] costs a comparison of epochs when
 //! no edge has changed; [`retag_everything`] clears and computes all of it again. The facts are the same after both.

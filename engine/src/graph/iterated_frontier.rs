@@ -27,7 +27,7 @@ pub fn steps_max(function: &FunctionView<'_>) -> usize {
 /// How iterated frontiers are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Way {
-    /// Nobody has asked yet.
+    /// It was not asked for yet.
     #[default]
     Unknown,
     /// In the frontiers of blocks, which are listed.

@@ -1,6 +1,6 @@
 //! The arena of a shard: memory for what is irregular and dies with a function or with a phase.
 //!
-//! Lists of lists, of lengths that nobody knows before: plans of a loop phase, worklists of sets, webs, texts. A list that
+//! Lists of lists, of lengths that are not known before: plans of a loop phase, worklists of sets, webs, texts. A list that
 //! is there once a function and is cleared for the next one is a `Local<Vec<_>>` of its system instead: it costs the same,
 //! and needs no lifetime. Decision 7 has the measurement.
 //!

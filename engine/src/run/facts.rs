@@ -109,7 +109,7 @@ impl Fact {
     }
 }
 
-/// What a phase remembers of a function: that it found nothing more to do. Nobody else builds on it, so it is no fact.
+/// What a phase remembers of a function: that it found nothing more to do. Nothing else builds on it, so it is no fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Memo {

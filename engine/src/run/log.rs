@@ -173,7 +173,7 @@ impl Dumps {
         }
     }
 
-    /// The lines of the module's text, which are looked for where somebody first asks.
+    /// The lines of the module's text, which are looked for when they are first asked for.
     pub fn lines(&self) -> &Lines {
         self.lines.get_or_init(|| Lines::of(&self.source))
     }

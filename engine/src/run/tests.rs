@@ -115,7 +115,7 @@ fn a_filter_selects_functions_by_their_fingerprint() {
         let insts: Vec<usize> = output.functions.iter().map(|function| function.insts_out).collect();
         (insts, output.functions.iter().map(|function| function.fingerprint).collect::<Vec<_>>())
     };
-    assert_eq!(run(None), (vec![10, 11], vec![None, None]), "nobody asks for them");
+    assert_eq!(run(None), (vec![10, 11], vec![None, None]), "nothing asks for them");
     let (insts, fingerprints) = run(Some(0));
     assert_eq!(insts, [9, 10], "no function has that one");
     let [Some(first), Some(second)] = fingerprints[..] else { panic!("the filter asks for them") };

@@ -19,7 +19,7 @@ pub enum LeftReason {
     NumbersExhausted,
     /// The fresh prefix of a renamed register and a number spell a name of the source.
     FreshNameTaken,
-    /// A branch, return or exit whose operands are none that the table knows: nobody can say where control goes.
+    /// A branch, return or exit whose operands are none that the table knows: it is not known where control goes.
     UnknownControlFlow,
     /// An operand is of a kind that its place does not take: a data register where a predicate must stand, a number as a
     /// result. Phases trust the kinds of operands.

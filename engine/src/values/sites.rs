@@ -49,7 +49,7 @@ pub struct Sites {
     most: usize,
     /// Where none is left, no other register gets sites.
     steps_left: usize,
-    /// Some register has none because of that, and nobody has asked yet.
+    /// Some register has none because of that, and nothing has asked yet.
     is_cut_short: bool,
     frontier: IteratedFrontier,
     incoming: Incoming,

@@ -1,4 +1,4 @@
-//! Asynchronous copies from a table that nobody writes to the thread's slot in shared memory, which nobody else touches.
+//! Asynchronous copies from a table that nothing writes to the thread's slot in shared memory, which nothing else touches.
 
 use super::Writer;
 use super::exchange::SLOT_BYTES;
@@ -9,7 +9,7 @@ const TABLE_BYTES: u32 = 64;
 
 impl Writer<'_> {
     /// Copies, each a group of its own; instructions; for each copy its wait and a load of what it copied. Instructions
-    /// touch no memory, so nobody looks at a copy that is on its way.
+    /// touch no memory, so none looks at a copy that is on its way.
     pub fn async_copies(&mut self, copies: &[AsyncCopy], meanwhile: &[Statement]) {
         let count = u32::try_from(copies.len()).expect("few copies");
         let bytes = match count {

@@ -104,11 +104,11 @@ impl Writer<'_> {
         self.line(format!("bar.red.{operation}.{kind} {def}, 0, {predicate};"));
     }
 
-    /// Which thread is elected, nobody knows; that it is one, the counter tells.
+    /// Which thread is elected is not known; that it is one, the counter tells.
     fn elect(&mut self, guard: &str, mask: &str) {
         let counters = self.base("counters");
         let elected = self.temp(Class::P);
-        // Where the guard fails, nobody is elected.
+        // Where the guard fails, no thread is elected.
         self.set(&elected, Class::P, 0);
         self.line(format!("{guard}elect.sync _|{elected}, {mask};"));
         self.line(format!("@{elected} red.global.add.u32 [{counters}], 3;"));

@@ -298,7 +298,7 @@ fn finish(
     Ok((Outcome { report, remarks }, messages))
 }
 
-/// Reads a module. Its size is known from the plan, so nobody is asked for it again; that is a guess only, since
+/// Reads a module. Its size is known from the plan, so it is not asked for again; that is a guess only, since
 /// the file may have changed, or be a pipe.
 fn read(job: &Job) -> Result<Vec<u8>, Failure> {
     let try_read = || -> io::Result<Vec<u8>> {

@@ -1,4 +1,4 @@
-//! Launches for kernels that nobody described: from the signature, from how the code uses each parameter, and from
+//! Launches for kernels that are not described: from the signature, from how the code uses each parameter, and from
 //! what running shows.
 //!
 //! Eight bytes of the parameters are an address where they say so (`.ptr`), where the code puts them into an address, see
@@ -332,7 +332,7 @@ mod tests {
         );
     }
 
-    /// The address goes through a call, where nobody follows it: running shows what it is.
+    /// The address goes through a call, where it is not followed: running shows what it is.
     #[test]
     fn an_address_gives_itself_away() {
         let text = format!(

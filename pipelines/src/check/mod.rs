@@ -190,7 +190,7 @@ impl Kernel {
         let mut first_reason = None;
         for width in infer::Width::ALL {
             match infer::launch_line(module, entry, text, width, options) {
-                // One that does not fit is nobody's mistake.
+                // One that does not fit is no mistake.
                 Ok(line) => drop(self.run(module, &[line], options)),
                 Err(reason) => self.set_aside = reason,
             }

@@ -17,7 +17,7 @@ struct Checked {
     kernels: Vec<KernelVerdict>,
     /// Of a check of every phase: the first guilty one and change.
     guilty: Option<phases::Guilty>,
-    /// What the kernels that are judged issue before and after, where somebody asks.
+    /// What the kernels that are judged issue before and after, where that is asked for.
     counts: Vec<(String, [Count; 2])>,
 }
 

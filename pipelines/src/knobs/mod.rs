@@ -169,7 +169,7 @@ fn parse_int(text: &str) -> Option<i64> {
     }
 }
 
-/// The value that a knob has when nobody sets it.
+/// The value that a knob has when it is not set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Preset {
     /// None: the phase's own choice, which the sources do not give.
@@ -252,7 +252,7 @@ pub struct KnobRow {
     pub reach: Reach,
     /// What values it takes.
     pub kind: Kind,
-    /// Its value when nobody sets it.
+    /// Its value when it is not set.
     pub default: Preset,
     /// What it changes in this release.
     pub acts: Acts,
@@ -449,7 +449,7 @@ impl Knobs {
         self.values.insert(setting.knob, setting.value);
     }
 
-    /// Whether somebody has set the knob.
+    /// Whether the knob was set.
     pub fn is_set(&self, knob: Knob) -> bool {
         self.values.contains_key(&knob)
     }
@@ -465,7 +465,7 @@ impl Knobs {
         self.value(knob) == Some(Value::Bool(true))
     }
 
-    /// The knobs that somebody has set, in the order of the table.
+    /// The knobs that were set, in the order of the table.
     pub fn settings(&self) -> impl Iterator<Item = (Knob, &Value)> {
         self.values.iter().map(|(&knob, value)| (knob, value))
     }

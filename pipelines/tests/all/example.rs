@@ -23,7 +23,7 @@ fn example() {
     let mut options = Options { level: OptLevel::O3, ..Options::default() };
     let output = optimize(KERNEL, &options).expect("the kernel is valid PTX");
 
-    // Nobody reads the product.
+    // Nothing reads the product.
     let text = String::from_utf8(output.text).expect("text in, text out");
     assert!(text.contains("shl.b32") && !text.contains("12345"));
     assert_eq!((output.report.instructions_in, output.report.instructions_out), (6, 5));

@@ -6,7 +6,7 @@
 //! pipeline is reasoned about by what phases say. A phase breaks a fact that would no longer hold after the step, had it held
 //! before ([`Fact::outlasts`]), and that was not computed again. Whether it did hold does not matter: in another pipeline it may.
 //!
-//! # Def-use that nobody has asked for
+//! # Def-use that nothing has asked for
 //! The editor keeps [`Fact::DefUse`] true where it holds and leaves it alone where it does not. So this fact is broken only where it
 //! held: by what changes a function past the editor.
 

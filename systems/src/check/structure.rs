@@ -6,7 +6,7 @@
 //! - From a branch that is not tagged uniform, followed within a round of the loop around it, the ways first meet in one
 //!   place: a block, the edges back, or the edges out. Before that they share no block, nothing else leads into them, and
 //!   none of them leads past it. Where all ways but one end, that place is the first block to which something else leads.
-//!   Threads that end wait for nobody: what leads to a block that does nothing but end them, or traps, is no way.
+//!   Threads that end wait for no other: what leads to a block that does nothing but end them, or traps, is no way.
 //! - A loop that threads leave apart has one target outside. A block that only jumps, or that only sets what the Flow block
 //!   after it tests, belongs to the edge (below).
 //! - A Flow block holds at most a test of a number, and a branch.

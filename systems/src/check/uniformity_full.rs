@@ -295,7 +295,7 @@ impl<'a> Again<'a> {
             if is_cut || inner_ends || exits == 0 || from & leaves & !(1 << self.round_end(id)) == 0 {
                 break;
             }
-            // Through the end of the round alone: nobody leaves in this one.
+            // Through the end of the round alone: no thread leaves in this one.
             if reach(&graph, block.index(), 1 << self.round_end(id)) & exits == 0 {
                 break;
             }
@@ -332,7 +332,7 @@ impl<'a> Again<'a> {
     fn join(&mut self, graph: &[Nodes], from: usize) {
         let found = reach(graph, from, 0);
         for node in (0..graph.len()).filter(|&node| found >> node & 1 != 0 && node != from) {
-            // What is reached after the node itself, as a latch from its header, brings nobody there first.
+            // What is reached after the node itself, as a latch from its header, brings no thread there first.
             let rest = reach(graph, from, 1 << node) | 1 << from;
             let edges =
                 (0..graph.len()).filter(|&pred| rest >> pred & 1 != 0 && graph[pred] >> node & 1 != 0);

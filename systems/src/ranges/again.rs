@@ -11,7 +11,7 @@ use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, OperandKind, reads, writes};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Modifiers;
-use ptxopt_components::types::{RegClass, StateSpace};
+use ptxopt_components::types::StateSpace;
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::dataflow::liveness::LiveSet;
 use ptxopt_engine::forms::FormTable;
@@ -75,13 +75,7 @@ impl Finder {
             let Some(is_const) = is_load(forms, head, operands) else { continue };
             let mut results = writes(operands);
             let (Some(vreg), None) = (results.next(), results.next()) else { continue };
-            let head = &function.vregs[vreg.index()];
-            let is_whole = operands.iter().all(|operand| !operand.is_definition() || !operand.is_partial());
-            if is_whole
-                && head.class() == RegClass::R
-                && head.ty.lanes == 1
-                && !head.flags.intersects(VRegFlags::SHARED)
-            {
+            if function.vregs[vreg.index()].is_own_scalar() {
                 self.loads.push(Load { inst, vreg, is_const, reads: Vec::new() });
             }
         }
@@ -99,9 +93,7 @@ impl Finder {
             if load.reads.is_empty() || !estimator.takes_register(load.vreg) {
                 continue;
             }
-            let block = function.heads[load.inst.index()].block;
-            let lives_through =
-                |&&id: &&LoopId| !nest.holds(id, block) && live.is_live_in(nest.row(id).header, load.vreg);
+            let lives_through = |&&id: &&LoopId| live.is_live_in(nest.row(id).header, load.vreg);
             for &id in over.iter().filter(lives_through).take(LOOPS_MAX) {
                 if let Some(mut split) = self.at_loop(look, reaching, load, id) {
                     let is_inside = |&(_, &inner): &(usize, &LoopId)| nest.holds(id, nest.row(inner).header);
@@ -365,7 +357,6 @@ fn computes_address(look: &Look<'_>, head: &InstHead, operands: &[Operand]) -> b
 fn is_load(forms: &FormTable, head: &InstHead, operands: &[Operand]) -> Option<bool> {
     let form = forms.get(head.form);
     if form.effects != Effects::READ
-        || form.operation != Operation::Ld
         || form.lanes != 1
         || operands.iter().any(|operand| matches!(operand.kind(), OperandKind::Special(_)))
     {

@@ -32,7 +32,7 @@ const LANES: usize = 32;
 pub enum Constraint {
     /// The slot: another value is there.
     Point = 0,
-    /// The slot, whoever is there.
+    /// The slot, whatever holds it.
     ExcludeOne = 1,
     /// All slots but this one.
     ExcludeAllBut = 2,

@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(
             counts(pressure.after(&function, InstId(2))),
             [(1, 2), (2, 2)],
-            "the second predicate is written for nobody"
+            "nothing reads the second predicate"
         );
         let [general, predicates] =
             [RegClass::R, RegClass::P].map(|class| pressure.peaks(&function)[place_of(class)]);

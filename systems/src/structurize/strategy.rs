@@ -10,7 +10,7 @@ use ptxopt_engine::store::view::FunctionView;
 /// What becomes of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EdgeClass {
-    /// Nobody waits for threads that take it.
+    /// No thread waits for those that take it.
     Skip,
     /// It leads through Flow blocks where it crosses others.
     Reroute,

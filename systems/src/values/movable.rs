@@ -2,7 +2,7 @@
 //!
 //! A computation may stand elsewhere if all that it does is to compute its results from values, and the results are values of
 //! its own: in SSA form they hold the same wherever the operands are known. Nothing that reads memory is one: `ptxas` takes what
-//! lies in the constant bank from there wherever it is read, and other loads come out the same, or whoever waits for them waits
+//! lies in the constant bank from there wherever it is read, and other loads come out the same, or what waits for them waits
 //! longer.
 //!
 //! What reads a special register that changes does not read the same elsewhere. Where a function reads a clock, everything

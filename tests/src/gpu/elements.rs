@@ -7,7 +7,7 @@ use std::str::FromStr;
 /// What a buffer or variable is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Nobody said: words of four bytes.
+    /// Not said: words of four bytes.
     Unknown,
     /// Integers of so many bytes.
     Int(usize),

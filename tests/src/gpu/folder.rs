@@ -63,7 +63,7 @@ pub enum Ending {
     Memory(Vec<Vec<u8>>),
     /// In a trap.
     Trap,
-    /// Nobody knows: only before and after are compared.
+    /// Not known: only before and after are compared.
     Unknown,
 }
 

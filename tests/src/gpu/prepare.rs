@@ -200,7 +200,7 @@ impl Workshop<'_> {
             }
             if is_guessed {
                 let how = CheckOptions { seeds: 1, steps_max: STEPS_MAX, races: true };
-                // Races are nobody's loss here: they show as a difference whose cause is known.
+                // Races are no loss here: they show as a difference whose cause is known.
                 let line = |width: &Width| infer::launch_line(&module, entry, text, *width, how);
                 let lines: Vec<Result<LaunchLine, String>> = Width::ALL.iter().map(line).collect();
                 match lines.iter().find_map(|line| line.as_ref().ok()) {
@@ -278,7 +278,7 @@ fn arch_for((number, flavour): (u32, Option<char>), arch: u32) -> Option<String>
     }
 }
 
-/// A launch before anybody ran it.
+/// A launch before it was run.
 struct Given {
     launch: Launch,
     kinds: Vec<Kind>,

@@ -13,7 +13,7 @@ pub enum How {
     Trapped,
     /// Other bytes.
     Differs,
-    /// Nobody knows what the bytes must be.
+    /// What the bytes must be is not known.
     Unknown,
     /// The device is older than the code.
     Newer,

@@ -77,7 +77,7 @@ pub const MISTAKES: [Mistake; 12] = [
     Mistake::new("call-guarded", "a call of a guarded sequence needs no guard", [2, 20], |lines| {
         each(lines, |inst| inst.is(&["call"]) && inst.guard.take().is_some())
     }),
-    Mistake::new("call-dead", "a call whose result nobody reads is dead", [2, 22], |lines| {
+    Mistake::new("call-dead", "a call whose result nothing reads is dead", [2, 22], |lines| {
         each_function(lines, |function| {
             remove(function, |inst| inst.is(&["call"]) && !is_result_loaded(function, inst))
         })

@@ -35,7 +35,7 @@ pub const MISTAKES: [Mistake; 8] = [
     Mistake::new("sink-live", "a result that its block does not read is a sink", [0, 12], |lines| {
         each_function(lines, sink_results)
     }),
-    Mistake::new("formal-result-dead", "nobody reads a result after the return", [2, 12], |lines| {
+    Mistake::new("formal-result-dead", "nothing reads a result after the return", [2, 12], |lines| {
         each_function(lines, |function| {
             let formals = formal_results(function);
             remove(function, |inst| inst.result().is_some_and(|result| formals.contains(&result)))

@@ -50,7 +50,7 @@ pub const MISTAKES: [Mistake; 15] = [
     }),
     Mistake::new(
         "store-before-load",
-        "a store is dead when a later one covers it, whoever reads between",
+        "a store is dead when a later one covers it, whatever reads between",
         [2, 16],
         |lines| {
             pairs(lines, |pair| {

@@ -86,14 +86,14 @@ pub const MISTAKES: [Mistake; 12] = [
     ),
     Mistake::new(
         "carry-producer",
-        "an addition whose sum nobody reads is dead, carry or not",
+        "an addition whose sum nothing reads is dead, carry or not",
         [2, 22],
         |lines| remove_dead(lines, |inst| inst.has("cc")),
     ),
     Mistake::new("first-result-dead", "an instruction is dead when its first result is", [2, 10], |lines| {
         remove_dead(lines, |inst| inst.operands.first().is_some_and(|operand| operand.contains('|')))
     }),
-    Mistake::new("atomic-result-dead", "an atomic is dead when nobody reads its result", [2, 14], |lines| {
+    Mistake::new("atomic-result-dead", "an atomic is dead when nothing reads its result", [2, 14], |lines| {
         remove_dead(lines, |inst| inst.is(&["atom"]))
     }),
 ];

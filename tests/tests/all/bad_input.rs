@@ -264,7 +264,7 @@ mod each_problem {
         assert_eq!((diagnostic.offset, diagnostic.problem), (0, Problem::ModuleTooLarge));
     }
 
-    /// A new variant does not compile here before somebody has thought of a test for it.
+    /// A new variant does not compile here before there is a test for it.
     #[test]
     fn none_is_forgotten() {
         let _test_of = |problem: &Problem| match problem {
@@ -577,7 +577,7 @@ mod huge {
         assert_short(&text, diagnostic, before.len() - HEAD.len() + 1);
     }
 
-    /// An instruction that nobody knows is kept, so text and output and what lies between are there at once.
+    /// An unknown instruction is kept, so text and output and what lies between are there at once.
     #[test]
     fn a_mnemonic_of_a_quarter_of_it() {
         let _alone = alone();

@@ -42,7 +42,7 @@ fn threads_company_and_repetition_change_nothing() {
         let texts: Vec<Vec<u8>> = modules.iter().map(ModuleFile::text).collect();
         let alone: Vec<Vec<u8>> =
             texts.iter().map(|text| one.install(|| optimized(text, &options))).collect();
-        // Many modules at once: shards are handed from one to the next, and go to whoever comes first.
+        // Many modules at once: shards are handed from one to the next, and go to what comes first.
         let together: Vec<Vec<u8>> =
             four.install(|| texts.par_iter().map(|text| optimized(text, &options)).collect());
         // The other way round, so that each shard has seen other modules before.

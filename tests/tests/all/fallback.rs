@@ -125,7 +125,7 @@ fn grow_guilty(mut editor: Editor) {
     }
 }
 
-/// Deletes the first branch without a word to anybody.
+/// Deletes the first branch without a word.
 fn lose_branch(codes: CodeObjects, mut insts: InstsMut) {
     let (_, _, spans, _) = codes.columns();
     for code in guilty_ones(&codes) {

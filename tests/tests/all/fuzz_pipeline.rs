@@ -183,7 +183,7 @@ fn fault(input: &Input) -> Result<Treated, String> {
     if let Some(undone) = plain.report.undone.first() {
         return Err(format!("undone where nothing verifies: {}", undone.reason));
     }
-    // What came in wrong is left as it was only where somebody has looked.
+    // What came in wrong is left as it was only where it was looked at.
     if !refused && plain.text != output.text {
         return Err("verifying changes the output".to_owned());
     }

@@ -205,7 +205,7 @@ fn nothing_is_undone_in_the_whole_pipeline() {
     expect_none("phases fail", &verdicts.into_iter().filter_map(Result::err).collect::<Vec<_>>());
 }
 
-/// What a function has left to do is remembered where nobody reads remarks, so what is remembered must be so.
+/// What a function has left to do is remembered where nothing reads remarks, so what is remembered must be so.
 #[test]
 fn remarks_change_nothing() {
     let claims: Vec<PathBuf> = GOLDENS.iter().flat_map(claims_of).collect();

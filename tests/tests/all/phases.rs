@@ -162,7 +162,7 @@ fn constants_of_an_index_go_to_all_accesses_or_to_none() {
     }
 }
 
-/// Value numbering decides two branches here, of which the first cuts a loop off. What nobody reads makes room for moves.
+/// Value numbering decides two branches here, of which the first cuts a loop off. What nothing reads makes room for moves.
 const ASKED_AGAIN: &str = r".visible .entry asked(.param .u64 p, .param .u32 n)
 {
     .reg .pred %p<6>;

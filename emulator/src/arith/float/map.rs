@@ -9,7 +9,7 @@ use crate::lanes::{Lanes, WARP_SIZE};
 /// How many values of a type lie in one register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
-    /// One value; bits above it are ignored by whoever decodes it.
+    /// One value; bits above it are ignored where it is decoded.
     Single,
     /// Two values of so many bits each, the first in the low half.
     Pair(u32),

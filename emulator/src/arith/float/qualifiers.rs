@@ -1,7 +1,7 @@
 //! The parts of a mnemonic: the root and the qualifiers after it.
 //!
 //! `ptxas` takes many qualifiers in more than one order (`cvt.rn.relu.bf16x2.f32`, `cvt.rn.bf16x2.relu.f32`), so they
-//! are taken out by name, and the types by the order in which they stand. What nobody took is unknown, and makes the
+//! are taken out by name, and the types by the order in which they stand. What was not taken is unknown, and makes the
 //! whole mnemonic unknown.
 
 use super::format::Rounding;
@@ -59,7 +59,7 @@ impl<'a> Qualifiers<'a> {
         self.rest.is_empty()
     }
 
-    /// The qualifiers that nobody took, in textual order.
+    /// The qualifiers that were not taken, in textual order.
     #[must_use]
     pub fn rest(&self) -> &[&'a str] {
         &self.rest

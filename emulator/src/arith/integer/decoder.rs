@@ -1,4 +1,4 @@
-//! Reading a request piece by piece: what is taken is gone, so that what nobody understood remains.
+//! Reading a request piece by piece: what is taken is gone, so that what was not understood remains.
 
 use super::super::{Dialect, Request};
 use super::types::Type;

@@ -277,7 +277,7 @@ impl Pressure {
         self.counts(function, inst, self.points[inst.index()].before)
     }
 
-    /// What lives after a live instruction of `function`, and what it writes for nobody.
+    /// What lives after a live instruction of `function`, and what it writes though nothing reads it.
     #[must_use]
     pub fn after(&self, function: &FunctionView<'_>, inst: InstId) -> Counts {
         self.counts(function, inst, self.points[inst.index()].after)

@@ -58,7 +58,7 @@ fn compare(built: &Built) {
             last_uses.sort_unstable();
             last_uses.dedup();
             used().for_each(|vreg| live[vreg.index()] = true);
-            // A register has lived across an instruction that it was live after, or written by for nobody.
+            // A register has lived across an instruction that it was live after, or written by though nothing reads it.
             after.iter().zip(&mut lengths).for_each(|(&is_live, length)| *length += u32::from(is_live));
             for pressure in &pressures {
                 assert_eq!(pressure.before(&function, inst), counts(&function, &live), "before {inst:?}");

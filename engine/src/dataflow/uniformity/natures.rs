@@ -30,7 +30,7 @@ use ptxopt_components::types::StateSpace;
 pub enum Kind {
     /// Uniform operands give uniform results.
     Computes,
-    /// A load of what nobody writes while the kernel runs: as its address.
+    /// A load of what nothing writes while the kernel runs: as its address.
     ReadsConstant,
     /// A load of read-only data, which an earlier grid may still be writing before a wait for it.
     ReadsUnwritten,
@@ -42,7 +42,7 @@ pub enum Kind {
     Votes(Members),
     /// Every lane gets the name of the same thread; the predicate is true in that lane only.
     Elects,
-    /// Everyone gets a value of somebody.
+    /// All get the value of one of them.
     Shuffles {
         /// The lane is named.
         by_index: bool,

@@ -443,7 +443,7 @@ mod left {
         assert_eq!(reason(&branches(2049)), Some(LeftReason::TooManyEdges));
     }
 
-    /// A new variant does not compile here before somebody has thought of a test for it.
+    /// A new variant does not compile here before there is a test for it.
     #[test]
     fn none_is_forgotten() {
         let _test_of = |reason: LeftReason| match reason {

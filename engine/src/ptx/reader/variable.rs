@@ -26,9 +26,18 @@ struct Declared<'s> {
     rest: Span,
 }
 
-/// The words of the directives in front of a name, and empty ones.
+/// The words of the directives in front of a name.
 fn words(directives: &[u8]) -> impl Iterator<Item = &[u8]> {
-    directives.split(|byte| *byte == b'.' || byte.is_ascii_whitespace())
+    let mut cursor = Cursor::new(directives, 0);
+    std::iter::from_fn(move || {
+        cursor.skip_blank().ok()?;
+        while !cursor.is_at_end() && !Cursor::continues_name(cursor.peek()) {
+            cursor.pos += 1;
+            cursor.skip_blank().ok()?;
+        }
+        let first = cursor.name();
+        (first < cursor.pos).then(|| &directives[first..cursor.pos])
+    })
 }
 
 /// The state space that the directives in front of a name give it.
@@ -47,7 +56,7 @@ fn layout(directives: &[u8], rest: &[u8]) -> (u32, u32) {
     let (mut element, mut lanes, mut align) = (0, 1, None);
     while let Some(word) = words.next() {
         match word {
-            b"align" => align = words.by_ref().find(|word| !word.is_empty()).and_then(plain_number),
+            b"align" => align = words.next().and_then(plain_number),
             b"v2" => lanes = 2,
             b"v4" => lanes = 4,
             _ => element = PtxType::parse(word).map_or(element, |ty| ty.bits() / 8),
@@ -324,6 +333,7 @@ mod tests {
             (".local .b32", "[010]", (0, 4)),
             (".local .b32", " = 1", (0, 4)),
             (".local .b64", "[4294967295]", (0, 8)),
+            (".local /* .v4 */ .align /* 8 */ 4 .b16 // .b64", "[2]", (4, 4)),
         ] {
             assert_eq!(layout(directives.as_bytes(), rest.as_bytes()), expected, "{directives}{rest}");
         }

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::{KERNEL, Place, launch};
 
-/// Whoever holds the old file keeps its bytes, whatever command writes a new one.
+/// A reader of the old file keeps its bytes, whatever command writes a new one.
 #[test]
 fn no_command_writes_into_a_file_that_is_there() {
     let launch = launch("twice", r#"{"buffer": {"size": 4}}"#);

@@ -119,7 +119,7 @@ fn a_file_that_is_not_there_is_named() {
     }
 }
 
-/// A message for the user, not for whoever wrote the verifier.
+/// A message for the user, not for the author of the verifier.
 #[test]
 fn what_a_verifier_finds_is_said_in_words() {
     let text = KERNEL.replace("mul.lo.s32 %r3, %r1, 12345;", "add.s32 %r3, %r1, 0f3F800000;");

@@ -14,7 +14,7 @@ mod run;
 
 pub(crate) use place::Place;
 
-/// Six instructions; the product is read by nobody.
+/// Six instructions; nothing reads the product.
 const KERNEL: &str = "\
 .version 8.0
 .target sm_80

@@ -174,7 +174,7 @@ fn choice(
     Some(Choice::Logic { operation, is_contrary, value })
 }
 
-/// The predicates of a function that are literals, once somebody has asked.
+/// The predicates of a function that are literals, once they were asked for.
 #[derive(Default)]
 pub(super) struct Literals {
     truths: AHashMap<VRegId, bool>,

@@ -32,7 +32,7 @@
 //! 1. `needs` finds the loops that change what is added to an address.
 //! 2. `entry` finds which registers are constant where such a loop is entered.
 //! 3. `unfold` runs it with what is known: blocks are copied round by round, a branch on a known predicate has one way. It ends
-//!    where no way leads to another round. Inner loops that nobody needs unrolled are copied as they are.
+//!    where no way leads to another round. Inner loops that need no unrolling are copied as they are.
 //! 4. An array is worth it (`choice`) where every access to it then has a constant address. Loops around are taken in where
 //!    that needs them: the counter of an inner loop may begin at that of an outer one.
 //! 5. `emit` writes the copies down and deletes the loop; `promote_locals` does the rest.

@@ -7,7 +7,7 @@ use crate::flow::tests::FORGETS;
 use crate::ssa::promote_locals;
 use ptxopt_engine::run::shard::BatchOutput;
 
-/// The kernel that has so many copies that nobody needs, and then this body.
+/// The kernel that has so many copies that nothing needs, and then this body.
 fn kernel(copies: usize, body: &str) -> String {
     let copies = "mov.b32 %r9, %r2;\n".repeat(copies);
     format!(

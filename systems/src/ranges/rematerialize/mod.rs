@@ -4,8 +4,8 @@
 //! Reads         Blocks, Insts, VRegs, Fact::ControlFlow, Fact::Loops, Fact::Definitions
 //! Writes        instructions, registers of operands
 //! Needs         SSA form; control-flow facts; the loop nest; instruction ids in program order
-//! Leaves        every function as it was that fits the registers which it may take, by its forecast and at its calls, and
-//!               every function without a budget
+//! Leaves        every function as it was that fits the registers which it may take, by its forecast and at its calls, or
+//!               since all of its registers together are no more; and every function without a budget
 //! Breaks        liveness, uniformity, definitions, program order
 //! Cost          a look at blocks and registers; where a kernel may have too few, what the estimator costs; where it has,
 //!               live sets and two walks for each value and place, bounded

@@ -152,7 +152,7 @@ fn the_checker_finds_operands_of_another_register() {
         let checked = symbolic::check(before.view().function(CODE), built.function(), &built.forms);
         found += usize::from(checked.is_err());
     }
-    // What is left reads what nobody has written on any way.
+    // What is left reads what nothing has written on any way.
     assert!(tried > 150 && found * 20 >= tried * 19, "{found} of {tried}");
 }
 
@@ -228,11 +228,11 @@ fn the_limit_bites_where_many_registers_live_through_many_blocks() {
 /// Accumulators of the loops of [`random_loops`]: more than 24 registers hold.
 const SUMS: usize = 40;
 
-/// An instruction that nobody needs.
+/// An instruction that nothing needs.
 const IDLE: &str = " mov.u32 %r39, 0;";
 
 /// A kernel with loads before up to three loops, one of them perhaps around another, and reads of what was loaded anywhere, after
-/// six instructions that nobody needs.
+/// six instructions that nothing needs.
 fn random_loops(random: &mut Random) -> String {
     let mut body = format!(
         ".reg .b32 %r<40>; .reg .b64 %rd<40>; .reg .f32 %f<{}>; .reg .pred %p<9>; {} ld.param.u64 %rd1, [p]; \

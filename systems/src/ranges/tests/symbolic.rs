@@ -3,7 +3,7 @@
 //! A state says which registers of the function as it was have the value that a register of the function as it is holds, and
 //! which definitions could be made again there. Both functions are walked together, to the largest fixpoint, the slow and
 //! obvious way. An instruction that was not there before computes what a definition computed whose operands hold the same,
-//! or something that nobody knows.
+//! or something unknown.
 
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::opcodes::Effects;
@@ -61,7 +61,7 @@ impl Checker<'_> {
         };
         let mut entry = top.clone();
         entry.again = Bits::new(self.before.heads.len(), false);
-        // What comes from outside is told apart; what nobody has written is like anything.
+        // What comes from outside is told apart; what nothing has written is like anything.
         for (at, vreg) in self.before.vregs.iter().enumerate() {
             if vreg.flags.intersects(VRegFlags::INPUT | VRegFlags::MODULE | VRegFlags::INITIALISED) {
                 entry.holds.iter_mut().enumerate().for_each(|(new, bits)| bits.set(at, new == at));

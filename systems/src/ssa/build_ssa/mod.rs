@@ -13,7 +13,7 @@
 //! Checked by    check/ssa.rs; the reaching definitions of each use, before and after, in ssa/tests.rs
 //!
 //! # How it works
-//! A register with one whole definition that nobody may read before it is in SSA form already. The *candidates* are the
+//! A register with one whole definition that nothing may read before it is in SSA form already. The *candidates* are the
 //! others. Each gets phis at its iterated dominance frontier; a walk over the dominator tree gives each definition a register
 //! of its own. The first definition keeps the register, so that code comes out with its own names. Phis that nothing but
 //! such phis reads are dropped before they are made: what is left is what live sets would have told, and they cost more.

@@ -111,7 +111,7 @@ pub fn leave(f: &mut FunctionEditor<'_>, origins: &OriginsOf, scratch: &mut Scra
         plan.make(&function, webs);
         f.stats().limits_hit += limits_hit;
         if !plan.fits(f.room()) {
-            // Nobody can write phis down.
+            // PTX has no phis.
             f.stats().limits_hit += 1;
             f.set_flags(CodeFlags::LEFT, true);
             return;

@@ -16,7 +16,6 @@ use super::ranges::Range;
 use ahash::AHashMap;
 use ptxopt_components::form::{Form, Role};
 use ptxopt_components::ids::{BlockId, Id, InstId, NameId, VRegId};
-use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{CacheOperator, Modifiers, Ordering, Qualifiers};
@@ -371,17 +370,15 @@ impl Tracer {
         let offset = if form.space == StateSpace::Local { address.offset.in_local() } else { address.offset };
         let (low, high) = (offset.low, offset.high.saturating_add(bytes));
         let is_exact = offset.low == offset.high;
-        // Where it goes is known, and outside; or it is not known, and there is no place inside.
-        if is_exact && (low < 0 || high > size) || low > size - bytes || high < bytes {
+        // No place where it may go is inside.
+        if low > size - bytes || high < bytes {
             return Err("an access lies outside of its local variable");
         }
         let (low, high) = (low.max(0) as u32, high.min(size) as u32);
         let is_aligned = (low % bytes as u32, variable.align % bytes as u32) == (0, 0);
         let refusal = if !is_exact {
             Some(NOT_CONSTANT)
-        } else if form.effects.intersects(Effects::PINNED | Effects::ORDER)
-            || !is_plain(&looks.sources.forms.describe(view.heads[at.inst.index()].form).qualifiers)
-        {
+        } else if !is_plain(&looks.sources.forms.describe(view.heads[at.inst.index()].form).qualifiers) {
             Some("an access to a local variable is volatile, ordered or qualified")
         } else if !matches!(ty.bits(), 8 | 16 | 32 | 64) {
             Some(OTHER_WIDTH)

@@ -54,11 +54,8 @@ pub(super) fn literal_truth(sources: Sources<'_>, at: OperandRef) -> Option<bool
             OperandKind::Predicate { vreg, negated: false } => {
                 let is_own = !view.vregs[vreg.index()].flags.intersects(VRegFlags::UNKNOWN_AT_START);
                 let def = def_use.only_def(vreg).filter(|_| is_own)?;
-                // Under a guard, or on a way past its definition, it holds something else as well.
-                if view.heads[def.inst.index()].opcode.is_guarded() || !sources.is_before(def.inst, at.inst) {
-                    return None;
-                }
-                at = def;
+                // On a way past its definition it holds something else as well.
+                at = Some(def).filter(|def| sources.is_before(def.inst, at.inst))?;
             }
             _ => return None,
         }
@@ -109,8 +106,9 @@ impl Discovery<'_> {
                 Operation::Not => true,
                 _ => return None,
             };
-            let is_here = self.sources.is_above(def.inst, reader) && !head.opcode.is_guarded();
-            if !is_here || view.vregs[vreg.index()].flags.intersects(VRegFlags::UNKNOWN_AT_START) {
+            if !self.sources.is_above(def.inst, reader)
+                || view.vregs[vreg.index()].flags.intersects(VRegFlags::UNKNOWN_AT_START)
+            {
                 return None;
             }
             negated ^= is_negation;

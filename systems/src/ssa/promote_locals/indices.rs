@@ -370,7 +370,8 @@ fn holders(
     last.into_iter().filter(|&(_, holds)| holds).map(|(cell, _)| cell).collect()
 }
 
-/// Whether the cell holds the number in `vreg` after an event, which an unguarded move between the two is.
+/// Whether the cell holds the number in `vreg` after an event, which an unguarded move between the two is. A `mov` between
+/// registers has two operands: one that takes a number apart writes its halves, and neither is the number of the other.
 fn holds_after(sources: Sources<'_>, event: &Event, vreg: VRegId) -> bool {
     let inst = event.action.at().inst;
     let Sources { view, forms, .. } = sources;
@@ -380,8 +381,8 @@ fn holds_after(sources: Sources<'_>, event: &Event, vreg: VRegId) -> bool {
         Action::Read(_) => (whole(0), forms.get(head.form).operation == Operation::Ld),
         Action::Store(at) => (whole(at.position), true),
         Action::Define(_) => {
-            let is_plain = forms.describe(head.form).qualifiers == Qualifiers::default();
-            (whole(1), forms.get(head.form).operation == Operation::Mov && is_plain)
+            let is_mov = forms.get(head.form).operation == Operation::Mov;
+            (whole(1), is_mov && view.operands_of(inst).len() == 2)
         }
     };
     is_move && !head.opcode.is_guarded() && register == Some(vreg)
@@ -542,11 +543,10 @@ impl Discovery<'_> {
         };
         let def = def_use.only_def(vreg).filter(|_| taken != other)?;
         let head = &view.heads[def.inst.index()];
-        let is_here = head.block == block && !head.opcode.is_guarded();
         let description = forms.describe(head.form);
-        let is_plain = description.qualifiers.combiner.is_none() && forms.get(head.form).lanes == 1;
+        // A guard, another predicate or a second result is a fourth operand.
         let is_test = description.operation == Operation::Setp && view.operands_of(def.inst).len() == 3;
-        let test = Test::of(description).filter(|_| is_here && is_plain && is_test)?;
+        let test = Test::of(description).filter(|_| head.block == block && is_test)?;
         if !matches!(test.order, Order::Signed | Order::Unsigned)
             || view.vregs[vreg.index()].flags.intersects(VRegFlags::UNKNOWN_AT_START)
         {

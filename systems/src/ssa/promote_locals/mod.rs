@@ -50,7 +50,7 @@
 //! one that a loop counts to the end of the array disturbs nothing else. An index without bounds may reach all of the
 //! variable.
 //!
-//! # Reads of what nobody wrote
+//! # Reads of what nothing wrote
 //! Uninitialised memory holds something, the same at each read; an uninitialised register need not. So a register that
 //! no unguarded store dominates is zeroed at the entry:
 //! ```text
@@ -138,7 +138,7 @@ pub fn run_again(mut editor: Editor, mut scratch: Local<Scratch>) {
 pub struct Scratch {
     first_look: FirstLook,
     tracer: Tracer,
-    /// Of a function for which nobody has computed the fact.
+    /// Of a function for which nothing has computed the fact.
     def_use: DefUse,
     components: Vec<Component>,
     plan: Plan,
@@ -248,7 +248,7 @@ impl<'a> Promotion<'a, '_> {
         slots
     }
 
-    /// Makes registers of what was deferred, if there is room for all of it once copies and addresses that nobody needs are gone.
+    /// Makes registers of what was deferred, if there is room for all of it once copies and addresses that nothing needs are gone.
     fn finish(self, address_count: usize) {
         let Self { f, plan, rewriter, copies, deferred, of_deferred, stays, .. } = self;
         let addresses_to_go = if stays { 0 } else { address_count };

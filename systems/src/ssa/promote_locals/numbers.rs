@@ -233,8 +233,7 @@ impl<L: Leaves> Walk<'_, L> {
         let is_whole = at.position == 0 && !operands[0].is_partial() && !head.opcode.is_guarded();
         let form = forms.get(head.form);
         let description = forms.describe(head.form);
-        let Some(ty) = description.types[0].filter(|ty| is_whole && form.lanes == 1 && ty.bits() <= 64)
-        else {
+        let Some(ty) = description.types[0].filter(|ty| is_whole && ty.bits() <= 64) else {
             return Some(unknown);
         };
         let count = operands.len() - 1;

@@ -55,7 +55,7 @@ fn hits_with(blocks: usize, more: &str) -> (u64, usize) {
 fn indices_of_functions_with_many_blocks_are_not_bounded() {
     assert_eq!(hits_with(1_000, ""), (0, 0));
     assert_eq!(hits_with(1_030, ""), (1, 1));
-    // What escapes gains nothing by bounds, so nobody asks for them.
+    // What escapes gains nothing by bounds, so nothing asks for them.
     assert_eq!(hits_with(1_030, "setp.eq.u64 %p, %a, 0;\n"), (0, 0));
 }
 

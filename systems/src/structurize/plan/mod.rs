@@ -34,7 +34,7 @@
 //! nothing; with a Flow block after it, it puts a `BSYNC` there, in which the thread waits that the others wait for.
 //!
 //! # Threads that end
-//! Edges to blocks that do nothing but end threads, or that trap, cross nothing: nobody waits for a thread that has ended.
+//! Edges to blocks that do nothing but end threads, or that trap, cross nothing: no thread waits for one that has ended.
 
 mod level;
 mod scan;

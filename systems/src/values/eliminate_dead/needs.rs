@@ -277,7 +277,7 @@ impl Search<'_> {
         }
     }
 
-    /// Any definition of `vreg` may be read: nobody looks for those that are.
+    /// Any definition of `vreg` may be read: nothing looks for those that are.
     #[cold]
     fn demand_all(&mut self, vreg: VRegId) {
         self.is_demanded[vreg.index()].set(true);

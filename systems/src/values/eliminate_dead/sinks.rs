@@ -21,7 +21,7 @@ use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::reaching::Reaching;
 
-/// What keeps an instruction's results as they are: a callee, the hardware, or nobody knows what, looks at them.
+/// What keeps an instruction's results as they are: a callee, the hardware, or something unknown, looks at them.
 const KEEPS_RESULTS: Effects =
     Effects::CALL.union(Effects::UNKNOWN).union(Effects::PINNED).union(Effects::ORDER).union(Effects::ASYNC);
 

@@ -334,7 +334,7 @@ impl Walk<'_, '_> {
 
     /// Whether a slot of an instruction takes a register of another type than it holds.
     ///
-    /// The assembler wants integers of whoever asks for bits but does not compute with them: masks of threads, barriers and their
+    /// The assembler wants integers from what asks for bits but does not compute with them: masks of threads, barriers and their
     /// states, policies. There only the sign may differ. Nor do the coordinates of a texture differ in type, nor the random bits that a
     /// conversion rounds by.
     fn takes_register(&self, inst: InstId, position: usize, old: PtxType, new: PtxType) -> bool {

@@ -11,7 +11,7 @@
 //! sum wraps around: the counter is at most what it starts with or what the branch lets pass, and a step more than that must
 //! still have a place below the sign.
 //!
-//! The walk has passed the header when somebody asks, and not what comes around the loop: there, copies of the counter, of the
+//! The walk has passed the header by then, and not what comes around the loop: there, copies of the counter, of the
 //! next value and of the bound still stand, and are looked through.
 //!
 //! # Guards

@@ -100,7 +100,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The number of what is known of the register that is the only result of an instruction, about which nobody has asked; none
+    /// The number of what is known of the register that is the only result of an instruction, about which nothing has asked; none
     /// where that is nothing.
     fn find_known(&mut self, definition: InstId, vreg: VRegId, chain_left: u32) -> Option<u32> {
         let chain_left = chain_left.checked_sub(1)?;

@@ -15,7 +15,7 @@
 //! `r1` less than the greatest value, whatever `r2` is.
 //!
 //! # Cost
-//! The comparison on the way into a block is looked up once, when somebody asks from there or from what it dominates; a question
+//! The comparison on the way into a block is looked up once, when it is asked for there or from what it dominates; a question
 //! goes by [`PASSED_MAX`] comparisons.
 
 use super::Walk;
@@ -34,7 +34,7 @@ const PASSED_MAX: usize = 8;
 /// Copies and negations of one predicate: front ends make two.
 const COPIES_MAX: u32 = 4;
 
-/// In the place of the number of a comparison: nobody has looked yet, or there is none.
+/// In the place of the number of a comparison: nothing has looked yet, or there is none.
 const UNASKED: u32 = u32::MAX;
 const NONE: u32 = UNASKED - 1;
 
@@ -167,7 +167,7 @@ impl Walk<'_, '_> {
     }
 
     /// The instruction that makes a predicate, past copies and negations, and whether it is read negated. The walk may not have come
-    /// to those of a branch when somebody asks what the branch says.
+    /// to those of a branch when it is asked what the branch says.
     fn asked(&self, vreg: VRegId, negated: bool) -> Option<(InstId, bool)> {
         let mut definition = self.definition_of_value(vreg)?;
         let mut negated = negated;

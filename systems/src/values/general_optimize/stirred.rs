@@ -12,7 +12,7 @@ use ptxopt_components::operand::{Operand, reads, writes};
 pub(super) struct Stirred {
     /// By register: the steps that it is still felt.
     near: Vec<u8>,
-    /// Whether some instruction has the mark: else nobody asks what is near.
+    /// Whether some instruction has the mark: else nothing asks what is near.
     is_asked: bool,
     is_any: bool,
 }

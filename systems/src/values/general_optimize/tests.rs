@@ -47,7 +47,7 @@ fn what_comes_around_a_loop_may_be_anything() {
     assert!(!around("ld.global.u8 %r2, [%d+4];"));
 }
 
-/// One arm leaves what the register held before, which nobody has written.
+/// One arm leaves what the register held before, which nothing has written.
 #[test]
 fn a_phi_of_what_nobody_wrote_may_be_anything() {
     assert!(keeps_mask("@%p bra B; ld.global.u8 %r2, [%d+4]; B: and.b32 %r3, %r2, 255;"));

@@ -239,6 +239,6 @@ fn what_is_read_by_addresses_of_the_frame_is_what_was() {
         with += accesses(&changed);
     }
     println!("{without} accesses, of which {with} are left");
-    // As many as when this was written: whoever knows less of the frame finds fewer.
+    // As many as when this was written: what knows less of the frame finds fewer.
     assert!(without >= with + 687);
 }

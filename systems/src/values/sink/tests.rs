@@ -74,7 +74,7 @@ fn a_branch_that_all_take_has_no_arms() {
     comes_out_in_order(&format!("mul.lo.u32 %v3, %v1, 77; {guarded} L: {reads}"), &["mul.lo", "@%p1"]);
 }
 
-/// Both operands live at the start of the arm, whoever reads them before it; nothing keeps them at its end.
+/// Both operands live at the start of the arm, whatever reads them before it; nothing keeps them at its end.
 #[test]
 fn what_lives_at_the_start_of_an_arm_is_kept_anyway() {
     comes_out_in_order(

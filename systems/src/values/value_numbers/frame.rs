@@ -1,4 +1,4 @@
-//! The frame: the `.local` variables of a function's body, while nobody else knows where they lie.
+//! The frame: the `.local` variables of a function's body, while nothing else knows where they lie.
 //!
 //! ```text
 //! mov.u64 %rd1, depot;             // an address in the frame
@@ -386,7 +386,7 @@ impl Frame {
         }
     }
 
-    /// Whether somebody else may know an address in the frame after an instruction.
+    /// Whether something else may know an address in the frame after an instruction.
     fn gives_away(
         &self,
         function: &FunctionView<'_>,
@@ -403,7 +403,7 @@ impl Frame {
             || writes(operands).any(|vreg| function.vregs[vreg.index()].ty.element() == PtxType::Pred);
         let is_handed_on = match meaning.memory {
             _ if head.is_phi() => false,
-            // Where it reads is seen by nobody, but what it reads may say which of several places that was.
+            // Where it reads is not seen, but what it reads may say which of several places that was.
             _ if matches!(meaning.source, Source::Load(_)) => {
                 operands.iter().any(|operand| chooses_place(operand, form.space))
             }
@@ -441,13 +441,13 @@ impl Frame {
             && operands.iter().any(|operand| operand.is_use() && self.of(*operand).may_be_frame())
     }
 
-    /// Whether somebody else may know an address in the frame before `inst`, or after it.
+    /// Whether something else may know an address in the frame before `inst`, or after it.
     fn is_known(&self, block: BlockId, inst: InstId) -> bool {
         let first = self.given_away.binary_search_by_key(&block, |&(block, _)| block);
         self.is_known[block.index()] || first.is_ok_and(|at| self.given_away[at].1 <= inst)
     }
 
-    /// Whether somebody else may know an address in the frame after a block.
+    /// Whether something else may know an address in the frame after a block.
     #[inline]
     pub(super) fn is_known_after(&self, block: BlockId) -> bool {
         self.is_unknown() || self.is_known(block, InstId(u32::MAX))
@@ -495,7 +495,7 @@ impl Frame {
         if is_of_frame && chain != Chain::ReadOnly { Chain::Frame } else { chain }
     }
 
-    /// Whether an access leads into the frame for sure, and nobody else knows that.
+    /// Whether an access leads into the frame for sure, and nothing else knows that.
     ///
     /// ```text
     /// ld.u64 %rd3, [%rd2];            // %rd2 was given to a function that stored %rd9 - %rd2 there

@@ -29,7 +29,7 @@ pub(super) struct Meaning {
     pub source: Source,
     /// What it does to memory.
     pub memory: Memory,
-    /// Whether it may make a generic address of local memory, itself or by calling somebody.
+    /// Whether it may make a generic address of local memory, itself or by a call.
     pub makes_generic: bool,
     /// Whether it reads or changes memory whose versions are told apart, or makes such an address.
     pub is_of_memory: bool,
@@ -44,7 +44,7 @@ pub(super) struct Meaning {
 /// Where the results of an instruction come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// Nobody knows, or from other threads, or they differ at each execution.
+    /// Not known, or from other threads, or they differ at each execution.
     Elsewhere,
     /// From the operands alone.
     Operands,

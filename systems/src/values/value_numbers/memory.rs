@@ -31,7 +31,7 @@ pub(super) enum Chain {
     Frame,
     /// What a generic address may reach.
     Any,
-    /// What nobody writes while the kernel runs, as `.nc` and textures promise; fences bound it still.
+    /// What nothing writes while the kernel runs, as `.nc` and textures promise; fences bound it still.
     ReadOnly,
 }
 
@@ -128,7 +128,7 @@ pub(super) struct Chains {
     meets: Vec<u8>,
     frontier: IteratedFrontier,
     changing: Vec<BlockId>,
-    /// Stores and loads that were found to be apart, where somebody wants to know.
+    /// Stores and loads that were found to be apart, where they are asked for.
     pub(super) apart: Option<Vec<(InstId, InstId)>>,
     /// Whether no generic address of local memory exists in the function.
     local_is_private: bool,

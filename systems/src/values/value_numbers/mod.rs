@@ -25,10 +25,10 @@
 //! always. The other way round, the results are variables, and are asked for by their reaching definition.
 //!
 //! # What is apart
-//! Memory is one of the spaces, and generic addresses reach three of them. But where a kernel calls nobody, makes no
+//! Memory is one of the spaces, and generic addresses reach three of them. But where a kernel calls nothing, makes no
 //! generic address of local memory (`cvta.local`) and names no place in a generic access (`ld.u32 %r1, [depot]`, which `ptxas` takes
-//! for local memory), nobody has one, and local memory is apart from generic accesses. The `.local`
-//! variables of the body are apart from everything else while nobody else knows their addresses (`frame`). Within a
+//! for local memory), there is none, and local memory is apart from generic accesses. The `.local`
+//! variables of the body are apart from everything else while nothing else knows their addresses (`frame`). Within a
 //! space, bytes are apart by their distance from one base, and variables of the function by their bounds (`places`). PTX has
 //! no promise that two pointers are apart: `.ptr` of a kernel parameter names a space and an alignment, and the space says
 //! nothing of addresses that are made of the parameter by `cvta` and arithmetic. Variables of the module may be those of

@@ -105,7 +105,7 @@ pub struct ValueNumbers {
     pub(super) table: Table,
     pub(super) around_loops: AroundLoops,
     pub(super) postponed: Postponed,
-    /// Stores and loads, and what each can reach, where somebody wants to know.
+    /// Stores and loads, and what each can reach, where they are asked for.
     pub(super) reached: Option<Reached>,
     changes: Vec<Change>,
     used: Vec<Chain>,
@@ -314,7 +314,7 @@ impl ValueNumbers {
     }
 
     /// Lists what changes memory, and the chains that more than one access reads, or one that another one writes. Says whether
-    /// no generic address of local memory exists: none is made in the function, which calls nobody, and nobody calls.
+    /// no generic address of local memory exists: none is made in the function, which calls no other, and no other calls it.
     /// A generic access by name (`ld.u32 %r1, [depot]`) may be one of a local variable, too.
     fn list_changes(&mut self, function: &FunctionView<'_>, forms: &FormTable) -> bool {
         let Self { meanings, changes, used, frame, .. } = self;

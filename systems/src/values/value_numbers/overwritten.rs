@@ -10,7 +10,7 @@
 //!
 //! A load whose value is known, as that of `[%r1]` would be here, looks only if it stays: that is asked in the end.
 //!
-//! Stores to the [frame](super::frame) are seen by what can reach it alone, and by nobody after the end of the function.
+//! Stores to the [frame](super::frame) are seen by what can reach it alone, and by nothing after the end of the function.
 
 use super::frame::Reach;
 use super::places::{Bytes, are_apart, covers};
@@ -35,7 +35,7 @@ pub(super) struct Overwritten {
     found: Vec<InstId>,
     /// Stores, and the loads of known values that may look at them.
     looks: Vec<(InstId, InstId)>,
-    /// Stores and loads that were found to be apart, where somebody wants to know.
+    /// Stores and loads that were found to be apart, where they are asked for.
     pub(super) apart: Option<Vec<(InstId, InstId)>>,
     /// Whether no generic address of local memory exists in the function.
     pub(super) local_is_private: bool,
@@ -59,7 +59,7 @@ impl Overwritten {
         self.pending.retain(|pending| !pending.reach.meets(reach));
     }
 
-    /// Goes to another block, or out of the function: nobody sees its frame any more, unless somebody else knows it.
+    /// Goes to another block, or out of the function: nothing sees its frame any more, unless something else knows where it lies.
     pub(super) fn leave(&mut self, is_end: bool, frame_is_known: bool) {
         if is_end && !frame_is_known {
             let of_frame = self.pending.iter().filter(|pending| pending.reach == Reach::Frame);

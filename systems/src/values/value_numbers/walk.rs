@@ -205,7 +205,7 @@ impl<'w> Walk<'w, '_> {
         }
     }
 
-    /// Whether a load reads a parameter of the kernel by its name: nobody writes those.
+    /// Whether a load reads a parameter of the kernel by its name: nothing writes those.
     fn is_kernel_parameter(&self, operands: &[Operand]) -> bool {
         let is_own = |name: NameId| !self.numbers.variables.contains_key(&name);
         self.function.state.flags.contains(CodeFlags::ENTRY)

@@ -254,7 +254,7 @@ impl Judge<'_> {
             before.number == run.number || before.how == run.how && before.words == run.words
         });
         let ends_well = |run: &Run| matches!(run.how, How::Equal | How::Differs | How::Unknown);
-        // What nothing wrote is an address, perhaps: how that ends nobody says.
+        // What nothing wrote is an address, perhaps: how that ends is not said.
         let may_end_anyhow =
             self.case.causes.contains(&Cause::Unwritten) && before.is_some_and(|before| !ends_well(before));
         let says = |word: &str| run.words.first().is_some_and(|first| first == word);
