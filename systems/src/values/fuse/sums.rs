@@ -97,15 +97,14 @@ impl Walk<'_, '_> {
 
     /// An extension of 32 bits to the 64 of a sum.
     fn extension(&self, inst: InstId, sum: PtxType) -> Option<Product> {
-        let form = self.f.form_of(inst);
         let &[_, factor] = self.f.operands_of(inst) else { return None };
-        let is_plain = form.operation == Operation::Cvt && form.flags.contains(FormFlags::PLAIN);
+        let is_conversion = self.f.form_of(inst).operation == Operation::Cvt;
         let ty = match self.f.description_of(inst).types {
             [Some(PtxType::S64), Some(PtxType::S32), ..] => PtxType::S32,
             [Some(PtxType::U64), Some(PtxType::U32), ..] => PtxType::U32,
             _ => return None,
         };
         let by = New::Constant(1, ty);
-        (is_plain && sum.bits() == 64).then_some(Product { factor, by, part: Part::Wide, ty })
+        (is_conversion && sum.bits() == 64).then_some(Product { factor, by, part: Part::Wide, ty })
     }
 }

@@ -57,9 +57,9 @@ impl Walk<'_, '_> {
     ) -> Option<Known> {
         let &[result, from, value, other_from, other_value] = self.f.operands_of(phi) else { return None };
         let counter = result.vreg().filter(|_| matches!(width, 32 | 64))?;
-        let (start, next, latch, step) = match self.step(counter, value, width) {
+        let (start, next, latch, step) = match self.step(counter, value) {
             Some(step) => (other_value, value, from, step),
-            None => (value, other_value, other_from, self.step(counter, other_value, width)?),
+            None => (value, other_value, other_from, self.step(counter, other_value)?),
         };
         let (header, next) = (self.f.head(phi).block, self.original(next.vreg()?));
         let bounded = self.bounded(counter, next, width, [latch.as_block()?, header])?;
@@ -87,19 +87,18 @@ impl Walk<'_, '_> {
     }
 
     /// What a value of the loop is more than its counter, where that is a positive constant.
-    fn step(&self, counter: VRegId, value: Operand, width: u32) -> Option<i64> {
+    fn step(&self, counter: VRegId, value: Operand) -> Option<i64> {
         let next = self.original(value.vreg()?);
         let definition = self.definition_of_value(next)?;
         let sum = self.binary(definition)?;
         let literal = extend(truncate(self.literal(sum.other)?, sum.width()), sum.width());
         let one = sum.one.vreg().filter(|_| sum.one == plain(sum.one))?;
-        let is_step = self.original(one) == counter && sum.width() == width;
         let step = match sum.operation {
             Operation::Add => literal,
             Operation::Sub => literal.checked_neg()?,
             _ => return None,
         };
-        (is_step && step > 0 && self.width(next) == width).then_some(step)
+        (self.original(one) == counter && step > 0).then_some(step)
     }
 
     /// What a branch says of the counter or its next value to who takes the edge that closes the loop.
@@ -149,8 +148,7 @@ impl Walk<'_, '_> {
         for _ in 0..COPIES_MAX {
             let moved = self.definition_of_value(original).and_then(|definition| self.moved(definition));
             let source = moved.filter(|&moved| moved == plain(moved)).and_then(Operand::vreg);
-            let is_whole = |source: VRegId| self.width(source) == self.width(original);
-            match source.filter(|&source| is_whole(source) && self.definition_of_value(source).is_some()) {
+            match source.filter(|&source| self.width(source) == self.width(original)) {
                 Some(source) => original = source,
                 None => break,
             }
