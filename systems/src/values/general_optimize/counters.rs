@@ -78,8 +78,8 @@ impl Walk<'_, '_> {
             }
             _ => return None,
         };
-        let has_order =
-            bounded.is_signed || bounded.comparison == Comparison::NotEqual || least >= 0 && bound >= 0;
+        // What lies below a positive number without a sign lies there with one.
+        let has_order = bounded.is_signed || bounded.comparison == Comparison::NotEqual || bound >= 0;
         let most = if bounded.is_next { most } else { most.checked_add(step)? };
         let most = most.max(start.most());
         let has_place = most.checked_add(step)? <= highest;

@@ -80,8 +80,7 @@ impl Walk<'_, '_> {
         };
         // A conversion reads the lowest bits of a register that is wider than its type.
         match known {
-            Some(known) if known.width() == width => known,
-            Some(known) if known.width() > width => known.truncate(width),
+            Some(known) if known.width() >= width => known.truncate(width),
             _ => Known::unknown(width),
         }
     }

@@ -9,7 +9,7 @@ use ptxopt_components::form::Kinds;
 use ptxopt_components::ids::{InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
-use ptxopt_components::qualifiers::{Comparison, Modifiers, Qualifiers};
+use ptxopt_components::qualifiers::{Comparison, Qualifiers};
 use ptxopt_components::types::PtxType;
 use ptxopt_engine::values::reaching::Value;
 
@@ -119,15 +119,13 @@ fn condition_of_a_set(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> 
     walk.instead(inst, Operation::Setp, qualifiers, &[ty], &operands)
 }
 
-/// Whether integers are compared for being equal, or for being not; none where they are compared otherwise, or something else is.
+/// Whether a comparison of three operands, so of nothing else beside, is of integers for being equal, or for being not; none where
+/// it is another one.
 fn compared_for_equality(walk: &Walk<'_, '_>, inst: InstId) -> Option<bool> {
     let description = walk.f.description_of(inst);
-    let Qualifiers { comparison, combiner, modifiers, .. } = description.qualifiers;
     let compares_integers = description.types[0].is_some_and(PtxType::is_of_integers);
-    if !compares_integers || combiner.is_some() || modifiers != Modifiers::empty() {
-        return None;
-    }
-    match comparison {
+    match description.qualifiers.comparison {
+        _ if !compares_integers => None,
         Some(Comparison::Equal) => Some(true),
         Some(Comparison::NotEqual) => Some(false),
         _ => None,

@@ -142,15 +142,8 @@ fn compare_extensions(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> 
     let &[_, one, other] = walk.f.operands_of(inst) else { return None };
     let description = walk.f.description_of(inst);
     let (ty, comparison) = (description.types[0]?, description.qualifiers.comparison?);
-    let is_plain =
-        |qualifiers: &Qualifiers| Qualifiers { comparison: None, ..*qualifiers } == Qualifiers::default();
-    let first = walk.extension(one, inst).filter(|_| ty.is_of_integers())?;
-    if !is_plain(&walk.f.description_of(inst).qualifiers)
-        || first.to.bits() != ty.bits()
-        || first.from.bits() < 16
-    {
-        return None;
-    }
+    // There is no comparison at eight bits.
+    let first = walk.extension(one, inst).filter(|first| ty.is_of_integers() && first.from.bits() >= 16)?;
     // Extended values are in the same order as before, with signs as well as without: those extended without a sign are
     // not negative.
     let narrow = integer_of(first.from.bits(), first.from.is_signed() && ty.is_signed());

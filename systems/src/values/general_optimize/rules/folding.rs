@@ -80,9 +80,8 @@ fn fold(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     for (at, source) in sources.iter_mut().enumerate().take(count) {
         *source = constant_at(walk, inst, at + 1)?;
     }
-    let form = walk.f.form_of(inst);
-    // A guard or a hidden carry is an operand too.
-    if !form.is_pure() || form.slots.len() != count + 1 {
+    // A guard and a hidden carry are operands, too, and no constants.
+    if !walk.f.form_of(inst).is_pure() {
         return None;
     }
     let result = walk.only_result(inst)?;

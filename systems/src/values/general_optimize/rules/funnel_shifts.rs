@@ -89,10 +89,8 @@ fn shift(walk: &mut Walk<'_, '_>, operand: Operand, inst: InstId) -> Option<Shif
     let definition = walk.computed_by(operand, inst)?;
     let binary = walk.binary(definition)?;
     let is_shift = matches!(binary.operation, Operation::Shl | Operation::Shr);
-    let source = binary.one.vreg().filter(|_| is_shift && binary.one == plain(binary.one))?;
-    let is_whole =
-        binary.width() == WIDTH && walk.width(source) == WIDTH && walk.width(binary.result) == WIDTH;
-    is_whole.then_some(Shift { inst: definition, binary })
+    let moves_a_register = binary.one.vreg().is_some() && binary.one == plain(binary.one);
+    (is_shift && moves_a_register).then_some(Shift { inst: definition, binary })
 }
 
 /// The direction and the amount of the funnel shift in the place of `inst`, where the amounts of the left and of the right one are 32

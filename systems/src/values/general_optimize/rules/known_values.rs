@@ -17,7 +17,7 @@ use ptxopt_components::description::Description;
 use ptxopt_components::ids::InstId;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
-use ptxopt_components::qualifiers::{Modifiers, Part, Qualifiers};
+use ptxopt_components::qualifiers::{Part, Qualifiers};
 use ptxopt_components::types::{PtxType, TypeKind};
 
 pub(super) const RULES: &[Rule] = &[
@@ -147,12 +147,10 @@ fn leaves_only_certain(description: &Description, source: Known, literal: Known)
 
 fn decided_comparison(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     let description = *walk.f.description_of(inst);
-    let is_plain = description.qualifiers.combiner.is_none()
-        && description.qualifiers.modifiers == Modifiers::empty()
-        && description.types[0].is_some_and(PtxType::is_of_integers)
+    let is_of_integers = description.types[0].is_some_and(PtxType::is_of_integers)
         && description.types[1].is_none_or(PtxType::is_of_integers);
     let &[_, one, other] = walk.f.operands_of(inst) else { return None };
-    let result = walk.only_result(inst).filter(|_| is_plain)?;
+    let result = walk.only_result(inst).filter(|_| is_of_integers)?;
     let width = description.types[usize::from(description.operation == Operation::Set)]?.bits();
     let b = walk.known(other, width, inst);
     if b.is_any() && one.vreg().is_some() {
