@@ -40,7 +40,7 @@ use crate::values::movable::varies;
 use ahash::{AHashMap, AHashSet};
 use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::CodeFlags;
-use ptxopt_components::form::{Form, FormFlags};
+use ptxopt_components::form::Form;
 use ptxopt_components::ids::{BlockId, FormId, Id, InstId, VRegId};
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, OperandKind, reads, writes};
@@ -283,17 +283,13 @@ fn movable(f: &FunctionEditor<'_>, block: BlockId) -> impl Iterator<Item = InstI
         let is_plain_load = form.operation == Operation::Ld && form.effects == Effects::READ;
         let may_move = form.is_pure() || is_plain_load && is_quiet;
         is_quiet &= is_harmless(form) || head.is_phi();
-        may_move
-            && !head.is_phi()
-            && !head.opcode.is_guarded()
-            && form.flags.contains(FormFlags::MODELLED)
-            && !form.is_convergent()
+        may_move && !head.is_phi() && !head.opcode.is_guarded()
     })
 }
 
 /// Whether loads after it see what loads before it see.
 fn is_harmless(form: &Form) -> bool {
-    form.is_pure() || form.effects == Effects::READ && form.flags.contains(FormFlags::MODELLED)
+    form.is_pure() || form.effects == Effects::READ
 }
 
 /// Whether what reads the results of one instruction can read those of the other.

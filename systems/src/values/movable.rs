@@ -30,7 +30,6 @@ pub(crate) fn may_move(
     form.is_pure()
         && !head.is_phi()
         && !head.opcode.is_guarded()
-        && !form.is_convergent()
         && !form.effects.intersects(Effects::CARRY_IN | Effects::CARRY_OUT)
         && !operands.iter().any(varies)
         && operands.iter().filter_map(|operand| operand.vreg()).all(is_value)

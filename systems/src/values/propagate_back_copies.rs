@@ -173,7 +173,7 @@ fn source_of(f: &FunctionEditor<'_>, names: &[Names], inst: InstId) -> Option<Fo
             return None;
         }
         if let Some(position) = position {
-            let is_whole = !operands[position].is_partial() && !operands[position].is_use();
+            let is_whole = !operands[position].is_partial();
             let has_guard = function.guard_of(row) == guard;
             return (is_whole && has_guard).then_some(Found { inst: row, position, to, from });
         }

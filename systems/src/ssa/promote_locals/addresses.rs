@@ -326,7 +326,7 @@ impl Tracer {
         let view = looks.sources.view;
         let result = view.operands_of(inst)[0];
         let whole = looks.sources.whole_register(OperandRef { inst, position: 0 });
-        let vreg = whole.filter(|_| result.is_definition() && !result.is_partial());
+        let vreg = whole.filter(|_| !result.is_partial());
         let vreg = vreg.ok_or("the address of a local variable becomes part of a register")?;
         let shared = VRegFlags::UNKNOWN_AT_START | VRegFlags::FORMAL;
         if view.vregs[vreg.index()].flags.intersects(shared) {

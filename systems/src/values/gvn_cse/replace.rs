@@ -330,10 +330,8 @@ fn mover(f: &FunctionEditor<'_>, vreg: VRegId, source: Source) -> Option<PtxType
             if moved_as(other) == Some(moved) {
                 return Some(moved);
             }
-            // A float in a register of bits, or the reverse.
-            let is_predicate = [ty, other].iter().any(|ty| ty.kind() == TypeKind::Predicate);
-            let bits = bits_of(ty);
-            (!is_predicate && ty.bits() == other.bits() && moved_as(bits).is_some()).then_some(bits)
+            // A float in a register of bits, or the reverse: what is equal is as wide.
+            Some(bits_of(ty))
         }
     }
 }

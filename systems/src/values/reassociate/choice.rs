@@ -125,6 +125,8 @@ pub(super) struct Choice {
     /// Results of roots that become moves, and what they move.
     same: AHashMap<VRegId, Value>,
     pub(super) work: Vec<Leaf>,
+    /// Registers that stand in `work` and are no leaves of the tree.
+    put_in: AHashSet<VRegId>,
     /// Registers that are read later than before, but for the leaves.
     pub(super) moved: Vec<VRegId>,
     pub(super) products_left: u32,
@@ -225,12 +227,11 @@ impl Choice {
         let (first, first_product) = (self.joins.len(), self.products.len());
         let products_left = self.products_left;
         self.work.clear();
+        self.put_in.clear();
         for &leaf in &look.trees.leaves[tree.leaves.range()] {
-            let value = match leaf.value {
-                Value::Register(vreg) => self.same.get(&vreg).copied().unwrap_or(leaf.value),
-                Value::Planned(_) => leaf.value,
-            };
-            self.work.push(Leaf { value, ..leaf });
+            let same = leaf.value.register().and_then(|vreg| self.same.get(&vreg).copied());
+            self.work.push(Leaf { value: same.unwrap_or(leaf.value), ..leaf });
+            self.put_in.extend(same.and_then(Value::register));
         }
         self.moved.clear();
         cancel(tree.kind, &mut self.work);
@@ -295,8 +296,8 @@ impl Choice {
             let pair = Pair { is_difference, ..Pair::of(tree, leaf(one), leaf(other)) };
             let is_last = number + 1 == joins.range().end && is == Final::Joined;
             let value = if is_last { Value::Register(result) } else { Value::Planned(number as u32) };
-            let is_reversed = is_difference && one > other;
-            self.have.insert(pair, Have { value, is_reversed, block: tree.block, inst: tree.root });
+            self.have
+                .insert(pair, Have { value, is_reversed: one > other, block: tree.block, inst: tree.root });
         }
         if let Final::Value(value) = is {
             if let Value::Register(vreg) = value {
@@ -309,7 +310,9 @@ impl Choice {
     /// Makes one leaf of two that are joined already; says whether there were such.
     fn take_known(&mut self, look: Look<'_>, tree: &Tree) -> bool {
         for position in 0..self.work.len() {
-            if !comes_again(&self.leaf_counts, &self.work[position]) {
+            let is_put_in =
+                self.work[position].value.register().is_some_and(|vreg| self.put_in.contains(&vreg));
+            if !is_put_in && !comes_again(&self.leaf_counts, &self.work[position]) {
                 continue;
             }
             for other in position + 1..self.work.len() {
@@ -327,6 +330,7 @@ impl Choice {
                     first.is_negative
                 };
                 self.work[position] = Leaf { value: have.value, is_negative };
+                self.put_in.extend(have.value.register());
                 return true;
             }
         }
@@ -440,10 +444,7 @@ impl Choice {
     /// and a copy would keep the old one when SSA form is left.
     fn is_disturbed(&self, look: Look<'_>, tree: &Tree, first_product: usize) -> bool {
         let leaves = look.trees.leaves[tree.leaves.range()].iter();
-        let registers = leaves.filter_map(|leaf| match leaf.value {
-            Value::Register(vreg) => Some(vreg),
-            Value::Planned(_) => None,
-        });
+        let registers = leaves.filter_map(|leaf| leaf.value.register());
         let has_next = |vreg: &VRegId| look.trees.is_in_phis(*vreg) || look.origins.made_for(*vreg).is_some();
         let mut registers = registers.chain(self.moved.iter().copied()).filter(has_next).peekable();
         if registers.peek().is_none() {
@@ -468,10 +469,7 @@ impl Choice {
 
 /// Whether a leaf may be one of another tree, too.
 fn comes_again(leaf_counts: &[u8], leaf: &Leaf) -> bool {
-    match leaf.value {
-        Value::Register(vreg) => leaf_counts[vreg.index()] > 1,
-        Value::Planned(_) => true,
-    }
+    leaf.value.register().is_none_or(|vreg| leaf_counts[vreg.index()] > 1)
 }
 
 /// Whether anything may be gained by another order.
@@ -489,7 +487,7 @@ fn joined_by(look: Look<'_>, tree: &Tree, inst: InstId) -> Option<(Pair, Value, 
     let [one, other] = [one, other].map(Value::Register);
     let leaf = |value, is_negative| Leaf { value, is_negative };
     let pair = Pair::of(tree, leaf(one, false), leaf(other, node.is_difference));
-    Some((pair, Value::Register(node.result), node.is_difference && one > other))
+    Some((pair, Value::Register(node.result), one > other))
 }
 
 /// Takes away leaves that cancel each other, or say the same.

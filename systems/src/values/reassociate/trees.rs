@@ -64,6 +64,15 @@ pub(super) enum Value {
     Planned(u32),
 }
 
+impl Value {
+    pub(super) fn register(self) -> Option<VRegId> {
+        match self {
+            Self::Register(vreg) => Some(vreg),
+            Self::Planned(_) => None,
+        }
+    }
+}
+
 /// A leaf of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Leaf {
@@ -334,7 +343,7 @@ fn meaning(forms: &FormTable, id: FormId) -> Meaning {
 
 fn joins(forms: &FormTable, id: FormId, form: &Form) -> Option<(Kind, bool, PtxType)> {
     let is_plain = FormFlags::PLAIN.union(FormFlags::MODELLED);
-    if !form.flags.contains(is_plain) || !form.is_pure() || forms.slots(id).len() != 3 {
+    if !form.flags.contains(is_plain) || !form.is_pure() {
         return None;
     }
     let description = forms.describe(id);

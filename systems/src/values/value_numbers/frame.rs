@@ -402,7 +402,6 @@ impl Frame {
         let writes_predicate =
             || writes(operands).any(|vreg| function.vregs[vreg.index()].ty.element() == PtxType::Pred);
         let is_handed_on = match meaning.memory {
-            _ if head.is_phi() => false,
             // Where it reads is not seen, but what it reads may say which of several places that was.
             _ if matches!(meaning.source, Source::Load(_)) => {
                 operands.iter().any(|operand| chooses_place(operand, form.space))

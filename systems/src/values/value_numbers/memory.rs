@@ -157,9 +157,8 @@ impl Chains {
         self.at_end.resize(function.blocks.len(), [0; Chain::COUNT]);
         self.frontier.start();
         for chain in Chain::ALL.into_iter().filter(|&chain| self.used[chain as usize]) {
-            let changing = changes.iter().filter(|change| {
-                chain.is_written_by(change.write, local_is_private) && tree.is_reachable(change.block)
-            });
+            let changing =
+                changes.iter().filter(|change| chain.is_written_by(change.write, local_is_private));
             self.changing.clear();
             self.changing.extend(changing.map(|change| change.block));
             self.changing.dedup();
