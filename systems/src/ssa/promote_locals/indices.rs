@@ -459,8 +459,7 @@ impl Discovery<'_> {
                     })
             }
             Place::Register(vreg) => {
-                let is_whole =
-                    |at: OperandRef| at.position == 0 && !view.operands_of(at.inst)[0].is_partial();
+                let is_whole = |at: OperandRef| !view.operands_of(at.inst)[at.position].is_partial();
                 !view.vregs[vreg.index()].flags.intersects(VRegFlags::UNKNOWN_AT_START)
                     && def_use.defs(vreg).all(is_whole)
             }

@@ -6,7 +6,7 @@ use super::constants::{bits_in, moved_bits};
 use super::missed::COPY_STAYS;
 use super::rewrite::{New, Rewrite, bits_of};
 use crate::values::literals::{self, has_literals};
-use ptxopt_components::form::{Accepts, Form, FormFlags, Role, Slot};
+use ptxopt_components::form::{Form, FormFlags, Role, Slot};
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::opcodes::Effects;
@@ -430,7 +430,6 @@ impl Walk<'_, '_> {
         };
         let takes = |operand: &Operand| operand.selector().is_none() && operand.vreg().is_none_or(agrees);
         let agree = elements().all(|(_, operand)| takes(operand));
-        let is_place = slot.role == Role::Use && slot.accepts.contains(Accepts::IMMEDIATE);
-        (is_place && agree && has_literals(ty)).then_some(ty)
+        (agree && has_literals(ty)).then_some(ty)
     }
 }

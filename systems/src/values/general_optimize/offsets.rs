@@ -163,7 +163,7 @@ impl Walk<'_, '_> {
         for &block in order {
             for inst in self.reaching.rows_of(block).range().map(InstId::new) {
                 let (head, operands) = self.f.row(inst);
-                if !head.is_live() || head.is_phi() {
+                if !head.is_live() {
                     continue;
                 }
                 if !offsets.moved.is_empty() && reads(operands).any(|vreg| offsets.entry_of(vreg).is_some()) {
