@@ -61,8 +61,7 @@ fn reads_special(operands: &[Operand]) -> bool {
 /// Whether an instruction reads anything but literals.
 fn is_of_values(operands: &[Operand]) -> bool {
     operands.iter().any(|operand| {
-        let is_source = operand.is_use() || !operand.is_definition();
-        is_source
+        operand.is_use()
             && !matches!(
                 operand.kind(),
                 OperandKind::Int(_) | OperandKind::F32(_) | OperandKind::Literal(_) | OperandKind::Sink

@@ -121,7 +121,6 @@ fn goes_by_rest(walk: &mut Walk<'_, '_>, rest: &Shift, shift: &Shift, inst: Inst
         walk.literal(difference.one).is_some_and(|whole| truncate(whole, WIDTH) == u64::from(WIDTH))
     };
     difference.operation == Operation::Sub
-        && difference.width() == WIDTH
         && difference.other == amount
         && is_from_whole(walk)
         && amount == plain(amount)

@@ -3,7 +3,7 @@
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
-use crate::values::general_optimize::pattern::{Binary, plain};
+use crate::values::general_optimize::pattern::Binary;
 use crate::values::general_optimize::rewrite::Rewrite;
 use ptxopt_components::ids::InstId;
 use ptxopt_components::operand::Operand;
@@ -93,7 +93,7 @@ fn half_of_a_pack(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     if let Some(bits) = walk.literal(half) {
         return walk.move_of_constant(inst, walk.only_result(inst)?, truncate(bits, 32));
     }
-    if half != plain(half) || walk.width(half.vreg()?) != 32 || !walk.is_still(half, pack, inst) {
+    if walk.width(half.vreg()?) != 32 || !walk.is_still(half, pack, inst) {
         return None;
     }
     walk.move_of(inst, walk.only_result(inst)?, half)
