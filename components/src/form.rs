@@ -237,13 +237,6 @@ impl Form {
         self.effects.contains(Effects::SPECULATABLE)
     }
 
-    /// Whether other threads take part, so that which of them execute the instruction is part of its meaning.
-    #[inline]
-    #[must_use]
-    pub const fn is_convergent(&self) -> bool {
-        self.effects.contains(Effects::CONVERGENT)
-    }
-
     /// The positions of the two operands that may change places.
     #[inline]
     #[must_use]

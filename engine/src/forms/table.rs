@@ -323,7 +323,7 @@ mod tests {
         let mut table = FormTable::default();
         let mut what = |mnemonic, shape| {
             let form = form(&mut table, mnemonic, shape);
-            (form.is_pure(), form.is_speculatable(), form.is_convergent())
+            (form.is_pure(), form.is_speculatable(), form.effects.contains(Effects::CONVERGENT))
         };
         for (mnemonic, shape) in [("div.s32", "#,#,#"), ("setp.lt.f32", "#,#,#"), ("mov.b64", "#,{#,#}")] {
             assert_eq!(what(mnemonic, shape), (true, true, false), "{mnemonic}");

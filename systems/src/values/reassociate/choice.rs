@@ -479,7 +479,7 @@ fn may_gain(look: Look<'_>, tree: &Tree) -> bool {
     count > 2 || tree.kind == Kind::Sum && leaves.len() == 2 && super::products::are_products(look, leaves)
 }
 
-/// What an instruction of the function joins: two registers, what it gives, and whether it subtracts the smaller one.
+/// What an instruction of the function joins: two registers, what it gives, and whether it would subtract the smaller one.
 fn joined_by(look: Look<'_>, tree: &Tree, inst: InstId) -> Option<(Pair, Value, bool)> {
     use super::trees::Source::Register;
     let node = look.trees.node(look.function, inst)?;
