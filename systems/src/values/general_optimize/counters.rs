@@ -20,6 +20,10 @@
 //!   ```text
 //!   setp.ne.s32 p1, r3, 10;     // with a step of 3 from 0: 9, 12, and on and on
 //!   ```
+//! - What is compared without a sign has a bound that is not negative with one:
+//!   ```text
+//!   setp.lt.u32 p1, r3, 0x80000010;     // 0x7FFFFFFF passes, and so does what is negative
+//!   ```
 //! - The bound and a step fit below the sign: with a bound of 0x7FFFFFFF and a step of 2, the sum is negative and less again.
 
 use super::Walk;
