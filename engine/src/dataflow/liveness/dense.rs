@@ -19,8 +19,13 @@ pub(super) struct DenseScratch {
     order: Vec<BlockId>,
 }
 
-/// Solves the sets, whose bits are given out.
-pub(super) fn solve(function: &FunctionView<'_>, scratch: &mut LivenessScratch, set: &mut LiveSet) {
+/// Solves the sets, whose bits are given out; says whether that takes no more than `rounds_max` rounds.
+pub(super) fn solve(
+    function: &FunctionView<'_>,
+    scratch: &mut LivenessScratch,
+    set: &mut LiveSet,
+    rounds_max: u32,
+) -> bool {
     let (block_count, bit_count) = (set.block_count, set.vreg_of.len());
     set.live_in.rows.reset(block_count, bit_count);
     set.live_out.rows.reset(block_count, bit_count);
@@ -31,7 +36,7 @@ pub(super) fn solve(function: &FunctionView<'_>, scratch: &mut LivenessScratch, 
     fill(&mut dense.gens, gens, set);
     fill(&mut dense.kills, kills, set);
     let has_retreating_edge = order_blocks(function, &mut dense.order);
-    iterate(function, dense, set, has_retreating_edge);
+    iterate(function, dense, set, has_retreating_edge, rounds_max)
 }
 
 fn fill(sets: &mut BitMatrix, members: &[(BlockId, VRegId)], set: &LiveSet) {
@@ -62,10 +67,14 @@ fn iterate(
     scratch: &DenseScratch,
     set: &mut LiveSet,
     has_retreating_edge: bool,
-) {
+    rounds_max: u32,
+) -> bool {
     set.round_count = 0;
     let mut changed = true;
     while changed {
+        if set.round_count == rounds_max {
+            return false;
+        }
         changed = false;
         set.round_count += 1;
         for &block in scratch.order.iter().rev() {
@@ -81,4 +90,5 @@ fn iterate(
         }
         changed &= has_retreating_edge;
     }
+    true
 }

@@ -13,8 +13,8 @@
 //!
 //! # Two representations
 //! Dense (`dense`): a row of bits a block, in two matrices, blocks x words, solved by rounds over the blocks. Where that
-//! would be quadratic in the size of the function, walks (`walks`): for each register a walk backward from its uses, and
-//! the blocks where it lives as runs of consecutive blocks. [`LiveSet`] answers the same questions for both.
+//! would be quadratic in the size of the function, or in the depth of its loops, walks (`walks`): for each register a walk backward
+//! from its uses, and the blocks where it lives as runs of consecutive blocks. [`LiveSet`] answers the same questions for both.
 //!
 //! # Guarded writes do not kill
 //! ```text
@@ -48,6 +48,10 @@ pub const DENSE_WORDS_MAX: usize = 1 << 20;
 
 /// Bits of a [`Strip`].
 pub const STRIP_BITS: usize = 512;
+
+/// Rounds that the dense representation may take: loops in one another need one more each. Above, walks are taken, to which
+/// nesting makes no difference.
+pub const ROUNDS_MAX: u32 = 32;
 
 /// Some consecutive bits of one block's set: a cache line.
 pub type Strip = [u64; STRIP_BITS / 64];
@@ -110,11 +114,14 @@ pub fn solve(
     scratch.collect(function, forms);
     number_globals(function, scratch, set);
     let words = set.block_count * BitMatrix::stride_for(set.vreg_of.len());
-    let representation = if words <= DENSE_WORDS_MAX { Representation::Dense } else { Representation::Walks };
-    solve_with(function, scratch, set, representation);
+    set.representation = Representation::Dense;
+    if words > DENSE_WORDS_MAX || !dense::solve(function, scratch, set, ROUNDS_MAX) {
+        set.representation = Representation::Walks;
+        walks::solve(function, scratch, set);
+    }
 }
 
-/// Solves the liveness of a function on the given representation: what compares the two.
+/// Solves the liveness of a function on the given representation, in any number of rounds: what compares the two.
 pub fn solve_on(
     representation: Representation,
     function: &FunctionView<'_>,
@@ -124,18 +131,9 @@ pub fn solve_on(
 ) {
     scratch.collect(function, forms);
     number_globals(function, scratch, set);
-    solve_with(function, scratch, set, representation);
-}
-
-fn solve_with(
-    function: &FunctionView<'_>,
-    scratch: &mut LivenessScratch,
-    set: &mut LiveSet,
-    representation: Representation,
-) {
     set.representation = representation;
     match representation {
-        Representation::Dense => dense::solve(function, scratch, set),
+        Representation::Dense => _ = dense::solve(function, scratch, set, u32::MAX),
         Representation::Walks => walks::solve(function, scratch, set),
     }
 }
