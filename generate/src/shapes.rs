@@ -18,7 +18,7 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 48] = [
+pub const SHAPES: [Shape; 50] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
     Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
@@ -67,6 +67,8 @@ pub const SHAPES: [Shape; 48] = [
     Shape { name: "beside", of: "blocks beside guarded writes", large: 16_000, text: beside },
     Shape { name: "arguments", of: "arguments of a call", large: 40_000, text: arguments },
     Shape { name: "depths", of: "values read inside a deep nest", large: 32_000, text: depths },
+    Shape { name: "regions", of: "branches to one join that takes many values", large: 2_000, text: regions },
+    Shape { name: "returns", of: "calls between reads of a value", large: 8_000, text: returns },
 ];
 
 /// Values that meet at each join of [`joins`].
@@ -738,6 +740,36 @@ fn depths(count: usize) -> String {
         writeln!(text, "add.u32 %r3, %r3, 1;\nsetp.lt.u32 %p0, %r3, 7;\n@%p0 bra L{level};")
     });
     kernel(&format!(".reg .b32 %v<{count}>;"), &format!("{values}{front}{reads}{back}"))
+}
+
+/// Branches around one instruction, to which a table leads, and one join of all of them with a hundred values.
+fn regions(count: usize) -> String {
+    let labels = list(count, "H");
+    let loads = each(VALUES, |text, v| writeln!(text, "ld.volatile.global.u32 %v{v}, [%d0];"));
+    let cases = each(count, |text, n| {
+        let value = n % VALUES;
+        writeln!(text, "H{n}: setp.lt.u32 %p0, %r2, {n};\n@%p0 bra M;\nadd.u32 %v{value}, %r2, {n};\nbra M;")
+    });
+    let reads = each(VALUES, |text, v| writeln!(text, "xor.b32 %r1, %r1, %v{v};"));
+    let table = format!("ways: .branchtargets {labels};\nrem.u32 %r2, %r0, {count};\nbrx.idx %r2, ways;\n");
+    kernel(&format!(".reg .b32 %v<{VALUES}>;"), &format!("{loads}{table}{cases}M:\n{reads}"))
+}
+
+/// Values that are read again and again, then live across calls that keep too few registers, and are read once more.
+fn returns(count: usize) -> String {
+    const VALUES: usize = 30;
+    let loads = each(VALUES, |text, v| writeln!(text, "ld.volatile.global.u32 %u{v}, [%d0];"));
+    let values = each(VALUES, |text, v| {
+        writeln!(text, "mad.lo.s32 %v{v}, %r0, %u{}, {};", VALUES - 1, v + 7)?;
+        (0..count / 8).try_for_each(|_| writeln!(text, "st.volatile.global.u32 [%d0], %v{v};"))
+    });
+    let calls = each(count, |text, _| writeln!(text, "call.uni f, ();"));
+    let reads = each(VALUES, |text, v| {
+        writeln!(text, "xor.b32 %r1, %r1, %u{v};\nst.volatile.global.u32 [%d0], %v{v};")
+    });
+    let callee = ".func f() { ret; }\n";
+    let declarations = format!(".reg .b32 %u<{VALUES}>, %v<{VALUES}>;");
+    kernel_of(callee, ".maxnreg 24\n", &declarations, &format!("{loads}{values}{calls}{reads}"))
 }
 
 /// A kernel with few registers, around code that may load words from `%d1` on, `count` of them and one for each thread.

@@ -27,7 +27,7 @@ pub(super) struct Arm {
 pub(super) fn arm_of(f: &FunctionEditor<'_>, head: BlockId, block: BlockId, insts_max: usize) -> Option<Arm> {
     let function = f.view();
     let (&[pred], &[join]) = (function.preds(block), function.succs(block)) else { return None };
-    if pred != head || block == head || join == block {
+    if pred != head {
         return None;
     }
     let (mut inst_count, mut cost, mut jumps, mut last) = (0, 0, false, None);

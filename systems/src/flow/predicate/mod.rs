@@ -107,63 +107,63 @@ const ROUNDS_MAX: usize = 8;
 
 /// Works on every function in SSA form.
 pub fn run(mut editor: Editor, settings: Res<Settings>, mut scratch: Local<Scratch>) {
-    editor.each(CodeFlags::WORKED_ON_IN_SSA, |mut f| {
-        // It ends early where the bisect limit is reached.
-        let _ = predicate(&mut f, *settings, &mut scratch);
-    });
+    editor.each(CodeFlags::WORKED_ON_IN_SSA, |mut f| predicate(&mut f, *settings, &mut scratch));
 }
 
 /// Memory of the phase.
 #[derive(Default)]
 pub struct Scratch {
+    marks: Marks,
+    literals: Literals,
+}
+
+/// What a round knows of blocks.
+#[derive(Default)]
+struct Marks {
     /// By block: whether the round has changed it.
     is_changed: Vec<bool>,
     /// By block: whether an anchor keeps it.
     is_pinned: Vec<bool>,
-    literals: Literals,
 }
 
-/// Works on one function; gives nothing where the bisect limit is reached.
-pub fn predicate(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut Scratch) -> Option<()> {
+/// Works on one function.
+pub fn predicate(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut Scratch) {
     scratch.literals.start();
     for _ in 0..ROUNDS_MAX {
-        if !round(f, settings, scratch)? {
-            return Some(());
+        if !round(f, settings, scratch) {
+            return;
         }
         f.refresh_edges();
         f.remember(Memo::ArmsAreJoined);
     }
     f.stats().limits_hit += 1;
     f.missed(f.view().text.body.first, "the last round has joined arms: more rounds might join more");
-    Some(())
 }
 
 /// Looks at each block once, with the edges of before, and says whether something has changed.
-fn round(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut Scratch) -> Option<bool> {
-    let Scratch { is_changed, is_pinned, literals } = scratch;
+fn round(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut Scratch) -> bool {
+    let Scratch { marks, literals } = scratch;
     let function = f.view();
-    is_changed.clear();
-    is_changed.resize(function.blocks.len(), false);
-    is_pinned.clear();
-    is_pinned.resize(function.blocks.len(), false);
+    marks.is_changed.clear();
+    marks.is_changed.resize(function.blocks.len(), false);
+    marks.is_pinned.clear();
+    marks.is_pinned.resize(function.blocks.len(), false);
     for anchor in function.anchors {
         if matches!(anchor.kind, AnchorKind::BlockPragma | AnchorKind::Directive) {
-            is_pinned[anchor.block.index()] = true;
+            marks.is_pinned[anchor.block.index()] = true;
         }
     }
     let mut has_changed = false;
     // In the text, inner branches stand after those around them.
     for head in f.view().block_ids().rev() {
-        let Some(region) = Region::of(f, head, settings, literals) else { continue };
-        let mut arms = [region.taken, region.fallen].into_iter().flatten();
-        if region.blocks().any(|block| is_changed[block.index()]) || arms.any(|arm| is_pinned[arm.index()]) {
-            continue;
+        let Some(region) = Region::of(f, head, settings, marks, literals) else { continue };
+        // There may be room for another one, or none at all past the bisect limit.
+        if region.convert(f, marks.is_pinned[region.join.index()]).is_some() {
+            region.blocks().for_each(|block| marks.is_changed[block.index()] = true);
+            has_changed = true;
         }
-        region.convert(f, is_pinned[region.join.index()])?;
-        region.blocks().for_each(|block| is_changed[block.index()] = true);
-        has_changed = true;
     }
-    Some(has_changed)
+    has_changed
 }
 
 #[cfg(test)]

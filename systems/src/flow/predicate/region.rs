@@ -7,10 +7,10 @@ use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::types::{PtxType, TypeKind};
 use ptxopt_engine::edit::FunctionEditor;
-use ptxopt_engine::values::phis::{incoming, phis_of};
+use ptxopt_engine::values::phis::phis_of;
 
-use super::Settings;
 use super::arms::{Arm, arm_of};
+use super::{Marks, Settings};
 use crate::ssa::moves::moved_as;
 
 /// A branch with its arms.
@@ -62,11 +62,12 @@ pub(super) enum Choice {
 }
 
 impl Region {
-    /// The region of the branch at the end of a block, if it may be predicated.
+    /// The region of the branch at the end of a block, if it may be predicated in this round.
     pub(super) fn of(
         f: &FunctionEditor<'_>,
         head: BlockId,
         settings: Settings,
+        marks: &Marks,
         literals: &mut Literals,
     ) -> Option<Self> {
         let branch = Branch::of(f, head)?;
@@ -83,14 +84,16 @@ impl Region {
         }
         let arms: Vec<Arm> = [taken, fallen].into_iter().flatten().collect();
         let [taken, fallen] = [taken, fallen].map(|arm| arm.map(|arm| arm.block));
-        let from = [taken, fallen].map(|arm| arm.unwrap_or(head));
-        let values = values_of(f, join, from, branch.is_negated, literals)?;
-        let falls_through = next_but_for(f, head, [taken, fallen]) == Some(join);
-        let branch_count = arms.iter().filter(|arm| arm.jumps).count() + usize::from(falls_through);
-        let choice_count = values.iter().filter(|value| value.choice.is_some()).count();
-        if choice_count > settings.selections_max.min(branch_count) {
+        let is_changed = |block: BlockId| marks.is_changed[block.index()];
+        let is_open = |arm: &Arm| !is_changed(arm.block) && !marks.is_pinned[arm.block.index()];
+        if is_changed(head) || is_changed(join) || !arms.iter().all(is_open) {
             return None;
         }
+        let from = [taken, fallen].map(|arm| arm.unwrap_or(head));
+        let falls_through = next_but_for(f, head, [taken, fallen]) == Some(join);
+        let branch_count = arms.iter().filter(|arm| arm.jumps).count() + usize::from(falls_through);
+        let choices_max = settings.selections_max.min(branch_count);
+        let values = values_of(f, join, from, branch.is_negated, choices_max, literals)?;
         let is_sole = f.view().preds(join).iter().all(|pred| from.contains(pred));
         let inst_count = arms.iter().map(|arm| arm.inst_count).sum();
         Some(Self { head, branch, taken, fallen, join, values, inst_count, is_sole, falls_through })
@@ -121,18 +124,34 @@ impl Branch {
     }
 }
 
-/// What the phis of a join take from the blocks where the two ways come from: that of the branch, and that past it.
+/// What the phis of a join take from the blocks where the two ways come from: that of the branch, and that past it. None where
+/// more than `choices_max` of them take two values.
 fn values_of(
     f: &FunctionEditor<'_>,
     join: BlockId,
     from: [BlockId; 2],
     is_negated: bool,
+    choices_max: usize,
     literals: &mut Literals,
 ) -> Option<Vec<Taken>> {
     let mut values = Vec::new();
+    let mut choice_count = 0;
+    // Where the phi before had the pairs of the two ways: as a rule all phis of a block list its predecessors in one order.
+    let mut places = [0; 2];
     for (phi, operands) in phis_of(&f.view(), join) {
-        let value = |block: BlockId| incoming(operands).find(|&(pred, _)| pred == block);
-        let (taken, fallen) = (value(from[0])?.1, value(from[1])?.1);
+        let mut value = |way: usize| {
+            let pairs = operands[1..].as_chunks().0;
+            let is_from = |&[pred, _]: &[Operand; 2]| pred.as_block() == Some(from[way]);
+            if !pairs.get(places[way]).is_some_and(is_from) {
+                places[way] = pairs.iter().position(is_from)?;
+            }
+            Some(pairs[places[way]][1])
+        };
+        let (taken, fallen) = (value(0)?, value(1)?);
+        choice_count += usize::from(taken != fallen);
+        if choice_count > choices_max {
+            return None;
+        }
         let choice = match taken == fallen {
             true => None,
             false => Some(choice(f, [taken.vreg()?, fallen.vreg()?], is_negated, literals)?),
@@ -191,13 +210,12 @@ impl Literals {
     fn truth(&mut self, f: &FunctionEditor<'_>, vreg: VRegId) -> Option<bool> {
         if !std::mem::replace(&mut self.is_filled, true) {
             let function = f.view();
-            for (inst, head, operands) in function.block_ids().flat_map(|block| function.rows_of(block)) {
+            for (inst, _, operands) in function.block_ids().flat_map(|block| function.rows_of(block)) {
+                // A guard would be a third operand.
                 let &[result, source] = operands else { continue };
                 let form = f.form_of(inst);
                 let is_move = form.operation == Operation::Mov && form.types[0] == Some(PtxType::Pred);
-                if let (true, Some(vreg), OperandKind::Int(value)) = (is_move, result.vreg(), source.kind())
-                    && !head.opcode.is_guarded()
-                {
+                if let (true, Some(vreg), OperandKind::Int(value)) = (is_move, result.vreg(), source.kind()) {
                     self.truths.insert(vreg, value != 0);
                 }
             }

@@ -439,21 +439,21 @@ impl Finder {
             self.waiting.extend(function.preds(block));
         }
         self.walk(function, home, of_early)?;
-        let lives_after = |call: &TightCall| {
-            let is_after = |read: &Read| read.block == call.block && read.at > call.inst;
-            let is_early = |succ: &BlockId| self.seen[succ.index()] == of_early;
-            early.iter().any(is_after) || function.succs(call.block).iter().any(is_early)
-        };
         let mut calls: Vec<usize> = self.relieved.iter().flat_map(|&block| self.calls_in(block)).collect();
         let ends = if block == home { vec![home] } else { vec![home, block] };
         for at in ends {
+            if function.succs(at).iter().any(|succ| self.seen[succ.index()] == of_early) {
+                continue;
+            }
+            self.look(self.calls_in(at).len())?;
+            let last_early = early.iter().filter(|read| read.block == at).map(|read| read.at).max();
             calls.extend(self.calls_in(at).filter(|&number| {
-                let call = &self.calls[number];
-                let is_between =
-                    (at != home || call.inst > definition) && (at != block || call.inst < before);
-                is_between && !lives_after(call)
+                let call = self.calls[number].inst;
+                let is_between = (at != home || call > definition) && (at != block || call < before);
+                is_between && last_early.is_none_or(|last| last <= call)
             }));
         }
+        self.look(calls.len())?;
         Some(calls)
     }
 
