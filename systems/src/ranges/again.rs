@@ -18,8 +18,7 @@ use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::graph::nest::LoopNest;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::definitions::Defined;
-
-use ptxopt_engine::values::reaching::{Place, Reaching};
+use ptxopt_engine::values::reaching::{Place, Reaching, Value};
 
 /// Instructions that may compute an address again.
 const ADDRESS_INSTS_MAX: usize = 2;
@@ -303,8 +302,9 @@ fn remake(
     let operands = function.operands_of(inst);
     let from = Place { block: head.block, before: inst };
     for vreg in reads(operands) {
+        let value = reaching.value(vreg, from, || *function);
         if function.vregs[vreg.index()].flags.intersects(VRegFlags::WRITTEN_ELSEWHERE)
-            || reaching.value(vreg, from, || *function) != reaching.value(vreg, to, || *function)
+            || value != reaching.value(vreg, to, || *function)
         {
             return None;
         }
@@ -313,7 +313,11 @@ fn remake(
             sources.push(vreg);
             continue;
         }
+        // Its only definition may have been executed in another round, with other sources.
         let Defined::Once(definer, _) = reaching.definitions().defined(vreg) else { return None };
+        if value != Value::Of(definer) {
+            return None;
+        }
         let definer_head = &function.heads[definer.index()];
         let is_known = insts.iter().any(|again| writes(&again.operands).next() == Some(vreg));
         if is_known {
@@ -328,7 +332,7 @@ fn remake(
     Some(())
 }
 
-/// Whether an instruction computes an integer from registers and numbers in one step.
+/// Whether an instruction computes an integer in a register of its own from registers and numbers in one step.
 fn computes_address(look: &Look<'_>, head: &InstHead, operands: &[Operand]) -> bool {
     let form = look.forms.get(head.form);
     let is_integer = form.types.iter().flatten().all(|ty| ty.is_of_integers() && ty.bits() >= 32);
@@ -350,6 +354,7 @@ fn computes_address(look: &Look<'_>, head: &InstHead, operands: &[Operand]) -> b
         && !form.effects.intersects(Effects::CARRY_IN | Effects::CARRY_OUT)
         && operands.iter().all(|operand| !varies(operand))
         && writes(operands).count() == 1
+        && writes(operands).all(|vreg| look.function.vregs[vreg.index()].is_own_scalar())
         && operands.iter().all(|operand| !operand.is_definition() || !operand.is_partial())
 }
 
