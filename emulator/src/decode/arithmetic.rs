@@ -67,6 +67,10 @@ impl Decoder<'_> {
             .collect();
         let selectors: Vec<Option<&str>> = selectors.iter().map(Option::as_deref).collect();
         let negated: Vec<bool> = read.iter().map(|operand| is_negated(*operand)).collect();
+        if of.root() == "setp" && targets.len() == 2 && targets[0] == targets[1] {
+            // The first result stays, as `ptxas` has it.
+            targets[1] = Target::SINK;
+        }
         let request = Request {
             mnemonic: of.mnemonic,
             results: result_count,

@@ -57,3 +57,13 @@ fn the_opposite_of_a_predicate_is_moved() {
         selp.u32 %r1, 1, 0, %p2; selp.u32 %r2, 10, 0, %p3; add.u32 %r1, %r1, %r2; st.global.u32 [%own], %r1; ret;";
     assert_eq!(words(&kernel(body), 8, 8), each(8, |t| if t < 3 { 10 } else { 1 }));
 }
+
+/// As in the code that `ptxas` 13.0.88 makes: the last element that is loaded stays, and the comparison itself, not its opposite.
+#[test]
+fn one_register_for_two_results_holds_one_of_them() {
+    let twice = kernel(
+        "mov.b64 %rd1, 0x700000005; mov.b64 {%r1, %r1}, %rd1; st.global.u32 [%own], %r1;
+         setp.lt.u32 %p1|%p1, %t, 1; selp.u32 %r2, 1, 2, %p1; st.global.u32 [%own+4], %r2; ret;",
+    );
+    assert_eq!(words(&twice, 1, 2), [7, 1]);
+}

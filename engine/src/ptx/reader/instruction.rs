@@ -118,6 +118,9 @@ impl Reader<'_, '_> {
                     *operand = operand.as_definition(slot.role == Role::DefUse);
                 }
             }
+            if self.operands.get(1).is_some_and(|operand| operand.is_definition()) {
+                self.pin_doubles();
+            }
         }
         if form.effects != Effects::PURE {
             if form.effects.intersects(Effects::ASYNC | Effects::UNKNOWN) {
@@ -149,6 +152,20 @@ impl Reader<'_, '_> {
                 && slot.role != Role::Address
             {
                 self.out.vreg_heads[self.first.vreg + vreg.index()].flags |= VRegFlags::PINNED;
+            }
+        }
+    }
+
+    /// Pins the registers that the instruction just read writes twice: which result they hold in the end depends on the
+    /// instruction. In `ld.v2.u32 {%r1, %r1}, [a]` it is the last one, in `setp.lt.s32 %p1|%p1, %r1, %r2` the first.
+    fn pin_doubles(&mut self) {
+        self.results.clear();
+        let results = self.operands.iter().filter(|operand| operand.is_definition());
+        self.results.extend(results.filter_map(|operand| operand.vreg()));
+        self.results.sort_unstable();
+        for pair in self.results.windows(2) {
+            if pair[0] == pair[1] {
+                self.out.vreg_heads[self.first.vreg + pair[0].index()].flags |= VRegFlags::PINNED;
             }
         }
     }

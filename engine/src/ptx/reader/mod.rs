@@ -49,6 +49,7 @@ pub struct ReaderScratch {
     scopes: Scopes,
     labels: Labels,
     operands: Vec<Operand>,
+    results: Vec<VRegId>,
     shape: Vec<u8>,
     nesting: Vec<u8>,
     block_of_label_count: Vec<BlockId>,
@@ -88,6 +89,7 @@ pub struct Reader<'t, 'a> {
     scopes: &'a mut Scopes,
     labels: &'a mut Labels,
     operands: &'a mut Vec<Operand>,
+    results: &'a mut Vec<VRegId>,
     shape: &'a mut Vec<u8>,
     nesting: &'a mut Vec<u8>,
     block_of_label_count: &'a mut Vec<BlockId>,
@@ -138,8 +140,16 @@ fn read_part(
     scratch: &mut ReaderScratch,
     out: &mut CodeTables,
 ) -> Result<(), Diagnostic> {
-    let ReaderScratch { scopes, labels, operands, shape, nesting, block_of_label_count, is_table_named } =
-        scratch;
+    let ReaderScratch {
+        scopes,
+        labels,
+        operands,
+        results,
+        shape,
+        nesting,
+        block_of_label_count,
+        is_table_named,
+    } = scratch;
     nesting.clear();
     let cursor = Cursor::new(module.text, 0);
     let first = First::default();
@@ -158,6 +168,7 @@ fn read_part(
         scopes,
         labels,
         operands,
+        results,
         shape,
         nesting,
         block_of_label_count,

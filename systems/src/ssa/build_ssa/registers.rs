@@ -74,12 +74,13 @@ impl Scratch {
         let is_reachable = orders[block.index()].is_reachable();
         let is_whole = is_reachable && !head.opcode.is_guarded();
         // Sources come after results, and are read before.
-        for (at, operand) in operands.iter().enumerate().rev() {
+        for operand in operands.iter().rev() {
             let Some(vreg) = operand.vreg() else { continue };
             let row = &mut self.rows[vreg.index()];
             if operand.is_definition() {
-                if row.seen.contains(Seen::DEFINED) || !is_whole || operand.is_partial() {
-                    self.look_closer(vreg, block, is_whole, &operands[at..]);
+                let is_whole = is_whole && !operand.is_partial();
+                if row.seen.contains(Seen::DEFINED) || !is_whole {
+                    self.look_closer(vreg, block, is_whole);
                 } else {
                     *row = Row { defined_in: stamp, seen: row.seen | Seen::DEFINED };
                 }
@@ -102,15 +103,10 @@ impl Scratch {
         }
     }
 
-    /// Notes a definition that is not the only one, or not of the whole register. `operands` starts with it.
+    /// Notes a definition that is not the only one, or not of the whole register.
     #[cold]
-    fn look_closer(&mut self, vreg: VRegId, block: BlockId, is_whole: bool, operands: &[Operand]) {
+    fn look_closer(&mut self, vreg: VRegId, block: BlockId, is_whole: bool) {
         let row = &mut self.rows[vreg.index()];
-        let (definition, after) = operands.split_first().expect("it starts with the definition");
-        // Another result of the same instruction was looked at just now.
-        let is_defined_here = row.defined_in == block.0 + 1;
-        let is_same = |other: &Operand| other.is_definition() && other.vreg() == Some(vreg);
-        let is_twice = is_defined_here && after.iter().any(is_same);
         if row.seen.contains(Seen::DEFINED) {
             if !row.seen.contains(Seen::SEVERAL) {
                 self.several.push((vreg, BlockId(row.defined_in - 1)));
@@ -119,10 +115,7 @@ impl Scratch {
             row.seen |= Seen::SEVERAL;
         }
         row.seen |= Seen::DEFINED;
-        row.seen.set(
-            Seen::BROKEN,
-            row.seen.contains(Seen::BROKEN) || !is_whole || is_twice || definition.is_partial(),
-        );
+        row.seen.set(Seen::BROKEN, row.seen.contains(Seen::BROKEN) || !is_whole);
         row.defined_in = block.0 + 1;
     }
 
