@@ -104,11 +104,12 @@ impl Sequences {
             for inst in function.insts_of(block) {
                 let form = forms.get(function.heads[inst.index()].form);
                 if form.effects.contains(Effects::CALL) {
-                    let names: AHashMap<NameId, bool> = names_of(function, forms, inst).collect();
-                    let is_argument = |name: &NameId| names.get(name) == Some(&false);
+                    let names: AHashMap<NameId, Role> = names_of(function, forms, inst).collect();
+                    let is_argument = |name: &NameId| names.get(name).is_some_and(|role| *role != Role::Def);
                     let own = waiting.extract_if(.., |(_, name, _)| is_argument(name));
                     all.calls.push((inst, own.map(|(.., store)| store).collect()));
-                    given.extend(names.iter().filter(|(_, is_result)| **is_result).map(|(name, _)| *name));
+                    let results = names.iter().filter(|(_, role)| **role == Role::Def);
+                    given.extend(results.map(|(name, _)| *name));
                     continue;
                 }
                 if form.space != StateSpace::Param {
@@ -143,31 +144,34 @@ impl Passed {
     fn of(function: &FunctionView<'_>, forms: &FormTable) -> Self {
         let mut passed = Self::default();
         let declared: AHashSet<NameId> = function.decls.iter().map(|decl| decl.name).collect();
+        let has_families = function.decls.iter().any(|decl| decl.is_family);
         let live =
             (0..function.heads.len()).map(InstId::new).filter(|inst| function.heads[inst.index()].is_live());
         for inst in live {
             if !forms.get(function.heads[inst.index()].form).effects.contains(Effects::CALL) {
                 continue;
             }
-            for (name, is_result) in
-                names_of(function, forms, inst).filter(|(name, _)| declared.contains(name))
-            {
-                if is_result { &mut passed.results } else { &mut passed.arguments }.insert(name);
+            for (name, role) in names_of(function, forms, inst) {
+                // A name may be of a family, unless it is that of a function.
+                if declared.contains(&name) || has_families && role != Role::Name {
+                    let is_result = role == Role::Def;
+                    if is_result { &mut passed.results } else { &mut passed.arguments }.insert(name);
+                }
             }
         }
         passed
     }
 }
 
-/// The names in the lists of a call, each with whether it is a result.
+/// The names in a call, each with its role.
 fn names_of<'a>(
     function: &FunctionView<'a>,
     forms: &'a FormTable,
     inst: InstId,
-) -> impl Iterator<Item = (NameId, bool)> + use<'a> {
+) -> impl Iterator<Item = (NameId, Role)> + use<'a> {
     let slots = forms.slots(function.heads[inst.index()].form);
     function.operands_of(inst).iter().zip(slots).filter_map(|(operand, slot)| match operand.kind() {
-        OperandKind::Symbol(name) => Some((name, slot.role == Role::Def)),
+        OperandKind::Symbol(name) => Some((name, slot.role)),
         _ => None,
     })
 }

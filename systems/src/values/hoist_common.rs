@@ -22,7 +22,8 @@
 //! ```
 //! Only the branch leads to either arm, so that all threads that execute the branch execute one of the two instructions:
 //! nothing is computed that was not computed before. So plain loads move, too, where nothing in their arms comes before
-//! them that writes, orders or waits. Two that read the results of two that were found are found as well.
+//! them that writes, orders or waits. What means something only where it is executed does not move over a call, which may
+//! not return. Two that read the results of two that were found are found as well.
 //!
 //! Inner branches come last in the text and are looked at first; what comes out of them is in an arm of the outer one in the next
 //! round. Where the last round has moved something, that is counted and told.
@@ -147,11 +148,9 @@ impl Scratch {
         for head in function.block_ids().rev() {
             let &[one, other] = function.succs(head) else { continue };
             let is_arm = |block: BlockId| {
-                block != head
-                    && function.preds(block) == [head]
-                    && function.orders[block.index()].is_reachable()
+                function.preds(block) == [head] && function.orders[block.index()].is_reachable()
             };
-            if one == other || !is_arm(one) || !is_arm(other) {
+            if !is_arm(one) || !is_arm(other) {
                 continue;
             }
             let Some(branch) = function.insts_of(head).next_back() else { continue };
@@ -276,14 +275,15 @@ impl Scratch {
 /// The first instructions of an arm that may stand before its branch, if the other arm has them: those before anything that reads
 /// a clock, whose difference measures them.
 fn movable(f: &FunctionEditor<'_>, block: BlockId) -> impl Iterator<Item = InstId> {
-    let mut is_quiet = true;
+    let (mut is_quiet, mut comes_here) = (true, true);
     let stays = |inst: &InstId| !f.operands_of(*inst).iter().any(varies);
     f.view().insts_of(block).take(INSTS_MAX).take_while(stays).filter(move |&inst| {
         let (head, form) = (f.head(inst), f.form_of(inst));
         let is_plain_load = form.operation == Operation::Ld && form.effects == Effects::READ;
-        let may_move = form.is_pure() || is_plain_load && is_quiet;
-        is_quiet &= is_harmless(form) || head.is_phi();
-        may_move && !head.is_phi() && !head.opcode.is_guarded()
+        let may_move = form.is_pure() && (comes_here || form.is_speculatable()) || is_plain_load && is_quiet;
+        is_quiet &= is_harmless(form);
+        comes_here &= !form.effects.intersects(Effects::CALL | Effects::UNKNOWN);
+        may_move && !head.is_phi()
     })
 }
 
@@ -296,7 +296,7 @@ fn is_harmless(form: &Form) -> bool {
 fn have_like_results(f: &FunctionEditor<'_>, inst: InstId, twin: InstId) -> bool {
     let results = |inst: InstId| f.operands_of(inst).iter().filter(|operand| operand.is_definition());
     let ty = |operand: &Operand| operand.vreg().map(|vreg| f.vreg(vreg).ty);
-    results(inst).count() > 0 && results(inst).map(ty).eq(results(twin).map(ty))
+    results(inst).map(ty).eq(results(twin).map(ty))
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@
 //! ```
 //! What can neither fault nor take effect may be executed by threads that would not have come to it. Anything else that
 //! computes moves only from the header of a loop, which each thread executes that enters the loop: then it stands where it
-//! was executed anyway. That holds for `ld.const` and `ld.global.nc`, too, and for the latter nothing in the loop may write, wait or
-//! order. A parameter of a kernel is there at any time.
+//! was executed anyway. That holds for `ld.const`, `ld.param` and `ld.global.nc`, too: an address that is never used may lie
+//! outside of what is there. For `ld.global.nc` nothing in the loop may write, wait or order.
 //!
 //! # What does not
 //! - What has a guard: where it is false, the register keeps what it held.
@@ -81,6 +81,8 @@ pub(super) struct Candidates {
     is_tied: Vec<bool>,
     /// Parameters that the body declares, for calls.
     of_calls: Vec<NameId>,
+    /// Any name may be one.
+    has_families: bool,
     /// By loop; empty before the first question about a function.
     loops: Vec<OfLoop>,
     /// Loops before which no block can stand, though something could stand there.
@@ -133,7 +135,7 @@ impl Candidates {
                 }
                 let form = look.forms.get(head.form);
                 let Some(freedom) = self.freedom(look, form, inst, operands) else { continue };
-                if !self.has_own_results(look, inst, operands) {
+                if !self.has_own_results(look, operands) {
                     continue;
                 }
                 let cost = cost_of(look.forms, head.form, operands);
@@ -155,9 +157,10 @@ impl Candidates {
         self.numbers.clear();
         self.numbers.resize(function.heads.len(), NONE);
         self.of_calls.clear();
-        let is_param = |space| space == StateSpace::Param;
-        self.of_calls.extend(function.decls.iter().filter(|decl| is_param(decl.space)).map(|decl| decl.name));
+        let params = function.decls.iter().filter(|decl| decl.space == StateSpace::Param);
+        self.of_calls.extend(params.clone().map(|decl| decl.name));
         self.of_calls.sort_unstable();
+        self.has_families = params.clone().any(|decl| decl.is_family);
         self.is_tied.clear();
         self.is_tied.resize(function.vregs.len(), false);
         if function.state.flags.contains(CodeFlags::SSA) {
@@ -205,12 +208,12 @@ impl Candidates {
         {
             return None;
         }
-        let is_entry = look.function.state.flags.contains(CodeFlags::ENTRY);
+        let has_own = look.function.state.flags.contains(CodeFlags::ENTRY) && !self.has_families;
         let qualifiers = look.forms.describe(look.function.heads[inst.index()].form).qualifiers;
         match form.space {
             StateSpace::Param => match operands.last()?.kind() {
-                OperandKind::Symbol(name) if is_entry && self.of_calls.binary_search(&name).is_err() => {
-                    Some(Freedom::Anywhere)
+                OperandKind::Symbol(name) if has_own && self.of_calls.binary_search(&name).is_err() => {
+                    Some(Freedom::Anyway)
                 }
                 _ => None,
             },
@@ -223,13 +226,13 @@ impl Candidates {
     }
 
     /// Whether nothing but the instruction writes its results, and no other value comes where they are read.
-    fn has_own_results(&self, look: Look<'_>, inst: InstId, operands: &[Operand]) -> bool {
+    fn has_own_results(&self, look: Look<'_>, operands: &[Operand]) -> bool {
         let is_in_ssa = look.function.state.flags.contains(CodeFlags::SSA);
         let no_value = if is_in_ssa { VRegFlags::NO_VALUE } else { VRegFlags::SHARED };
         definitions(operands).all(|(vreg, is_partial)| {
             let defined = look.reaching.definitions().defined(vreg);
             !is_partial
-                && matches!(defined, Defined::Once(only, _) if only == inst)
+                && matches!(defined, Defined::Once(..))
                 && !look.function.vregs[vreg.index()].flags.intersects(no_value)
                 && !self.is_tied[vreg.index()]
         })
