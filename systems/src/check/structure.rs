@@ -27,6 +27,7 @@ use bevy_ecs::prelude::*;
 use ptxopt_components::block::BlockFlags;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
+use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::OperandKind;
 use ptxopt_components::operation::Operation;
 use ptxopt_engine::forms::FormTable;
@@ -295,8 +296,11 @@ impl<'a> Cycles<'a> {
 fn ends_threads(function: &FunctionView<'_>, forms: &FormTable, block: BlockId) -> bool {
     let mut insts = function.insts_of(block).rev();
     let Some(last) = insts.next() else { return function.succs(block).is_empty() };
-    let traps = forms.describe(function.heads[last.index()].form).operation == Operation::Trap;
-    function.succs(block).is_empty() && (traps || insts.next().is_none())
+    let form = function.heads[last.index()].form;
+    let traps = forms.describe(form).operation == Operation::Trap;
+    // What does something else at the end of the function falls off it.
+    let is_end = forms.get(form).effects.intersects(Effects::CONTROL);
+    function.succs(block).is_empty() && (traps || is_end && insts.next().is_none())
 }
 
 /// The target of the edge of which a block is part (see the header).

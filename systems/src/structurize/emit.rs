@@ -477,11 +477,13 @@ impl Writer<'_, '_, '_> {
                 let carrier = self.gates.gates[detour.gate as usize].carrier;
                 let (form, operands) = self.setting(carrier, detour.carries);
                 self.change.insert_at_end(last, form, &operands, None);
-                self.branch(last, gate, None);
                 stubs.push((detour, last));
                 last
             };
             self.change.set_target(table, position as usize, to);
+        }
+        for (detour, stub) in stubs {
+            self.fall(stub, false, self.blocks[detour.gate as usize]);
         }
     }
 

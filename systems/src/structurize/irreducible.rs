@@ -6,7 +6,7 @@
 //! Needs         control flow ends its block; no SSA form; every block is reachable
 //! Leaves        no cycle with several entries in functions that it has changed
 //! Breaks        control flow, loops, post-dominators, liveness, uniformity, definitions, program order
-//! Cost          blocks and edges, times the depth of the cycles, at most [`ROUNDS_MAX`]
+//! Cost          blocks and edges, times the depth of the cycles, at most [`ROUNDS_MAX`], and where threads may wait [`LOOKS`] more
 //! Paper         Erosa and Hendren 1994, "Taming Control Flow"; LLVM's FixIrreducible
 //! Checked by    the run of the structurizer after it, which takes no function with such a cycle
 //!
@@ -26,8 +26,17 @@
 //!
 //! # What is left alone
 //! A function in which such a cycle holds a convergent instruction, a call that may lead to one, or an atomic, ordered or volatile access:
-//! threads that came by different entries would meet there where they did not before, and may wait for one another. A function that would grow by more than [`GROWTH_PERCENT_MAX`] percent.
+//! threads that came by different entries would meet there where they did not before, and may wait for one another. The same where
+//! that stands between the cycle and the last block through which all of them come: they would meet at the dispatch block.
+//! ```text
+//!     @p bra A;
+//! W:  ld.volatile r, [flag];      // waits for those in the cycle, which would wait at its dispatch block
+//!     @!r bra W;
+//!     bra B;
+//! ```
+//! A function that would grow by more than [`GROWTH_PERCENT_MAX`] percent.
 
+use super::common_dominator;
 use super::emit::{Carrier, Detour, Gate, Gates, Stands, To};
 use super::shape::{Shape, Waits};
 use bevy_ecs::prelude::*;
@@ -35,15 +44,22 @@ use ptxopt_components::block::BlockFlags;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id};
 use ptxopt_engine::edit::{Editor, FunctionEditor};
-use ptxopt_engine::graph::nest::LoopNests;
+use ptxopt_engine::graph::nest::{LoopNest, LoopNests};
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
+use ptxopt_engine::store::view::FunctionView;
 
 /// Cycles in one another that are looked at. Code nests loops a few levels deep.
 pub const ROUNDS_MAX: usize = 64;
 
+/// Why a function stays in which threads may wait before a cycle.
+const WAITS_BEFORE: &str = "threads may wait for others on a way to a cycle with several entries";
+
 /// Instructions that may be added, in percent of those that are there; a few are always allowed.
 pub const GROWTH_PERCENT_MAX: usize = 100;
+
+/// Blocks before cycles that are looked at for waits, for each block and edge of the function.
+pub const LOOKS: usize = 8;
 
 /// Instructions that may be added to any function.
 const GROWTH_ALLOWED: usize = 32;
@@ -64,10 +80,9 @@ pub const PHASE: Phase = Phase {
 /// Works on every function.
 pub fn run(mut editor: Editor, nests: Res<LoopNests>, mut scratch: Local<Scratch>) {
     editor.each(CodeFlags::WORKED_ON, |mut f| {
-        let is_irreducible =
-            nests.get(f.code()).is_some_and(|nest| nest.irreducible_regions().next().is_some());
-        if is_irreducible {
-            fix(&mut f, &mut scratch);
+        let nest = nests.get(f.code()).filter(|nest| nest.irreducible_regions().next().is_some());
+        if let Some(nest) = nest {
+            fix(&mut f, nest, &mut scratch);
         }
     });
 }
@@ -78,16 +93,17 @@ pub struct Scratch {
     shape: Shape,
     gates: Gates,
     components: Components,
+    approaches: Approaches,
 }
 
 /// Gives each cycle of a function one entry, or says why not.
-fn fix(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
+fn fix(f: &mut FunctionEditor<'_>, nest: &LoopNest, scratch: &mut Scratch) {
     let (function, forms) = f.view_and_forms();
     let offset = function.labels[0].offset;
     let found = if function.state.flags.contains(CodeFlags::SSA) {
         Err("the function is in SSA form")
     } else {
-        scratch.shape.load(&function, forms).and_then(|()| find(scratch))
+        scratch.shape.load(&function, forms).and_then(|()| find(&function, nest, scratch))
     };
     let price = scratch.gates.gates.len() * 3 + scratch.gates.detours.len() * 2;
     let allowed = GROWTH_ALLOWED + function.live_inst_count() * GROWTH_PERCENT_MAX / 100;
@@ -112,8 +128,9 @@ fn fix(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
 }
 
 /// Finds the gates of all cycles; gives how many cycles there are.
-fn find(scratch: &mut Scratch) -> Result<usize, &'static str> {
-    let Scratch { shape, gates, components } = scratch;
+fn find(function: &FunctionView<'_>, nest: &LoopNest, scratch: &mut Scratch) -> Result<usize, &'static str> {
+    let Scratch { shape, gates, components, approaches } = scratch;
+    approaches.start(shape);
     gates.gates.clear();
     gates.carriers.clear();
     gates.detours.clear();
@@ -138,6 +155,9 @@ fn find(scratch: &mut Scratch) -> Result<usize, &'static str> {
                 if blocks.iter().any(|&block| shape.waits[block.index()] != Waits::No) {
                     return Err("threads may wait for others in a cycle with several entries");
                 }
+                let outside = |&edge: &u32| Some(shape.edge(edge).from).filter(|&from| !is_inside(from));
+                let before = entries.iter().flat_map(|&entry| shape.edges_into(entry)).filter_map(outside);
+                approaches.refuse_waits(function, nest, shape, &entries, before)?;
                 cycles += 1;
                 dispatch(shape, gates, &entries);
             }
@@ -149,6 +169,62 @@ fn find(scratch: &mut Scratch) -> Result<usize, &'static str> {
         }
     }
     Err("cycles lie in one another too deep")
+}
+
+/// Walks over the blocks between cycles and where threads part that enter them in different places.
+#[derive(Default)]
+struct Approaches {
+    /// Whether threads may wait anywhere.
+    has_waits: bool,
+    looks_left: usize,
+    /// By block: the number of the walk that came there last.
+    seen: Vec<u32>,
+    number: u32,
+    waiting: Vec<BlockId>,
+}
+
+impl Approaches {
+    fn start(&mut self, shape: &Shape) {
+        self.has_waits = shape.waits.iter().any(|&waits| waits != Waits::No);
+        self.looks_left = LOOKS * (shape.ends.len() + shape.edges.len());
+        self.seen.clear();
+        self.seen.resize(shape.ends.len(), 0);
+        self.number = 0;
+    }
+
+    /// Says why a cycle stays that `before` lead to from outside: on a way there from the last block through which all come, threads
+    /// may wait for others.
+    fn refuse_waits(
+        &mut self,
+        function: &FunctionView<'_>,
+        nest: &LoopNest,
+        shape: &Shape,
+        entries: &[BlockId],
+        before: impl Iterator<Item = BlockId>,
+    ) -> Result<(), &'static str> {
+        if !self.has_waits {
+            return Ok(());
+        }
+        let common = |one, other| common_dominator(function, one, other);
+        let parting = entries.iter().copied().reduce(common).expect("a cycle has an entry");
+        let is_around = |block: BlockId| nest.loop_of(block).is_none_or(|id| nest.holds(id, parting));
+        self.number += 1;
+        self.waiting.clear();
+        self.waiting.extend(before);
+        while let Some(block) = self.waiting.pop() {
+            self.looks_left = self.looks_left.checked_sub(1).ok_or("too many ways lead to cycles")?;
+            let seen = std::mem::replace(&mut self.seen[block.index()], self.number);
+            if block == parting || seen == self.number {
+                continue;
+            }
+            match shape.waits[block.index()] {
+                Waits::Always => return Err(WAITS_BEFORE),
+                Waits::InLoops if !is_around(block) => return Err(WAITS_BEFORE),
+                _ => self.waiting.extend(shape.edges_into(block).iter().map(|&edge| shape.edge(edge).from)),
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Leads every edge to `entries` through a chain of gates before the last one.

@@ -337,7 +337,7 @@ fn choose_defaults(plan: &Plan, mut registers: u32, gates: &mut Gates) {
     for (flow, gate) in plan.flows.iter().zip(&gates.gates) {
         let [no, yes] = counts[gate.carrier as usize];
         if let Carrier::Predicate(default) = &mut gates.carriers[gate.carrier as usize]
-            && 1 + no.min(yes) < no + yes
+            && no.max(yes) > 1
             && registers > 0
         {
             registers -= 1;
@@ -354,13 +354,17 @@ fn stand_after_latches(plan: &Plan, shape: &Shape, gates: &mut Gates) {
         let candidate = Some((matches!(shape.ends[from.index()], shape::End::Jumps { .. }), from));
         best[detour.gate as usize] = best[detour.gate as usize].max(candidate);
     }
+    // By Flow block: after what the first loop's stands that leads to it.
+    let mut after_inner: Vec<Option<BlockId>> = vec![None; plan.flows.len()];
     for (at, flow) in plan.flows.iter().enumerate() {
-        if flow.is_loop {
-            // Where only other Flow blocks lead to it, it stands after the first of them.
-            gates.gates[at].stands = match best[at] {
-                Some((_, block)) => Stands::After(block),
-                None => Stands::Before(flow.run),
-            };
+        if !flow.is_loop {
+            continue;
+        }
+        // Where only other Flow blocks lead to it, it stands after the first of them.
+        let Some(block) = best[at].map(|(_, block)| block).or(after_inner[at]) else { continue };
+        gates.gates[at].stands = Stands::After(block);
+        if flow.skip != NONE {
+            after_inner[flow.skip as usize].get_or_insert(block);
         }
     }
 }
@@ -388,7 +392,7 @@ impl Marks {
                 (marks.head, marks.tail) = (Some(block), meets);
                 continue;
             }
-            marks.head = marks.head.and_then(|head| common_dominator(&function, head, block));
+            marks.head = marks.head.map(|head| common_dominator(&function, head, block));
             marks.tail = match (marks.tail, meets) {
                 (Some(tail), Some(meets)) => tags.posts.nearest_common(tail, meets),
                 _ => None,
@@ -424,11 +428,11 @@ impl Marks {
     }
 }
 
-/// The nearest common dominator, by the ranks of the blocks.
-fn common_dominator(function: &FunctionView<'_>, one: BlockId, other: BlockId) -> Option<BlockId> {
+/// The nearest common dominator of two blocks that can be reached.
+fn common_dominator(function: &FunctionView<'_>, one: BlockId, other: BlockId) -> BlockId {
     let mut at = one;
     while !function.orders[at.index()].dominates(&function.orders[other.index()]) {
-        at = function.orders[at.index()].idom.get()?;
+        at = function.orders[at.index()].idom.get().expect("the entry dominates what can be reached");
     }
-    Some(at)
+    at
 }

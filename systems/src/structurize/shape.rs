@@ -241,10 +241,11 @@ fn waits(function: &FunctionView<'_>, forms: &FormTable, block: BlockId) -> Wait
     function.rows_of(block).map(|(_, head, _)| of_inst(head)).max().unwrap_or(Waits::No)
 }
 
-/// Whether a block that ends threads is nothing but that, or traps.
-fn is_bare_end(function: &FunctionView<'_>, forms: &FormTable, block: BlockId) -> bool {
+/// Whether a block without successors does nothing but end threads, or traps.
+pub fn is_bare_end(function: &FunctionView<'_>, forms: &FormTable, block: BlockId) -> bool {
     let mut insts = function.insts_of(block).rev();
     let Some(last) = insts.next() else { return true };
-    let traps = forms.describe(function.heads[last.index()].form).operation == Operation::Trap;
-    traps || insts.next().is_none()
+    let head = function.heads[last.index()];
+    let traps = forms.describe(head.form).operation == Operation::Trap;
+    traps || head.marks.contains(Marks::CONTROL) && insts.next().is_none()
 }
