@@ -98,11 +98,7 @@ const TOO_MANY: &str = "the function has more local arrays than loops are looked
 /// Works on the functions with arrays that wait for it.
 pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
     let flags = CodeFlags::WORKED_ON | CodeFlags::COMPUTED_LOCALS;
-    editor.each(flags, |mut f| {
-        if !unroll(&mut f, &mut scratch) {
-            f.set_flags(CodeFlags::COMPUTED_LOCALS, false);
-        }
-    });
+    editor.each(flags, |mut f| unroll(&mut f, &mut scratch));
 }
 
 /// Memory that is used again for each function.
@@ -128,8 +124,8 @@ struct Function<'a> {
     obstacles: &'a Obstacles,
 }
 
-/// Unrolls what is worth it; says whether that is anything.
-fn unroll(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) -> bool {
+/// Unrolls what is worth it.
+fn unroll(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     let Scratch { tracer, def_use, components, nest, nest_scratch, reaching } = scratch;
     let (view, forms) = f.view_and_forms();
     let def_use = if f.fact_holds(Fact::DefUse) {
@@ -139,7 +135,7 @@ fn unroll(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) -> bool {
         def_use
     };
     if tracer.trace(&view, forms, def_use).is_err() {
-        return false;
+        return;
     }
     let graph = Graph { edges: view.edges, pool: &view.pools.edges };
     build_nest(graph, view.blocks, view.orders, nest_scratch, nest);
@@ -167,11 +163,9 @@ fn unroll(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) -> bool {
         f.missed(offset, reason);
     }
     let mut emitter = Emitter::new(&f.view());
-    let mut is_unrolled = false;
     for plan in &plans {
-        is_unrolled |= emitter.emit(f, nest, plan).is_some();
+        emitter.emit(f, nest, plan);
     }
-    is_unrolled
 }
 
 impl Function<'_> {

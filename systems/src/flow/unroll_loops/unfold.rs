@@ -384,7 +384,7 @@ impl<'a, 'e, 'r> Walk<'a, 'e, 'r> {
         if let Some(id) = nest.loop_of(block).filter(|&id| nest.row(id).header == block) {
             if self.is_unrolled(id) {
                 let before = self.begins.insert(key[..key.len() - 2].to_vec(), state.clone());
-                if before.is_some_and(|before| key[key.len() - 2] > 0 && before == state) {
+                if before.is_some_and(|before| before == state) {
                     return Err(Refusal::Endless(id));
                 }
             } else {
@@ -508,7 +508,7 @@ impl<'a, 'e, 'r> Walk<'a, 'e, 'r> {
     }
 
     /// Whether a register with an address holds one that is constant.
-    fn is_exact_address(&mut self, vreg: VRegId, state: &[Cell]) -> bool {
+    fn is_exact_address(&self, vreg: VRegId, state: &[Cell]) -> bool {
         let address = self.function.tracer.address_in(vreg);
         let is_exact = address.is_some_and(|address| address.offset.value().is_some());
         let in_nest = self.numbers.get(&vreg).map(|&number| state[number]);

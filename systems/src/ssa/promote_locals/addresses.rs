@@ -47,6 +47,8 @@ pub struct Access {
     pub block: BlockId,
     /// Its place among the rows of the function, in the order of the text.
     pub position: u32,
+    /// Whether it is a load.
+    pub is_load: bool,
     /// Index of the variable.
     pub variable: u32,
     /// The first byte that it may touch.
@@ -396,6 +398,7 @@ impl Tracer {
             inst: at.inst,
             block,
             position: 0,
+            is_load: form.operation == Operation::Ld,
             variable,
             low,
             high,

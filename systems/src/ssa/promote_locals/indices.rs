@@ -11,10 +11,10 @@
 //! st.b32 [%rd3], 0;                // the first 64 bytes
 //! ```
 //! Whether the store may write `k` depends on what `k` is, and that on whether the store may write it. So the phase
-//! *assumes* that accesses at computed addresses leave the variables alone that their addresses are computed from, finds out
-//! what those are then, and looks where the accesses go. Where all stay away, the assumption was right: by induction over
-//! the steps of a run, no access can be the first that does not. Where one does not, the variable that it may write is
-//! taken out, and it starts again.
+//! *assumes* that stores at computed addresses leave the variables alone that their addresses are computed from, finds out
+//! what those are then, and looks where the stores go. Where all stay away, the assumption was right: by induction over
+//! the steps of a run, no store can be the first that does not. Where one does not, the variable that it may write is
+//! taken out, and it starts again. A load may read what it likes.
 //!
 //! # What is followed
 //! *Cells*: bytes of a variable that whole loads and stores of one width touch, and registers that several instructions
@@ -230,7 +230,7 @@ impl Indices {
         self.access_of.extend(self.accesses.iter().enumerate().map(inst_of));
     }
 
-    /// Takes cells out that an access touches which was not counted on.
+    /// Takes cells out that a store touches which was not counted on.
     fn ban_touched(&mut self, tracer: &Tracer) {
         let mut in_order: Vec<(u32, u32, u32)> = Vec::new();
         in_order.extend(self.cells.iter().filter_map(|cell| match cell.place {
@@ -238,7 +238,7 @@ impl Indices {
             Place::Register(_) => None,
         }));
         in_order.sort_unstable();
-        for access in &tracer.accesses {
+        for access in tracer.accesses.iter().filter(|access| !access.is_load) {
             let (variable, low, high) = (access.variable, access.low, access.high);
             // Cells do not overlap, so their ends are in order as well.
             let first = in_order.partition_point(|&(of, _, end)| (of, end) <= (variable, low));

@@ -7,7 +7,8 @@
 //!               addresses in loops alone keep something in memory
 //! Needs         control flow ends its block; dominators
 //! Leaves        no access to a byte of a variable that does not escape and that only plain accesses at constant
-//!               addresses touch; a slot has a value before it is read, whatever the way to the read
+//!               addresses touch, and few loads of what only such stores write; a slot has a value before it is read, whatever the
+//!               way to the read
 //! Breaks        liveness, uniformity, definitions, program order; leaves dead code behind for dead-code elimination
 //! Cost          a pass over the operands of functions that declare `.local` variables; where one may not escape, linear in their
 //!               instructions, and sorting their accesses;
@@ -49,6 +50,17 @@
 //! bytes that it [may touch](numbers), so an unsigned index into an array does not disturb what lies before the array, and
 //! one that a loop counts to the end of the array disturbs nothing else. An index without bounds may reach all of the
 //! variable.
+//!
+//! # What other loads read
+//! A load at an address that is not constant writes nothing, so registers may hold what its bytes do. The stores stay for it:
+//! ```text
+//! st.local.u32 [x+4], %r1;          mov.b32 %s, %r1; st.local.u32 [x+4], %r1;
+//! ld.local.u32 %r2, [%rd1];    ->   ld.local.u32 %r2, [%rd1];
+//! ld.local.u32 %r3, [x+4];          mov.b32 %r3, %s;
+//! ```
+//! Outside of SSA form only, where most of the moves go again, and where phase 22 unrolls no loop to make the address constant.
+//! Slots stay in memory that would be bit fields, or that may be read before anything was written: what is in memory then is not
+//! known to a register.
 //!
 //! # Reads of what nothing wrote
 //! Uninitialised memory holds something, the same at each read; an uninitialised register need not. So a register that
@@ -124,13 +136,20 @@ pub const SLOTS_MAX: usize = 20_000;
 
 /// Works on every function.
 pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
-    editor.each(CodeFlags::WORKED_ON, |mut f| promote(&mut f, &mut scratch));
+    editor.each(CodeFlags::WORKED_ON, |mut f| promote(&mut f, &mut scratch, Loops::MayChange));
 }
 
-/// Works on the functions of which loops were unrolled for it: those that still have [`CodeFlags::COMPUTED_LOCALS`].
+/// Works on the functions of which loops may have been unrolled for it: those with [`CodeFlags::COMPUTED_LOCALS`].
 pub fn run_again(mut editor: Editor, mut scratch: Local<Scratch>) {
     let flags = CodeFlags::WORKED_ON | CodeFlags::COMPUTED_LOCALS;
-    editor.each(flags, |mut f| promote(&mut f, &mut scratch));
+    editor.each(flags, |mut f| promote(&mut f, &mut scratch, Loops::Stay));
+}
+
+/// Whether phase 22 is still to come, which may unroll loops.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Loops {
+    MayChange,
+    Stay,
 }
 
 /// Memory that is used again for each function.
@@ -141,16 +160,18 @@ pub struct Scratch {
     /// Of a function for which nothing has computed the fact.
     def_use: DefUse,
     components: Vec<Component>,
+    /// What is made of them.
+    parts: Vec<Component>,
     plan: Plan,
     rewriter: Rewriter,
 }
 
-fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
+fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch, loops: Loops) {
     let (view, forms) = f.view_and_forms();
     if !view.decls.iter().any(|decl| decl.space == StateSpace::Local) {
         return;
     }
-    let Scratch { first_look, tracer, def_use, components, plan, rewriter } = scratch;
+    let Scratch { first_look, tracer, def_use, components, parts, plan, rewriter } = scratch;
     // Remarks say why each of them does.
     if !f.remarks_are_wanted() && first_look.all_escape(&view, forms) {
         return;
@@ -175,24 +196,44 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     for (inst, reason) in tracer.variables.iter().filter_map(|variable| variable.escape) {
         missed(f, inst, reason);
     }
-    if components.iter().any(|component| waits_for_loops(f, &tracer.accesses[component.accesses.clone()])) {
-        f.set_flags(CodeFlags::COMPUTED_LOCALS, true);
-    }
-    let stays = components.iter().any(|component| component.verdict.is_err())
+    list_parts(f, &mut tracer.accesses, components, loops, parts);
+    let stays = parts.iter().any(|part| part.verdict.is_err())
         || tracer.variables.iter().any(|variable| variable.escape.is_some());
     // A register of a slot is no value in SSA form, so its copies stay there.
     let copies_go = usize::from(!f.state().flags.contains(CodeFlags::SSA));
     let (copies, deferred, of_deferred) = Default::default();
     let mut promotion = Promotion { f, plan, rewriter, copies_go, copies, deferred, of_deferred, stays };
     let mut slot_count = 0;
-    for component in &*components {
-        slot_count +=
-            promotion.take(&tracer.accesses[component.accesses.clone()], component.verdict, slot_count);
+    for part in &*parts {
+        slot_count += promotion.take(&tracer.accesses[part.accesses.clone()], part, slot_count);
         if slot_count > SLOTS_MAX {
             break;
         }
     }
     promotion.finish(tracer.address_count());
+}
+
+/// Lists the components, those divided that other loads keep in memory; says where phase 22 may make the addresses of those constant.
+fn list_parts(
+    f: &mut FunctionEditor<'_>,
+    accesses: &mut [Access],
+    components: &mut Vec<Component>,
+    loops: Loops,
+    parts: &mut Vec<Component>,
+) {
+    parts.clear();
+    for component in components.drain(..) {
+        let waits = waits_for_loops(f, &accesses[component.accesses.clone()]);
+        if waits {
+            f.set_flags(CodeFlags::COMPUTED_LOCALS, true);
+        }
+        let is_ssa = f.state().flags.contains(CodeFlags::SSA);
+        if component.verdict.is_ok() || is_ssa || waits && loops == Loops::MayChange {
+            parts.push(component);
+        } else {
+            slots::divide_from_readers(accesses, &component, parts);
+        }
+    }
 }
 
 /// The promotion of the components of one function.
@@ -205,23 +246,19 @@ struct Promotion<'a, 'e> {
     /// Copies so far that go again.
     copies: usize,
     /// What needs room that later changes may make.
-    deferred: Vec<&'a [Access]>,
+    deferred: Vec<(&'a [Access], &'a Component)>,
     of_deferred: Growth,
     /// Whether some access stays in memory.
     stays: bool,
 }
 
 impl<'a> Promotion<'a, '_> {
-    /// Makes registers of a component beside `slot_count` other slots, or defers it; gives how many slots it has.
-    fn take(
-        &mut self,
-        accesses: &'a [Access],
-        verdict: Result<(), (InstId, &'static str)>,
-        slot_count: usize,
-    ) -> usize {
+    /// Makes registers of a component with these accesses beside `slot_count` other slots, or defers it; gives how many slots
+    /// it has.
+    fn take(&mut self, accesses: &'a [Access], component: &'a Component, slot_count: usize) -> usize {
         let mut slots = 0;
-        let verdict = verdict.and_then(|()| {
-            let is_planned = self.plan.make(self.f, accesses);
+        let verdict = component.verdict.and_then(|()| {
+            let is_planned = self.plan.make(self.f, accesses, component.stores_stay);
             slots = self.plan.slots.slots.len();
             if slot_count + slots > SLOTS_MAX {
                 self.f.stats().limits_hit += 1;
@@ -231,6 +268,7 @@ impl<'a> Promotion<'a, '_> {
         });
         let (rows, copies) = (self.plan.growth(), self.copies_go * self.plan.copies);
         match verdict {
+            Ok(()) if self.plan.replaced() == 0 => {}
             Ok(()) if fits(self.f, Growth { rows, copies: 0 }, self.copies) => {
                 self.rewriter.apply(self.f, self.plan);
                 self.copies += copies;
@@ -238,7 +276,7 @@ impl<'a> Promotion<'a, '_> {
             Ok(()) => {
                 self.of_deferred.rows += rows;
                 self.of_deferred.copies += copies;
-                self.deferred.push(accesses);
+                self.deferred.push((accesses, component));
             }
             Err((inst, reason)) => {
                 self.stays = true;
@@ -253,8 +291,8 @@ impl<'a> Promotion<'a, '_> {
         let Self { f, plan, rewriter, copies, deferred, of_deferred, stays, .. } = self;
         let addresses_to_go = if stays { 0 } else { address_count };
         let is_small = fits(f, of_deferred, copies + addresses_to_go);
-        for accesses in deferred {
-            if is_small && plan.make(f, accesses) {
+        for (accesses, component) in deferred {
+            if is_small && plan.make(f, accesses, component.stores_stay) {
                 rewriter.apply(f, plan);
             } else {
                 f.stats().limits_hit += 1;
@@ -326,14 +364,16 @@ impl Rewriter {
     /// Replaces the accesses of a component as one change.
     fn apply(&mut self, f: &mut FunctionEditor<'_>, plan: &Plan) {
         let added = plan.replacements.iter().map(|replacement| {
-            let has_own_row = usize::from(!self.with_pragma.contains(&replacement.inst));
-            replacement.planned.len().saturating_sub(has_own_row)
+            let has_own_row = !self.with_pragma.contains(&replacement.inst) && !replacement.stays;
+            replacement.planned.len().saturating_sub(usize::from(has_own_row))
         });
         let insts = plan.entry.len() + added.sum::<usize>();
         let room = Room { insts: insts as u32, blocks: 0, vregs: plan.registers.len() as u32 };
         let offset = f.view().places[plan.replacements[0].inst.index()].offset;
         let reason = if plan.registers.is_empty() {
             "stores to local memory that nothing reads go"
+        } else if plan.replaced() < plan.replacements.len() {
+            "what is loaded from local memory is in registers, too"
         } else {
             "local memory becomes registers"
         };
@@ -353,7 +393,7 @@ impl Rewriter {
             let planned = &plan.planned[replacement.planned.clone()];
             let has_own_row = !self.with_pragma.contains(&replacement.inst);
             let (in_place, before) = match planned.split_last() {
-                Some((last, before)) if has_own_row => (Some(last), before),
+                Some((last, before)) if has_own_row && !replacement.stays => (Some(last), before),
                 _ => (None, planned),
             };
             for planned in before {
@@ -365,6 +405,7 @@ impl Rewriter {
                     let form = self.materialise(&mut change, plan, planned);
                     change.set_form(replacement.inst, form, &self.operands);
                 }
+                None if replacement.stays => {}
                 None => change.delete(replacement.inst),
             }
         }

@@ -44,6 +44,8 @@ pub struct Replacement {
     pub inst: InstId,
     /// Its guard.
     pub guard: Option<Operand>,
+    /// Whether it stays, after what is planned.
+    pub stays: bool,
     /// What takes its place, as a range of the plan's instructions.
     pub planned: Range<usize>,
 }
@@ -100,13 +102,19 @@ impl Plan {
     /// How many instructions more there are than before, or fewer.
     #[must_use]
     pub fn growth(&self) -> isize {
-        self.planned.len() as isize - self.replacements.len() as isize
+        self.planned.len() as isize - self.replaced() as isize
+    }
+
+    /// How many accesses go.
+    #[must_use]
+    pub fn replaced(&self) -> usize {
+        self.replacements.iter().filter(|replacement| !replacement.stays).count()
     }
 
     /// Plans what becomes of a component with these accesses; says whether there is an instruction for everything.
-    pub fn make(&mut self, f: &mut FunctionEditor<'_>, accesses: &[Access]) -> bool {
+    pub fn make(&mut self, f: &mut FunctionEditor<'_>, accesses: &[Access], stores_stay: bool) -> bool {
         let (view, forms) = f.view_and_forms();
-        self.slots.divide(&view, forms, accesses);
+        self.slots.divide(&view, forms, accesses, stores_stay);
         self.registers.clear();
         self.registers.extend(self.slots.registers.iter().map(|register| register.ty));
         self.replacements.clear();
@@ -116,10 +124,24 @@ impl Plan {
         self.replacements.extend(accesses.iter().map(|&Access { inst, .. }| Replacement {
             inst,
             guard: view.guard_of(inst),
+            stays: stores_stay,
             planned: 0..0,
         }));
+        if stores_stay {
+            self.choose_loads(accesses);
+        }
         let dialect = forms.describe(view.heads[accesses[0].inst.index()].form).dialect;
         self.plan_all(f.forms(), dialect).is_some()
+    }
+
+    /// Takes the loads that read nothing but registers of slots from those accesses that stay.
+    fn choose_loads(&mut self, accesses: &[Access]) {
+        let Self { slots, replacements, .. } = self;
+        for values in slots.values.chunk_by(|one, other| one.access == other.access) {
+            let access = values[0].access as usize;
+            let has_register = |value: &Moved| !slots.slot_at(value.low).registers.is_empty();
+            replacements[access].stays = !(accesses[access].is_load && values.iter().all(has_register));
+        }
     }
 
     fn plan_all(&mut self, forms: &mut FormTable, dialect: Dialect) -> Option<()> {
@@ -137,7 +159,7 @@ impl Plan {
         *entry = 0..writer.planned.len();
         for &Moved { low, ty, held, access, is_load, is_guarded, .. } in &slots.values {
             let slot = slots.slot_at(low);
-            if slot.registers.is_empty() {
+            if slot.registers.is_empty() || is_load && replacements[access as usize].stays {
                 continue;
             }
             let first = writer.planned.len();

@@ -13,7 +13,6 @@
 use super::addresses::{Access, Refusal, Tracer};
 use super::elements::Held;
 use ptxopt_components::ids::{BlockId, Id};
-use ptxopt_components::operation::Operation;
 use ptxopt_components::types::PtxType;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::store::view::FunctionView;
@@ -25,6 +24,8 @@ pub struct Component {
     pub accesses: Range<usize>,
     /// Why it stays in memory.
     pub verdict: Result<(), Refusal>,
+    /// Whether what is stored must be in memory, too, for loads that are not among its accesses.
+    pub stores_stay: bool,
 }
 
 /// Sorts the accesses to variables that do not escape by their bytes, and finds the components.
@@ -37,14 +38,44 @@ pub fn find_components(tracer: &mut Tracer, components: &mut Vec<Component>) {
     for (at, access) in accesses.iter().enumerate() {
         let is_apart = access.variable != end.0 || access.low >= end.1;
         if is_apart {
-            components.push(Component { accesses: at..at, verdict: Ok(()) });
+            components.push(Component::new(at));
             end = (access.variable, access.high);
         }
-        let component = components.last_mut().expect("the first access is apart from all");
-        component.accesses.end = at + 1;
+        components.last_mut().expect("the first access is apart from all").add(access);
         end.1 = end.1.max(access.high);
-        if let (Some(reason), Ok(())) = (access.refusal, component.verdict) {
-            component.verdict = Err((access.inst, reason));
+    }
+}
+
+/// Divides a component that stays in memory: into the loads that keep it there, and what overlaps without them.
+pub fn divide_from_readers(accesses: &mut [Access], component: &Component, parts: &mut Vec<Component>) {
+    let own = &mut accesses[component.accesses.clone()];
+    let is_reader = |access: &Access| access.is_load && access.refusal.is_some();
+    own.sort_by_key(|access| !is_reader(access));
+    let readers = own.partition_point(is_reader);
+    let mut end = 0;
+    for (number, access) in own.iter().enumerate() {
+        let is_apart = number >= readers && access.low >= end;
+        if number == 0 || number == readers || is_apart {
+            let part = Component::new(component.accesses.start + number);
+            parts.push(Component { stores_stay: number >= readers, ..part });
+            end = 0;
+        }
+        parts.last_mut().expect("the first access begins a part").add(access);
+        end = end.max(access.high);
+    }
+}
+
+impl Component {
+    /// A component whose accesses will begin with that at `first`.
+    fn new(first: usize) -> Self {
+        Self { accesses: first..first, verdict: Ok(()), stores_stay: false }
+    }
+
+    /// Adds the next access.
+    fn add(&mut self, access: &Access) {
+        self.accesses.end += 1;
+        if let (Some(reason), Ok(())) = (access.refusal, self.verdict) {
+            self.verdict = Err((access.inst, reason));
         }
     }
 }
@@ -69,7 +100,7 @@ pub struct Slot {
     pub width: u32,
     /// How it becomes registers.
     pub shape: Shape,
-    /// Its registers, as a range of all registers of the component. None where nothing reads it.
+    /// Its registers, as a range of all registers of the component. None where nothing reads it, or where it stays in memory.
     pub registers: Range<usize>,
 }
 
@@ -125,8 +156,15 @@ impl Moved {
 }
 
 impl Slots {
-    /// Divides a component with these accesses.
-    pub fn divide(&mut self, view: &FunctionView<'_>, forms: &FormTable, accesses: &[Access]) {
+    /// Divides a component with these accesses. Where its `stores_stay`, only slots become registers of which each load is
+    /// that of a register which has been written, and each store a move to one.
+    pub fn divide(
+        &mut self,
+        view: &FunctionView<'_>,
+        forms: &FormTable,
+        accesses: &[Access],
+        stores_stay: bool,
+    ) {
         let Self { slots, registers, values, sorted } = self;
         slots.clear();
         registers.clear();
@@ -141,7 +179,7 @@ impl Slots {
                 ty,
                 held: element.held,
                 access: number as u32,
-                is_load: form.operation == Operation::Ld,
+                is_load: access.is_load,
                 is_guarded: head.opcode.is_guarded(),
                 block: access.block,
                 position: access.position,
@@ -161,6 +199,10 @@ impl Slots {
             let first = registers.len();
             if own.iter().any(|value| value.is_load) {
                 add_registers(view, shape, own, registers);
+                let is_known = registers[first..].iter().all(|register| !register.is_zeroed);
+                if stores_stay && !(is_known && shape != Shape::Fields) {
+                    registers.truncate(first);
+                }
             }
             slots.push(Slot { low, width: end - low, shape, registers: first..registers.len() });
         }
