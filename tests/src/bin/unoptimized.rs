@@ -141,7 +141,8 @@ const WHY_TWO: &str = "\
 A register has no address. So what is read or written at a computed address stays in memory, and with it what constant
 addresses reach among the same bytes: the elements of an array that a loop fills and straight code uses. Phase 22 unrolls the loop
 where its rounds are constant, and what is left then is no more than what came in. What still stays has an index that no number of
-rounds makes constant, or a loop that would become too large. The second figure counts what can be in registers without unrolling.
+rounds makes constant, or a loop that would become too large; where only loads have it, other loads of the same bytes go. The second
+figure counts what can be in registers without unrolling.
 ";
 
 /// Counts what clang makes; one line a file.
