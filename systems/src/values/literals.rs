@@ -20,6 +20,12 @@ pub(crate) fn has_literals(ty: PtxType) -> bool {
     }
 }
 
+/// Whether a constant is the amount of a shift that the assembler cuts where it is a literal; `position` counts the result, too.
+pub(crate) fn is_cut(form: &Form, position: usize, bits: u64) -> bool {
+    let is_amount = matches!(form.operation, Operation::Shl | Operation::Shr) && position == 2;
+    is_amount && form.types[0].is_some_and(|ty| is_past_the_literal(ty.bits(), truncate(bits, 32)))
+}
+
 /// Whether a constant is a position or length of a bit field that the assembler takes in a register only, or something of which it
 /// reads fewer bits than of a register: a lane, a bound of lanes, the amount of a shift of 16 bits.
 fn is_past_the_field(form: &Form, position: usize, bits: u64) -> bool {

@@ -1,11 +1,10 @@
 //! Constants as bits, and as operands.
 
-use crate::values::known_bits::is_past_the_literal;
+use crate::values::literals::is_cut;
 use ptxopt_components::form::{Form, Slot};
 use ptxopt_components::ids::Id;
 use ptxopt_components::literal::{Literal, LiteralKind};
 use ptxopt_components::operand::{Operand, OperandKind};
-use ptxopt_components::operation::Operation;
 use ptxopt_components::types::{PtxType, TypeKind, extend, truncate};
 use ptxopt_engine::edit::Change;
 
@@ -45,10 +44,7 @@ pub(crate) fn literal_at(
     literals: &[Literal],
 ) -> Option<u64> {
     let bits = literal_in(operand, slots.get(position)?.ty?, literals)?;
-    let is_amount = matches!(form.operation, Operation::Shl | Operation::Shr) && position == 2;
-    let is_cut =
-        is_amount && form.types[0].is_some_and(|ty| is_past_the_literal(ty.bits(), truncate(bits, 32)));
-    (!is_cut).then_some(bits)
+    (!is_cut(form, position, bits)).then_some(bits)
 }
 
 /// A literal with these bits for a slot of type `ty`: of unsigned types it has no sign.

@@ -10,6 +10,7 @@ use super::memory::{Chain, Seen};
 use super::numbers::{Constant, Other, Source};
 use super::places::Base;
 use super::walk::Walk;
+use crate::values::literals::is_cut;
 use crate::values::movable::varies;
 use ptxopt_components::ids::{InstId, VRegId};
 use ptxopt_components::operand::{OPERAND_ID_MAX, Operand, OperandKind};
@@ -128,7 +129,8 @@ impl Walk<'_, '_> {
         match operand.kind() {
             OperandKind::Int(_) | OperandKind::F32(_) | OperandKind::Literal(_) => {
                 let constant = self.constant(operand, self.slots(inst).get(position)?.ty?)?;
-                Some(self.constant_word(constant))
+                // A register with the same number moves by another amount.
+                (!is_cut(self.form(inst), position, constant.bits)).then(|| self.constant_word(constant))
             }
             OperandKind::Special(_) => (!varies(&operand)).then(|| word(operand)),
             OperandKind::Symbol(_) => operand.wide_offset().is_none().then(|| word(operand)),

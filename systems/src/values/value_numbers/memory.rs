@@ -174,9 +174,10 @@ impl Chains {
     pub(super) fn start_apart(&mut self) {
         self.local_is_private = false;
         self.limit_hits = 0;
+        // Each chain begins with a version of its own: a store may be one of the chain that it is seen in and not of another.
+        self.current = std::array::from_fn(|chain| chain as u32);
         self.versions.clear();
-        self.versions.push((Version(0), Began::Anyhow));
-        self.current = [0; Chain::COUNT];
+        self.versions.extend(self.current.map(|version| (Version(version), Began::Anyhow)));
         self.used = [true; Chain::COUNT];
         self.meets.clear();
         self.at_end.clear();

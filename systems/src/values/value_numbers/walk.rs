@@ -139,9 +139,7 @@ impl<'w> Walk<'w, '_> {
                 return Some(());
             }
         }
-        if let From::Load(_) = meaning.source
-            && self.numbers.masked.binary_search(&inst).is_ok()
-        {
+        if self.numbers.masked.binary_search(&inst).is_ok() {
             return None;
         }
         if meaning.source == From::Parameter && !self.is_kernel_parameter(operands) {
