@@ -117,6 +117,7 @@ pub fn solve(
     set.representation = Representation::Dense;
     if words > DENSE_WORDS_MAX || !dense::solve(function, scratch, set, ROUNDS_MAX) {
         set.representation = Representation::Walks;
+        set.round_count = 0;
         walks::solve(function, scratch, set);
     }
 }

@@ -118,7 +118,7 @@ impl Reader<'_, '_> {
                     *operand = operand.as_definition(slot.role == Role::DefUse);
                 }
             }
-            if self.operands.get(1).is_some_and(|operand| operand.is_definition()) {
+            if self.operands.iter().filter(|operand| operand.is_definition()).nth(1).is_some() {
                 self.pin_doubles();
             }
         }
