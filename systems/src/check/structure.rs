@@ -41,6 +41,9 @@ use ptxopt_engine::store::view::FunctionView;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+/// Blocks of jumps one after the other that are taken for one edge.
+const WAYS_MAX: usize = 64;
+
 /// The verifier of structure.
 pub const CHECK: Check = Check { name: "structure", from: Verify::Full, install: |slot| slot.add(run) };
 
@@ -264,12 +267,18 @@ impl<'a> Cycles<'a> {
         })
     }
 
+    /// Where the edges lead of which a block and those after it are part, as far as the limit.
+    fn end_of_ways(&self, block: BlockId) -> BlockId {
+        let past = |block: &BlockId| self.past[block.index()];
+        std::iter::successors(Some(block), past).take(WAYS_MAX).last().expect("it begins with the block")
+    }
+
     /// Verifies that loops which threads leave apart have one target.
     fn verify_exits(&self) -> Verdict {
         let mut targets: BTreeMap<BlockId, (BlockId, bool)> = BTreeMap::new();
         for block in self.function.block_ids().filter(|block| self.rank[block.index()] != u32::MAX) {
             let is_uniform = self.function.blocks[block.index()].flags.contains(BlockFlags::UNIFORM_BRANCH);
-            for succ in self.succs(block).map(|succ| self.past[succ.index()].unwrap_or(succ)) {
+            for succ in self.succs(block).map(|succ| self.end_of_ways(succ)) {
                 let mut header = self.header[block.index()];
                 while let Some(inner) = header.filter(|&inner| !self.holds(inner, succ)) {
                     // Seen from outside, edges out of the next loop are one target.

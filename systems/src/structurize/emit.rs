@@ -27,7 +27,7 @@ use ptxopt_components::block::BlockFlags;
 use ptxopt_components::code_object::Room;
 use ptxopt_components::description::{Description, Dialect};
 use ptxopt_components::form::shape as form_shape;
-use ptxopt_components::ids::{BlockId, FormId, Id, InstId, Maybe, TableId, VRegId};
+use ptxopt_components::ids::{BlockId, FormId, Id, InstId, TableId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{Comparison, Qualifiers};
@@ -221,17 +221,10 @@ struct Writer<'w, 'e, 'a> {
 impl Writer<'_, '_, '_> {
     /// Makes the blocks of the gates.
     fn stand(&mut self) {
-        // By block: the last block that was put after it.
-        let mut last_after: Vec<Maybe<BlockId>> = vec![Maybe::NONE; self.shape.ends.len()];
         for gate in &self.gates.gates {
             let block = match gate.stands {
                 Stands::Before(block) => self.change.insert_block_before(block),
-                Stands::After(block) => {
-                    let last = &mut last_after[block.index()];
-                    let new = self.block_after(last.get().unwrap_or(block));
-                    *last = Maybe::some(new);
-                    new
-                }
+                Stands::After(block) => self.block_after(block),
             };
             if gate.flags.contains(BlockFlags::FLOW) {
                 self.change.label_flow(block);

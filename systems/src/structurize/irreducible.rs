@@ -207,7 +207,7 @@ impl Approaches {
         }
         let common = |one, other| common_dominator(function, one, other);
         let parting = entries.iter().copied().reduce(common).expect("a cycle has an entry");
-        let is_around = |block: BlockId| nest.loop_of(block).is_none_or(|id| nest.holds(id, parting));
+        let is_around = |block: BlockId| nest.loop_of(block).is_none_or(|id| nest.holds(id, entries[0]));
         self.number += 1;
         self.waiting.clear();
         self.waiting.extend(before);

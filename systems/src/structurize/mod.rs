@@ -354,17 +354,10 @@ fn stand_after_latches(plan: &Plan, shape: &Shape, gates: &mut Gates) {
         let candidate = Some((matches!(shape.ends[from.index()], shape::End::Jumps { .. }), from));
         best[detour.gate as usize] = best[detour.gate as usize].max(candidate);
     }
-    // By Flow block: after what the first loop's stands that leads to it.
-    let mut after_inner: Vec<Option<BlockId>> = vec![None; plan.flows.len()];
     for (at, flow) in plan.flows.iter().enumerate() {
-        if !flow.is_loop {
-            continue;
-        }
-        // Where only other Flow blocks lead to it, it stands after the first of them.
-        let Some(block) = best[at].map(|(_, block)| block).or(after_inner[at]) else { continue };
-        gates.gates[at].stands = Stands::After(block);
-        if flow.skip != NONE {
-            after_inner[flow.skip as usize].get_or_insert(block);
+        // Where only other Flow blocks lead to it, it stands before its loop, as others do before what they lead to.
+        if let Some((_, block)) = best[at].filter(|_| flow.is_loop) {
+            gates.gates[at].stands = Stands::After(block);
         }
     }
 }

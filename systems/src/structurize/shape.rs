@@ -242,7 +242,7 @@ fn waits(function: &FunctionView<'_>, forms: &FormTable, block: BlockId) -> Wait
 }
 
 /// Whether a block without successors does nothing but end threads, or traps.
-pub fn is_bare_end(function: &FunctionView<'_>, forms: &FormTable, block: BlockId) -> bool {
+fn is_bare_end(function: &FunctionView<'_>, forms: &FormTable, block: BlockId) -> bool {
     let mut insts = function.insts_of(block).rev();
     let Some(last) = insts.next() else { return true };
     let head = function.heads[last.index()];

@@ -349,3 +349,36 @@ fn gates_ask_for_the_room_that_they_may_take() {
     let shared = Gates { carriers: vec![Carrier::Predicate(None)], ..gates };
     assert_eq!(shared.room(&shape), Room { insts: wanted.insts - 1, vregs: wanted.vregs - 1, ..wanted });
 }
+
+/// What is said of so many cycles in a row, to the second entry of each of which a table leads; `first` stands before the table.
+fn said_of_cycles(count: usize, first: &str) -> Vec<String> {
+    let labels = (0..count).map(|at| format!("B{at}")).collect::<Vec<_>>().join(", ");
+    let sums = "add.u32 %r1, %r1, 1;\n".repeat(12);
+    let cycles: String = (0..count)
+        .map(|at| {
+            format!(
+                "A{at}: {sums}B{at}: add.u32 %r1, %r1, %r2;\nsetp.lt.u32 %p1, %r1, {at};\n@%p1 bra A{at};\n"
+            )
+        })
+        .collect();
+    let text = format!(
+        "{HEAD}.global .u32 g;\n.entry k() {{ .reg .b32 %r<4>; .reg .pred %p<2>;\nmov.u32 %r1, %tid.x;\n{first}\n\
+         ways: .branchtargets A0, {labels};\nbrx.idx %r1, ways;\n{cycles}ret; }}\n"
+    );
+    let output = after(&text, &[&split_at_control_flow::PHASE, &irreducible::PHASE]);
+    output
+        .remarks
+        .iter()
+        .filter(|remark| remark.kind == RemarkKind::Missed)
+        .map(|remark| remark.reason.to_string())
+        .collect()
+}
+
+/// Each walk comes by all cycles before, so that a few are looked at and many are not.
+#[test]
+fn ways_to_cycles_are_looked_at_as_far_as_the_limit() {
+    let poll = "ld.volatile.global.u32 %r2, [g];";
+    assert_eq!(said_of_cycles(20, poll), [""; 0]);
+    assert_eq!(said_of_cycles(200, poll), ["too many ways lead to cycles"]);
+    assert_eq!(said_of_cycles(200, ""), [""; 0], "nobody waits");
+}
