@@ -58,7 +58,8 @@
 //! ld.local.u32 %r2, [%rd1];    ->   ld.local.u32 %r2, [%rd1];
 //! ld.local.u32 %r3, [x+4];          mov.b32 %r3, %s;
 //! ```
-//! Outside of SSA form only, where most of the moves go again, and where phase 22 unrolls no loop to make the address constant.
+//! Outside of SSA form only, where most of the moves go again, and where phase 22 has unrolled no loop to make the address constant:
+//! what waits for that stays in memory where the phase does not run (-O1, `--no-unroll`).
 //! Slots stay in memory that would be bit fields, or that may be read before anything was written: what is in memory then is not
 //! known to a register.
 //!
@@ -210,7 +211,11 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch, loops: Loops) {
             break;
         }
     }
-    promotion.finish(tracer.address_count());
+    promotion.take_deferred(tracer.address_count());
+    for part in parts.iter().filter(|part| part.stores_stay && part.verdict.is_ok()) {
+        promotion.take_loads(&tracer.accesses[part.accesses.clone()]);
+    }
+    promotion.finish();
 }
 
 /// Lists the components, those divided that other loads keep in memory; says where phase 22 may make the addresses of those constant.
@@ -223,12 +228,10 @@ fn list_parts(
 ) {
     parts.clear();
     for component in components.drain(..) {
-        let waits = waits_for_loops(f, &accesses[component.accesses.clone()]);
-        if waits {
+        if component.verdict.is_ok() || f.state().flags.contains(CodeFlags::SSA) {
+            parts.push(component);
+        } else if loops == Loops::MayChange && waits_for_loops(f, &accesses[component.accesses.clone()]) {
             f.set_flags(CodeFlags::COMPUTED_LOCALS, true);
-        }
-        let is_ssa = f.state().flags.contains(CodeFlags::SSA);
-        if component.verdict.is_ok() || is_ssa || waits && loops == Loops::MayChange {
             parts.push(component);
         } else {
             slots::divide_from_readers(accesses, &component, parts);
@@ -246,7 +249,7 @@ struct Promotion<'a, 'e> {
     /// Copies so far that go again.
     copies: usize,
     /// What needs room that later changes may make.
-    deferred: Vec<(&'a [Access], &'a Component)>,
+    deferred: Vec<&'a [Access]>,
     of_deferred: Growth,
     /// Whether some access stays in memory.
     stays: bool,
@@ -255,10 +258,13 @@ struct Promotion<'a, 'e> {
 impl<'a> Promotion<'a, '_> {
     /// Makes registers of a component with these accesses beside `slot_count` other slots, or defers it; gives how many slots
     /// it has.
-    fn take(&mut self, accesses: &'a [Access], component: &'a Component, slot_count: usize) -> usize {
+    fn take(&mut self, accesses: &'a [Access], component: &Component, slot_count: usize) -> usize {
         let mut slots = 0;
+        if component.stores_stay && component.verdict.is_ok() {
+            return slots;
+        }
         let verdict = component.verdict.and_then(|()| {
-            let is_planned = self.plan.make(self.f, accesses, component.stores_stay);
+            let is_planned = self.plan.make(self.f, accesses, false);
             slots = self.plan.slots.slots.len();
             if slot_count + slots > SLOTS_MAX {
                 self.f.stats().limits_hit += 1;
@@ -268,7 +274,6 @@ impl<'a> Promotion<'a, '_> {
         });
         let (rows, copies) = (self.plan.growth(), self.copies_go * self.plan.copies);
         match verdict {
-            Ok(()) if self.plan.replaced() == 0 => {}
             Ok(()) if fits(self.f, Growth { rows, copies: 0 }, self.copies) => {
                 self.rewriter.apply(self.f, self.plan);
                 self.copies += copies;
@@ -276,7 +281,7 @@ impl<'a> Promotion<'a, '_> {
             Ok(()) => {
                 self.of_deferred.rows += rows;
                 self.of_deferred.copies += copies;
-                self.deferred.push((accesses, component));
+                self.deferred.push(accesses);
             }
             Err((inst, reason)) => {
                 self.stays = true;
@@ -287,21 +292,42 @@ impl<'a> Promotion<'a, '_> {
     }
 
     /// Makes registers of what was deferred, if there is room for all of it once copies and addresses that nothing needs are gone.
-    fn finish(self, address_count: usize) {
-        let Self { f, plan, rewriter, copies, deferred, of_deferred, stays, .. } = self;
-        let addresses_to_go = if stays { 0 } else { address_count };
-        let is_small = fits(f, of_deferred, copies + addresses_to_go);
-        for (accesses, component) in deferred {
-            if is_small && plan.make(f, accesses, component.stores_stay) {
-                rewriter.apply(f, plan);
+    fn take_deferred(&mut self, address_count: usize) {
+        let addresses_to_go = if self.stays { 0 } else { address_count };
+        let is_small = fits(self.f, self.of_deferred, self.copies + addresses_to_go);
+        for accesses in std::mem::take(&mut self.deferred) {
+            if is_small && self.plan.make(self.f, accesses, false) {
+                self.rewriter.apply(self.f, self.plan);
             } else {
-                f.stats().limits_hit += 1;
-                let reason = "more instructions than came in would take the place of local memory";
-                missed(f, accesses[0].inst, reason);
+                self.tell_of_growth(accesses);
             }
         }
+        self.copies += if is_small { self.of_deferred.copies } else { 0 };
+    }
+
+    /// Lets registers hold what the loads of a component read whose stores stay, if there is room for the moves beside these.
+    fn take_loads(&mut self, accesses: &[Access]) {
+        if !self.plan.make(self.f, accesses, true) || self.plan.replaced() == 0 {
+            return;
+        }
+        let growth = Growth { rows: self.plan.growth(), copies: self.copies_go * self.plan.copies };
+        if fits(self.f, growth, self.copies) {
+            self.rewriter.apply(self.f, self.plan);
+            self.copies += growth.copies;
+        } else {
+            self.tell_of_growth(accesses);
+        }
+    }
+
+    fn tell_of_growth(&mut self, accesses: &[Access]) {
+        self.f.stats().limits_hit += 1;
+        let reason = "more instructions than came in would take the place of local memory";
+        missed(self.f, accesses[0].inst, reason);
+    }
+
+    fn finish(self) {
         // A slot is written wherever its variable was, so in SSA form it is no value.
-        rewriter.variables.iter().for_each(|&vreg| f.set_variable(vreg, true));
+        self.rewriter.variables.iter().for_each(|&vreg| self.f.set_variable(vreg, true));
     }
 }
 
