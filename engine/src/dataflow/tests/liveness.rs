@@ -178,6 +178,24 @@ fn small_functions_take_the_dense_road() {
     assert_eq!(random(1, Style::Calm, 190).live_set().representation(), Representation::Dense);
 }
 
+/// So many cycles with two entries each, every one inside the one before.
+fn cycles(count: usize) -> Built {
+    let fronts: String =
+        (0..count).map(|at| format!("@%p1 bra B{at}; A{at}: add.u32 %r3, %r3, 3;\n")).collect();
+    let backs: String = (0..count).rev().map(|at| format!("B{at}: @%p1 bra A{at};\n")).collect();
+    Built::kernel(&format!("{fronts}{backs}add.u32 %r4, %r3, %r5;"))
+}
+
+#[test]
+fn cycles_deep_in_one_another_take_the_road_of_walks() {
+    let mut sets = Default::default();
+    for (count, representation) in [(4, Representation::Dense), (100, Representation::Walks)] {
+        let built = cycles(count);
+        assert_eq!(built.live_set().representation(), representation);
+        compare(&built, &mut LivenessScratch::default(), &mut sets);
+    }
+}
+
 fn sorted(vregs: impl Iterator<Item = VRegId>) -> Vec<VRegId> {
     let mut vregs: Vec<VRegId> = vregs.collect();
     vregs.sort_unstable();

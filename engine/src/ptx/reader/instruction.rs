@@ -113,12 +113,14 @@ impl Reader<'_, '_> {
             self.leave(LeftReason::OperandNotTaken);
         }
         if form.flags.contains(FormFlags::DEFINES) {
+            let mut count = 0;
             for (operand, slot) in self.operands.iter_mut().zip(self.forms.slots(form_id)) {
                 if operand.vreg().is_some() && matches!(slot.role, Role::Def | Role::DefUse) {
                     *operand = operand.as_definition(slot.role == Role::DefUse);
+                    count += 1;
                 }
             }
-            if self.operands.iter().filter(|operand| operand.is_definition()).nth(1).is_some() {
+            if count > 1 {
                 self.pin_doubles();
             }
         }

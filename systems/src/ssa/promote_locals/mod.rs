@@ -24,7 +24,7 @@
 //!    [`indices`] bounds what is added to it, where that comes from variables.
 //! 2. [`slots`] joins accesses whose bytes overlap to *components* and divides each into slots and those into registers.
 //! 3. [`plan`] finds the instructions that take the place of each access.
-//! 4. Each component is one change: all of its accesses are replaced, or none.
+//! 4. Each component is one change: all of its accesses are replaced, or none. Where other loads keep it in memory, loads are alone.
 //!
 //! ```text
 //! st.b32 [%SP+8], %r1;          mov.b32 %s, %r1;
@@ -101,7 +101,7 @@ mod sweeps;
 #[cfg(test)]
 mod tests;
 
-use addresses::{Access, NOT_CONSTANT, Tracer};
+use addresses::{Access, NOT_CONSTANT, Refusal, Tracer};
 use ahash::AHashSet;
 use bevy_ecs::prelude::*;
 use first_look::FirstLook;
@@ -204,15 +204,17 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch, loops: Loops) {
     let copies_go = usize::from(!f.state().flags.contains(CodeFlags::SSA));
     let (copies, deferred, of_deferred) = Default::default();
     let mut promotion = Promotion { f, plan, rewriter, copies_go, copies, deferred, of_deferred, stays };
+    let (of_loads, whole): (Vec<&Component>, Vec<&Component>) =
+        parts.iter().partition(|part| part.stores_stay && part.verdict.is_ok());
     let mut slot_count = 0;
-    for part in &*parts {
-        slot_count += promotion.take(&tracer.accesses[part.accesses.clone()], part, slot_count);
+    for part in whole {
+        slot_count += promotion.take(&tracer.accesses[part.accesses.clone()], part.verdict, slot_count);
         if slot_count > SLOTS_MAX {
             break;
         }
     }
     promotion.take_deferred(tracer.address_count());
-    for part in parts.iter().filter(|part| part.stores_stay && part.verdict.is_ok()) {
+    for part in of_loads {
         promotion.take_loads(&tracer.accesses[part.accesses.clone()]);
     }
     promotion.finish();
@@ -258,12 +260,9 @@ struct Promotion<'a, 'e> {
 impl<'a> Promotion<'a, '_> {
     /// Makes registers of a component with these accesses beside `slot_count` other slots, or defers it; gives how many slots
     /// it has.
-    fn take(&mut self, accesses: &'a [Access], component: &Component, slot_count: usize) -> usize {
+    fn take(&mut self, accesses: &'a [Access], verdict: Result<(), Refusal>, slot_count: usize) -> usize {
         let mut slots = 0;
-        if component.stores_stay && component.verdict.is_ok() {
-            return slots;
-        }
-        let verdict = component.verdict.and_then(|()| {
+        let verdict = verdict.and_then(|()| {
             let is_planned = self.plan.make(self.f, accesses, false);
             slots = self.plan.slots.slots.len();
             if slot_count + slots > SLOTS_MAX {
