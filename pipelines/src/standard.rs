@@ -8,6 +8,7 @@ use ptxopt_engine::run::phase::{Edge, Limits, Phase, Plan, Step, Verify, Wanted}
 use ptxopt_systems::analyze::{control_flow, def_use, liveness, loops, post_dominators, uniformity};
 use ptxopt_systems::check;
 use ptxopt_systems::report::{code, graph};
+use ptxopt_systems::ssa::promote_locals;
 use ptxopt_systems::structurize;
 use ptxopt_systems::upkeep::sweep;
 use ptxopt_systems::values::eliminate_dead;
@@ -265,11 +266,19 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
 fn chosen(row: &PhaseRow, phase: &'static Phase, options: &Options) -> &'static Phase {
     if row.is(&structurize::PHASE) {
         structurizer(options)
+    } else if row.is(&promote_locals::PHASE) {
+        promotion(options)
     } else if row.number == PhaseNumber(16) {
         first_dead_code(options)
     } else {
         phase
     }
+}
+
+/// The promotion of local variables, of which none wait for loops that nothing unrolls.
+fn promotion(options: &Options) -> &'static Phase {
+    let unrolls = options.runs(PhaseNumber(22));
+    if unrolls { &promote_locals::PHASE } else { &promote_locals::WITHOUT_UNROLLING }
 }
 
 /// Phase 16: a walk where phases 23 and 33 search in SSA form, which tells what reaches a read, for what is left.

@@ -17,7 +17,7 @@ use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::{Phase, Wanted};
 
 /// Each phase with the name of its file, followed by what tells those of one file apart.
-const NAMES: [(&Phase, &str); 41] = [
+const NAMES: [(&Phase, &str); 42] = [
     (&control_flow::ANALYSIS, "analyze_control_flow"),
     (&control_flow::PHASE, "analyze_control_flow"),
     (&def_use::ANALYSIS, "def_use"),
@@ -56,6 +56,7 @@ const NAMES: [(&Phase, &str); 41] = [
     (&reassociate::PHASE, "reassociate"),
     (&sink::PHASE, "sink"),
     (&promote_locals::PHASE, "promote_locals"),
+    (&promote_locals::WITHOUT_UNROLLING, "promote_locals"),
     (&rematerialize::PHASE, "rematerialize"),
     (&split_ranges::PHASE, "split_ranges"),
     (&split_high_pressure::PHASE, "split_high_pressure"),
@@ -123,6 +124,7 @@ fn what_adds_rows_asks_for_room() {
             "reassociate",
             "sink",
             "promote_locals",
+            "promote_locals",
             "rematerialize",
             "split_ranges",
             "split_high_pressure"
@@ -145,6 +147,7 @@ fn what_leaves_control_flow_as_it_is() {
             "propagate_back_copies",
             "reassociate",
             "sink",
+            "promote_locals",
             "promote_locals",
             "rematerialize",
             "split_ranges",

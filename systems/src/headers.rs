@@ -31,7 +31,7 @@ const BREAKING: [(&str, &[&Phase]); 27] = [
     ("ranges/split_ranges.rs", &[&split_ranges::PHASE]),
     ("ssa/build_ssa/mod.rs", &[&build_ssa::PHASE]),
     ("ssa/leave_ssa/mod.rs", &[&leave_ssa::PHASE]),
-    ("ssa/promote_locals/mod.rs", &[&promote_locals::PHASE]),
+    ("ssa/promote_locals/mod.rs", &[&promote_locals::PHASE, &promote_locals::WITHOUT_UNROLLING]),
     ("structurize/irreducible.rs", &[&irreducible::PHASE]),
     ("structurize/mod.rs", &[&structurize::PHASE, &structurize::TAGGING]),
     ("upkeep/sweep.rs", &[&sweep::PHASE]),

@@ -110,8 +110,8 @@ pub struct Memory {
     scopes: Vec<Scope>,
     /// The live instructions that are guarded or end a block, in program order.
     deciding: Vec<InstId>,
-    /// Targets of tables that may still be looked at: see [`TARGETS_MAX`].
-    targets_left: usize,
+    /// Targets of tables that may still be looked at, of [`TARGETS_MAX`]; none once a table had more.
+    targets_left: Option<usize>,
 }
 
 impl<'c> Conditions<'c> {
@@ -126,7 +126,7 @@ impl<'c> Conditions<'c> {
         debug_assert!(!function.state.flags.contains(CodeFlags::OUT_OF_ORDER), "places tell no order");
         memory.facts.clear();
         memory.scopes.clear();
-        memory.targets_left = TARGETS_MAX;
+        memory.targets_left = Some(TARGETS_MAX);
         let decides = |head: &InstHead| {
             head.is_live() && (head.opcode.is_guarded() || head.marks.contains(Marks::CONTROL))
         };
@@ -150,7 +150,7 @@ impl<'c> Conditions<'c> {
 
     /// Whether a table had too many ways out for those after it to say anything of the index.
     pub fn has_missed_an_index(&self) -> bool {
-        self.memory.targets_left == 0
+        self.memory.targets_left.is_none()
     }
 
     /// Reachable blocks, each before those that it dominates: the order in which they are to be [entered](Self::enter).
@@ -214,14 +214,15 @@ impl<'c> Conditions<'c> {
     fn learn_index(&mut self, f: &FunctionEditor<'_>, branch: InstId, targets: &[BlockId], block: BlockId) {
         let Some(&index) = f.operands_of(branch).first() else { return };
         let place = Place { block: f.head(branch).block, before: branch };
-        self.memory.targets_left = self.memory.targets_left.saturating_sub(targets.len());
-        if self.memory.targets_left == 0 {
+        let Some(Term::Held(vreg, value)) = self.term(f, index, PtxType::U32, place) else { return };
+        let left = self.memory.targets_left.and_then(|left| left.checked_sub(targets.len()));
+        self.memory.targets_left = left;
+        if left.is_none() {
             return;
         }
         let first = targets.iter().position(|&target| target == block);
         let last = targets.iter().rposition(|&target| target == block);
-        let (Some(first), Some(last)) = (first, last) else { return };
-        if let Some(Term::Held(vreg, value)) = self.term(f, index, PtxType::U32, place) {
+        if let (Some(first), Some(last)) = (first, last) {
             self.memory.facts.learn_between((vreg, value), 32, first as u64, last as u64);
         }
     }

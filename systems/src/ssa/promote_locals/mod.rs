@@ -58,8 +58,8 @@
 //! ld.local.u32 %r2, [%rd1];    ->   ld.local.u32 %r2, [%rd1];
 //! ld.local.u32 %r3, [x+4];          mov.b32 %r3, %s;
 //! ```
-//! Outside of SSA form only, where most of the moves go again, and where phase 22 has unrolled no loop to make the address constant:
-//! what waits for that stays in memory where the phase does not run (-O1, `--no-unroll`).
+//! Outside of SSA form only, where most of the moves go again, and not where phase 22 may still unroll the loop, which makes the
+//! address constant. Where that phase does not run (-O1, `--no-unroll`), nothing waits for it ([`WITHOUT_UNROLLING`]).
 //! Slots stay in memory that would be bit fields, or that may be read before anything was written: what is in memory then is not
 //! known to a register.
 //!
@@ -127,6 +127,9 @@ pub const PHASE: Phase = Phase {
     ..Phase::NOTHING
 };
 
+/// Row 13 where phase 22 does not run.
+pub const WITHOUT_UNROLLING: Phase = Phase { install: |slot| slot.add(run_without_unrolling), ..PHASE };
+
 /// A slot takes one register, and a function that stores and loads it has more than two already. A vector access of four
 /// becomes four rows, of which few stay.
 const ROOM_PERCENT: u32 = 100;
@@ -138,6 +141,11 @@ pub const SLOTS_MAX: usize = 20_000;
 /// Works on every function.
 pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
     editor.each(CodeFlags::WORKED_ON, |mut f| promote(&mut f, &mut scratch, Loops::MayChange));
+}
+
+/// Works on every function, whose loops stay.
+pub fn run_without_unrolling(mut editor: Editor, mut scratch: Local<Scratch>) {
+    editor.each(CodeFlags::WORKED_ON, |mut f| promote(&mut f, &mut scratch, Loops::Stay));
 }
 
 /// Works on the functions of which loops may have been unrolled for it: those with [`CodeFlags::COMPUTED_LOCALS`].
