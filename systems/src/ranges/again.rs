@@ -1,12 +1,12 @@
 //! Which loads before a loop could be made again after it, where, and from what.
 
-use super::chains::{Remade, Spot, looks_max};
+use super::chains::{Again, Remade, Spot, looks_max, spot_in};
 use super::split_high_pressure::Split;
 use crate::registers::Estimator;
 use crate::values::movable::varies;
 use ptxopt_components::form::Form;
 use ptxopt_components::ids::{BlockId, Id, InstId, LoopId, VRegId};
-use ptxopt_components::instruction::{InstHead, Marks};
+use ptxopt_components::instruction::InstHead;
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, OperandKind, reads, writes};
 use ptxopt_components::operation::Operation;
@@ -107,9 +107,9 @@ impl Finder {
             }
         }
         let is_const = |split: &Split| {
-            forms.get(function.heads[split.definition.index()].form).space == StateSpace::Const
+            forms.get(function.heads[split.again.definition.index()].form).space == StateSpace::Const
         };
-        self.found.sort_by_key(|split| (!is_const(split), split.insts.len()));
+        self.found.sort_by_key(|split| (!is_const(split), split.again.insts.len()));
         self.loads = loads;
         self.looks_left == 0
     }
@@ -185,18 +185,17 @@ impl Finder {
         if !load.is_const && !self.is_free_of_effects_between(look, load.inst, place) {
             return None;
         }
-        let (spot, before_inst) = self.spot_in(look, reaching, place, &after, load.is_const);
-        let mut insts = Vec::new();
-        let mut sources = Vec::new();
-        let to = Place { block: place, before: before_inst };
+        let spot = spot_in(function, place, self.first_need(function, place, &after, load.is_const));
+        let to = match spot {
+            Spot::Before(before) => Place { block: place, before },
+            Spot::AtEnd(block) => reaching.end_of(block),
+        };
+        let (mut insts, mut sources) = (Vec::new(), Vec::new());
         remake(look, reaching, load.inst, to, ADDRESS_INSTS_MAX + 1, &mut insts, &mut sources)?;
         Some(Split {
             vreg: load.vreg,
-            definition: load.inst,
-            spot,
-            insts,
+            again: Again { definition: load.inst, spot, insts, reads: after },
             sources,
-            reads: after,
             is_all: before.is_empty(),
             slots: function.vregs[load.vreg.index()].slots(),
             loops: Vec::new(),
@@ -264,26 +263,18 @@ impl Finder {
         is_free
     }
 
-    /// Before the first of `reads` in a block, or at its end, but before what leaves it; and the instruction that comes then. A load
-    /// that no store may come before stands before the first one there. Instructions of a block are in the order of their ids.
-    fn spot_in(
+    /// The first instruction of a block that the load must come before: one of `reads`, or a store where no store may come before
+    /// it. Instructions of a block are in the order of their ids.
+    fn first_need(
         &self,
-        look: &Look<'_>,
-        reaching: &Reaching,
-        place: BlockId,
+        function: &FunctionView<'_>,
+        block: BlockId,
         reads: &[(InstId, u32)],
         is_const: bool,
-    ) -> (Spot, InstId) {
-        let function = look.function;
-        let head = |inst: InstId| &function.heads[inst.index()];
-        let first_read = reads.iter().map(|&(inst, _)| inst).filter(|&inst| head(inst).block == place).min();
-        let last = function.insts_of(place).next_back();
-        let control = last.filter(|&inst| head(inst).marks.intersects(Marks::CONTROL));
-        let effects = self.effects[place.index()].map(|(first, _)| first).filter(|_| !is_const);
-        match [first_read, control, effects].into_iter().flatten().min() {
-            Some(inst) => (Spot::Before(inst), inst),
-            None => (Spot::AtEnd(place), reaching.end_of(place).before),
-        }
+    ) -> Option<InstId> {
+        let is_here = |&inst: &InstId| function.heads[inst.index()].block == block;
+        let store = self.effects[block.index()].map(|(first, _)| first).filter(|_| !is_const);
+        reads.iter().map(|&(inst, _)| inst).filter(is_here).chain(store).min()
     }
 }
 

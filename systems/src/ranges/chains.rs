@@ -2,8 +2,10 @@
 
 use ptxopt_components::code_object::Room;
 use ptxopt_components::ids::{BlockId, FormId, Id, InstId, VRegId};
+use ptxopt_components::instruction::Marks;
 use ptxopt_components::operand::{Operand, writes};
 use ptxopt_engine::edit::{Change, FunctionEditor};
+use ptxopt_engine::store::view::FunctionView;
 
 /// Registers that the machine needs beside what lives: the pointer to the stack, pairs that start at even registers.
 pub(super) const BESIDE: u32 = 4;
@@ -26,6 +28,13 @@ pub(super) enum Spot {
     AtEnd(BlockId),
 }
 
+/// Before an instruction of a block, or at its end, but before what leaves it.
+pub(super) fn spot_in(function: &FunctionView<'_>, block: BlockId, first: Option<InstId>) -> Spot {
+    let last = function.insts_of(block).next_back();
+    let is_control = |&inst: &InstId| function.heads[inst.index()].marks.contains(Marks::CONTROL);
+    first.or(last.filter(is_control)).map_or(Spot::AtEnd(block), Spot::Before)
+}
+
 /// An instruction that is made again.
 #[derive(Clone, Debug)]
 pub(super) struct Remade {
@@ -33,24 +42,34 @@ pub(super) struct Remade {
     pub operands: Vec<Operand>,
 }
 
-/// Makes the value of `definition` a second time, as one change for `reason`; gives nothing where the bisect limit is reached.
+/// A value that is made a second time.
+#[derive(Clone, Debug)]
+pub(super) struct Again {
+    pub definition: InstId,
+    pub spot: Spot,
+    /// What makes it, in order, itself last.
+    pub insts: Vec<Remade>,
+    /// What reads the new one: instructions and operands.
+    pub reads: Vec<(InstId, u32)>,
+}
+
+/// Makes a value a second time, as one change for `reason`; gives nothing where the bisect limit is reached.
 pub(super) fn apply<'f, 's>(
     f: &'f mut FunctionEditor<'s>,
-    definition: InstId,
+    again: &Again,
     reason: &'static str,
-    (insts, spot, reads): (&[Remade], Spot, &[(InstId, u32)]),
 ) -> Option<Change<'f, 's>> {
-    let count = insts.len() as u32;
+    let count = again.insts.len() as u32;
     let room = Room { insts: count, vregs: count, ..Room::default() };
-    let at = f.view().places[definition.index()].offset;
+    let at = f.view().places[again.definition.index()].offset;
     let mut change = f.change_with_room(at, reason, room)?;
-    make(&mut change, insts, spot, reads);
+    make(&mut change, again);
     Some(change)
 }
 
-/// Writes instructions with one result each at a spot, with registers of their own, and gives `reads` the register of the last
+/// Writes instructions with one result each at a spot, with registers of their own, and gives the reads the register of the last
 /// one.
-fn make(change: &mut Change<'_, '_>, insts: &[Remade], spot: Spot, reads: &[(InstId, u32)]) {
+fn make(change: &mut Change<'_, '_>, Again { spot, insts, reads, .. }: &Again) {
     let mut renamed: Vec<(VRegId, VRegId)> = Vec::new();
     for again in insts {
         let mut operands = again.operands.clone();
@@ -66,7 +85,7 @@ fn make(change: &mut Change<'_, '_>, insts: &[Remade], spot: Spot, reads: &[(Ins
             *operand = Operand::register(new);
         }
         renamed.push((old, new));
-        match spot {
+        match *spot {
             Spot::Before(before) => change.insert_before(before, again.form, &operands, None),
             Spot::AtEnd(block) => change.insert_at_end(block, again.form, &operands, None),
         };

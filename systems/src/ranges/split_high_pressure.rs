@@ -53,7 +53,7 @@
 //! - Results of vector loads: one load would be several.
 
 use super::again::{Finder, Look};
-use super::chains::{self, BESIDE, Remade, Spot};
+use super::chains::{self, Again, BESIDE};
 use crate::registers::{
     Callees, Estimator, REGISTERS_MAX, Settings, budget_of, forecast, has_more_slots, promises_of,
 };
@@ -61,7 +61,7 @@ use ahash::AHashSet;
 use bevy_ecs::prelude::*;
 use ptxopt_components::block::BlockFlags;
 use ptxopt_components::code_object::CodeFlags;
-use ptxopt_components::ids::{Id, InstId, LoopId, VRegId};
+use ptxopt_components::ids::{Id, LoopId, VRegId};
 use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, solve};
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::graph::edges::Graph;
@@ -130,14 +130,10 @@ pub struct Scratch {
 #[derive(Clone, Debug)]
 pub(super) struct Split {
     pub vreg: VRegId,
-    pub definition: InstId,
-    pub spot: Spot,
-    /// What computes it, in order, itself last.
-    pub insts: Vec<Remade>,
+    /// What makes it again, for the reads after the loop.
+    pub again: Again,
     /// Registers that live at the spot and must go on to.
     pub sources: Vec<VRegId>,
-    /// The reads after the loop.
-    pub reads: Vec<(InstId, u32)>,
     /// Nothing else reads it.
     pub is_all: bool,
     pub slots: u32,
@@ -208,9 +204,9 @@ fn split_found(f: &mut FunctionEditor<'_>, found: &[Split], excesses: &mut [u32]
         if !is_needed || !is_free {
             continue;
         }
-        let growth = split.insts.len() as u32 - u32::from(split.is_all);
+        let growth = split.again.insts.len() as u32 - u32::from(split.is_all);
         if growth > spare {
-            let at = f.view().places[split.definition.index()].offset;
+            let at = f.view().places[split.again.definition.index()].offset;
             f.missed(at, "loading it again would make the function longer than it came in");
             continue;
         }
@@ -228,10 +224,9 @@ fn split_found(f: &mut FunctionEditor<'_>, found: &[Split], excesses: &mut [u32]
 /// Makes a value again after a loop, for the reads there.
 fn apply(f: &mut FunctionEditor<'_>, split: &Split) -> Option<()> {
     let reason = "loaded again after a loop that has too few registers";
-    let made = (&split.insts[..], split.spot, &split.reads[..]);
-    let mut change = chains::apply(f, split.definition, reason, made)?;
+    let mut change = chains::apply(f, &split.again, reason)?;
     if split.is_all {
-        change.delete(split.definition);
+        change.delete(split.again.definition);
     }
     Some(())
 }

@@ -6,13 +6,13 @@
 //! tight spots it really lives through for the reads below a root, and for those alone, is asked by walks over the
 //! predecessors.
 
-use super::super::chains::{BESIDE, Remade, Spot, looks_max};
+use super::super::chains::{Again, BESIDE, Remade, Spot, looks_max, spot_in};
 use crate::registers::Estimator;
 use crate::values::movable::{may_move, slots_of};
 use ahash::AHashSet;
 use ptxopt_components::form::Form;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
-use ptxopt_components::instruction::{InstHead, Marks};
+use ptxopt_components::instruction::InstHead;
 use ptxopt_components::operand::{Operand, reads, writes};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::types::{RegClass, TypeKind};
@@ -49,17 +49,6 @@ pub(super) struct Look<'a> {
     pub reaching: &'a Reaching,
     pub ancestors: &'a Ancestors,
     pub estimator: &'a Estimator,
-}
-
-/// A value that is computed again.
-#[derive(Clone, Debug)]
-pub(super) struct Split {
-    pub definition: InstId,
-    pub spot: Spot,
-    /// What computes it, in order, itself last.
-    pub insts: Vec<Remade>,
-    /// What reads the new one.
-    pub reads: Vec<(InstId, u32)>,
 }
 
 /// A call that too much lives across.
@@ -118,7 +107,7 @@ pub(super) struct Finder {
     /// Instructions for which the function has room while the phase runs.
     room: u32,
     /// In the order in which they were found.
-    pub found: Vec<Split>,
+    pub found: Vec<Again>,
     /// Definitions whose values stay, and why.
     pub missed: Vec<(InstId, &'static str)>,
 }
@@ -324,8 +313,8 @@ impl Finder {
             let is_late = |read: &Read| self.is_below(look, root, read.block, read.at);
             let (late, early): (Vec<Read>, Vec<Read>) = left.iter().partition(|read| is_late(read));
             match self.for_late(look, definition, vreg, &late, &early) {
-                Some(Ok(split)) => {
-                    self.found.push(split);
+                Some(Ok(again)) => {
+                    self.found.push(again);
                     self.gone.insert(vreg);
                     left = early;
                 }
@@ -352,7 +341,7 @@ impl Finder {
         vreg: VRegId,
         late: &[Read],
         early: &[Read],
-    ) -> Option<Result<Split, &'static str>> {
+    ) -> Option<Result<Again, &'static str>> {
         let Look { function, reaching, ancestors, .. } = look;
         let home = function.heads[definition.index()].block;
         let tree = reaching.tree();
@@ -360,7 +349,11 @@ impl Finder {
         let lowest = blocks.reduce(|one, other| ancestors.nearest_common(tree, one, other))?;
         let block = self.leave_loops(look, home, lowest)?;
         let first = late.iter().filter(|read| read.block == block).map(|read| read.at).min();
-        let (spot, before) = spot_in(function, block, first.unwrap_or(END));
+        let spot = spot_in(function, block, first.filter(|&inst| inst != END));
+        let before = match spot {
+            Spot::Before(inst) => inst,
+            Spot::AtEnd(_) => END,
+        };
         if self.is_in_cycle.get(block.index()) == Some(&true) {
             return None;
         }
@@ -389,7 +382,7 @@ impl Finder {
         self.held.extend(sources);
         self.take_from_excesses(&calls, slots_of(&function.vregs[vreg.index()]));
         let reads = late.iter().map(|read| (read.inst, read.position)).collect();
-        Some(Ok(Split { definition, spot, insts, reads }))
+        Some(Ok(Again { definition, spot, insts, reads }))
     }
 
     fn take_from_excesses(&mut self, calls: &[usize], slots: u32) {
@@ -526,16 +519,6 @@ impl Finder {
         }
         self.look(self.reads_of(vreg).len())?;
         Some(self.reads_of(vreg).iter().any(|read| read.block == block && read.at >= before))
-    }
-}
-
-/// Before the first of the reads in a block, or at its end, but before what leaves it; and the instruction that comes then.
-fn spot_in(function: &FunctionView<'_>, block: BlockId, first_read: InstId) -> (Spot, InstId) {
-    let last = function.insts_of(block).next_back();
-    let is_control = |&inst: &InstId| function.heads[inst.index()].marks.contains(Marks::CONTROL);
-    match Some(first_read).filter(|&read| read != END).or(last.filter(is_control)) {
-        Some(inst) => (Spot::Before(inst), inst),
-        None => (Spot::AtEnd(block), END),
     }
 }
 

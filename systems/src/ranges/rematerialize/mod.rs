@@ -56,7 +56,7 @@ use crate::registers::{
     Callees, Estimator, REGISTERS_MAX, Settings, budget_of, forecast, has_more_slots, promises_of,
 };
 use bevy_ecs::prelude::*;
-use find::{Finder, Look, Split};
+use find::{Finder, Look};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::Id;
 use ptxopt_components::instruction::InstHead;
@@ -170,14 +170,8 @@ fn rematerialize(
     for &(inst, reason) in &finder.missed {
         f.missed(f.view().places[inst.index()].offset, reason);
     }
-    for split in &finder.found {
-        apply(f, split)?;
+    for again in &finder.found {
+        chains::apply(f, again, "computed again after what has too few registers")?;
     }
     Some(())
-}
-
-/// Computes a value again for the reads after what has too few registers.
-fn apply(f: &mut FunctionEditor<'_>, split: &Split) -> Option<()> {
-    let made = (&split.insts[..], split.spot, &split.reads[..]);
-    chains::apply(f, split.definition, "computed again after what has too few registers", made).map(drop)
 }
