@@ -5,11 +5,13 @@
 //! predecessors any more go when edges are built again.
 
 use super::session::{Change, FunctionEditor};
-use crate::values::phis::{incoming, phis_of};
+use crate::values::phis::{PairFinder, incoming, phis_of};
+use ahash::AHashMap;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, FormId, Id, InstId, VRegId};
 use ptxopt_components::operand::Operand;
 use ptxopt_components::vreg::VRegFlags;
+use std::collections::hash_map::Entry;
 
 impl Change<'_, '_> {
     /// Notes that the function is in SSA form from now on, or that it is not any more.
@@ -56,13 +58,21 @@ impl Change<'_, '_> {
         }
     }
 
-    /// Gives the phis of `block` the pairs of a new predecessor, from which they take what they take from `like`. One that
-    /// is a predecessor already must take the same ([`FunctionEditor::takes_alike`]).
-    pub fn take_alike(&mut self, block: BlockId, new: BlockId, like: BlockId) {
+    /// Gives the phis of `block` the pairs of new predecessors. From each they take what they take from the other block that stands
+    /// beside it. One that is a predecessor already must take the same ([`FunctionEditor::takes_alike`]).
+    ///
+    /// Each phi is written anew: who has several predecessors for a block names them together.
+    pub fn take_alike(&mut self, block: BlockId, new_and_like: &[(BlockId, BlockId)]) {
         for (phi, mut pairs) in self.f.pairs_of(block) {
-            let is_new = pairs.iter().all(|&(from, _)| from != new);
-            if let Some(&(_, value)) = pairs.iter().find(|&&(from, _)| from == like && is_new) {
-                pairs.push((new, value));
+            let before = pairs.len();
+            let mut values: AHashMap<BlockId, Operand> = pairs.iter().copied().collect();
+            for &(new, like) in new_and_like {
+                let value = values.get(&like).copied();
+                if let (Some(value), Entry::Vacant(entry)) = (value, values.entry(new)) {
+                    pairs.push((new, *entry.insert(value)));
+                }
+            }
+            if pairs.len() > before {
                 self.f.set_pairs(phi, &pairs);
             }
         }
@@ -107,11 +117,10 @@ impl FunctionEditor<'_> {
     /// Whether no phi of `block` takes another value from `one` than from `other`; one of which it takes none is like any.
     #[must_use]
     pub fn takes_alike(&self, block: BlockId, one: BlockId, other: BlockId) -> bool {
+        let mut finders = [PairFinder::default(); 2];
         phis_of(&self.view(), block).all(|(_, operands)| {
-            let value_from =
-                |wanted| incoming(operands).find(|&(from, _)| from == wanted).map(|(_, value)| value);
-            match (value_from(one), value_from(other)) {
-                (Some(one), Some(other)) => one == other,
+            match [(one, 0), (other, 1)].map(|(pred, number)| finders[number].value(operands, pred)) {
+                [Some(one), Some(other)] => one == other,
                 _ => true,
             }
         })
@@ -163,14 +172,20 @@ impl FunctionEditor<'_> {
         after.sort_unstable();
         after.dedup();
         for succ in after {
-            for (phi, mut pairs) in self.pairs_of(succ) {
-                let Some(at) = pairs.iter().position(|&(from, _)| from == old) else { continue };
-                if still.contains(&succ) {
-                    pairs.push((new, pairs[at].1));
-                } else {
-                    pairs[at].0 = new;
-                }
-                self.set_pairs(phi, &pairs);
+            if still.contains(&succ) {
+                Change { f: self }.take_alike(succ, &[(new, old)]);
+            } else {
+                self.rename_pred(succ, old, new);
+            }
+        }
+    }
+
+    /// Names a predecessor in the phis of `block` by another block.
+    fn rename_pred(&mut self, block: BlockId, old: BlockId, new: BlockId) {
+        let phis: Vec<InstId> = phis_of(&self.view(), block).map(|(phi, _)| phi).collect();
+        for phi in phis {
+            if let Some(pair) = self.scratch.pairs.find(self.rows.operands_of(phi), old) {
+                self.replace_operand(phi, 1 + 2 * pair, Operand::block(new));
             }
         }
     }

@@ -142,9 +142,7 @@ impl Change<'_, '_> {
         }
         let is_written = operand.vreg().is_some() && old.is_definition();
         let new = if is_written { operand.as_definition(old.is_use()) } else { operand };
-        f.tools.journal.save_operand(&f.rows, inst, position);
-        f.note_changed(inst);
-        f.put_operand(OperandRef { inst, position }, new);
+        f.replace_operand(inst, position, new);
     }
 
     /// Gives operands the names of other registers of the same type: each instruction and position with its new name, those
@@ -283,6 +281,13 @@ impl FunctionEditor<'_> {
             self.tools.journal.save_head(&self.rows, inst);
             self.rows.heads[inst.index()].marks -= Marks::OF_WHAT_STANDS;
         }
+    }
+
+    /// Replaces an operand by one that fits, and that is written where the old one is.
+    pub(super) fn replace_operand(&mut self, inst: InstId, position: usize, new: Operand) {
+        self.tools.journal.save_operand(&self.rows, inst, position);
+        self.note_changed(inst);
+        self.put_operand(OperandRef { inst, position }, new);
     }
 
     /// Replaces an operand by one that fits; the row is saved.

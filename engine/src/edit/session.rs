@@ -9,6 +9,7 @@ use crate::run::fuel::Fuel;
 use crate::run::log::{Remark, RemarkKind, Remarks, StepLog, StepStats};
 use crate::store::view::FunctionView;
 use crate::values::def_use::DefUse;
+use crate::values::phis::PairFinder;
 use ahash::AHashMap;
 use ptxopt_components::block::BlockOrder;
 use ptxopt_components::code_object::{CodeFlags, CodeState, Room};
@@ -63,6 +64,8 @@ pub struct SessionScratch {
     pub(super) end_anchors: Vec<Span>,
     /// By instruction as it was when the index was made: its first anchor.
     pub(super) first_anchor: Vec<Maybe<InstId>>,
+    /// Where the predecessor was that phis named last.
+    pub(super) pairs: PairFinder,
     pub(super) settle: super::settle::SettleScratch,
 }
 

@@ -11,6 +11,32 @@ pub fn incoming(operands: &[Operand]) -> impl ExactSizeIterator<Item = (BlockId,
     pairs.chunks_exact(2).map(|pair| (pair[0].as_block().expect("a pair begins with a block"), pair[1]))
 }
 
+/// Finds the pairs of predecessors. All phis of a block list its predecessors in one order, as a rule, and who asks for one after the
+/// other follows it, forward or backward: so a search starts where the last one ended, and goes both ways.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PairFinder {
+    last: usize,
+}
+
+impl PairFinder {
+    /// The number of a predecessor's pair in a phi that has `operands`.
+    pub fn find(&mut self, operands: &[Operand], pred: BlockId) -> Option<usize> {
+        let pairs = operands[1..].as_chunks::<2>().0;
+        let is_of_pred = |&at: &usize| pairs.get(at).is_some_and(|[block, _]| block.as_block() == Some(pred));
+        let start = self.last.min(pairs.len());
+        let around = |far: usize| [start.checked_add(far), start.checked_sub(far)].into_iter().flatten();
+        let found = (0..=pairs.len()).flat_map(around).find(is_of_pred)?;
+        self.last = found;
+        Some(found)
+    }
+
+    /// What a phi that has `operands` takes from a predecessor.
+    pub fn value(&mut self, operands: &[Operand], pred: BlockId) -> Option<Operand> {
+        let pair = self.find(operands, pred)?;
+        Some(operands[2 + 2 * pair])
+    }
+}
+
 /// The registers that the phis of a function read.
 pub fn read_by_phis<'a>(function: &FunctionView<'a>) -> impl Iterator<Item = VRegId> + use<'a> {
     let function = *function;

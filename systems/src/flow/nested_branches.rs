@@ -62,7 +62,7 @@ use ptxopt_engine::graph::build::leaves_function;
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::store::view::FunctionView;
-use ptxopt_engine::values::phis::incoming;
+use ptxopt_engine::values::phis::PairFinder;
 use ptxopt_engine::values::reaching::{Place, Reaching, ReachingValues, Value};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -128,19 +128,32 @@ fn optimize(
     let mut conditions = Conditions::start(memory, reaching, &f.view(), Learns::Everything);
     let (function, forms) = f.view_and_forms();
     crossings.load(&function, forms, settings);
-    for at in 0..conditions.preorder().len() {
-        let block = conditions.preorder()[at];
-        conditions.enter(f, block);
-        guards::settle_block(f, &mut conditions, block)?;
-        if crossings.is_open {
-            Threader { f, conditions: &mut conditions, crossings, settings }.lead_past(block)?;
-        }
-    }
+    let is_whole = settle_and_lead(f, &mut conditions, crossings, settings);
+    crossings.give_pairs(f);
+    is_whole?;
     f.stats().limits_hit += u64::from(conditions.has_missed_an_index());
     for at in 0..crossings.all.len() {
         let Crossing { ask, preds_left, falls: Some(truth), .. } = crossings.all[at] else { continue };
         if preds_left == 1 && guards::may_settle(f, ask) {
             guards::settle(f, ask, truth, "the only way that is left decides it")?;
+        }
+    }
+    Some(())
+}
+
+/// Settles the guards of all blocks, and leads their branches past crossings.
+fn settle_and_lead(
+    f: &mut FunctionEditor<'_>,
+    conditions: &mut Conditions<'_>,
+    crossings: &mut Crossings,
+    settings: &Settings,
+) -> Option<()> {
+    for at in 0..conditions.preorder().len() {
+        let block = conditions.preorder()[at];
+        conditions.enter(f, block);
+        guards::settle_block(f, conditions, block)?;
+        if crossings.is_open {
+            Threader { f, conditions, crossings, settings }.lead_past(block)?;
         }
     }
     Some(())
@@ -175,11 +188,24 @@ struct Crossings {
     is_convergent: Vec<bool>,
     /// By register: how often it is read.
     read_count: Vec<u32>,
+    /// Destinations and the blocks that are led there since, whose pairs phis do not have yet.
+    led: Vec<(Destination, BlockId)>,
+    pairs: PairFinder,
 }
 
 impl Crossings {
+    /// Gives phis the pairs of what is led to their blocks, all of one block together: each phi is written anew for them.
+    fn give_pairs(&mut self, f: &mut FunctionEditor<'_>) {
+        self.led.sort_by_key(|(destination, _)| destination.block);
+        for led in self.led.chunk_by(|(one, _), (other, _)| one.block == other.block) {
+            let pairs: Vec<_> = led.iter().map(|&(destination, block)| (block, destination.like)).collect();
+            f.required_change().take_alike(led[0].0.block, &pairs);
+        }
+        self.led.clear();
+    }
+
     fn load(&mut self, function: &FunctionView<'_>, forms: &FormTable, settings: &Settings) {
-        let Self { all, of_block, is_open, is_convergent, read_count } = self;
+        let Self { all, of_block, is_open, is_convergent, read_count, .. } = self;
         all.clear();
         of_block.clear();
         *is_open = false;
@@ -381,10 +407,10 @@ impl Threader<'_, '_, '_> {
             self.crossings.all[number].falls = self.answer([block, next], block, number);
         }
         let (Some(last), Some(target)) = (last.filter(|_| head.is_some()), target) else { return Some(()) };
-        let Some(Destination { block: to, like }) = self.destination(block, target) else { return Some(()) };
-        let mut change = self.f.change_in_place(last, "branch to a block that asks what is known")?;
-        change.redirect(last, to);
-        change.take_alike(to, block, like);
+        let Some(destination) = self.destination(block, target) else { return Some(()) };
+        let to = destination.block;
+        self.f.change_in_place(last, "branch to a block that asks what is known")?.redirect(last, to);
+        self.crossings.led.push((destination, block));
         let passed = self.crossings.number(target).expect("it was passed");
         self.crossings.all[passed].preds_left -= 1;
         if let Some(number) = self.crossings.number(to) {
@@ -428,7 +454,8 @@ impl Threader<'_, '_, '_> {
             }
         };
         self.crossings.all[number].is_passed = Some(is_passed);
-        is_passed && self.f.takes_alike(to, block, crossing)
+        let is_pred = || self.f.view().succs(block).contains(&to);
+        is_passed && (!is_pred() || self.f.takes_alike(to, block, crossing))
     }
 
     /// The answer of a crossing for control that comes over `edge`, and to the crossing from `before`.
@@ -437,7 +464,8 @@ impl Threader<'_, '_, '_> {
         let ask = crossings.all[number].ask;
         // It may have been decided since, for everyone who comes there.
         let guard = f.view().guard_of(ask).filter(|_| f.head(ask).is_live())?;
-        conditions.along(f, edge, |conditions| answer_at(f, conditions, edge[0], before, ask, guard))
+        let pairs = &mut crossings.pairs;
+        conditions.along(f, edge, |conditions| answer_at(f, conditions, pairs, [edge[0], before], ask, guard))
     }
 }
 
@@ -454,8 +482,8 @@ struct Destination {
 fn answer_at(
     f: &FunctionEditor<'_>,
     conditions: &mut Conditions<'_>,
-    block: BlockId,
-    before: BlockId,
+    pairs: &mut PairFinder,
+    [block, before]: [BlockId; 2],
     ask: InstId,
     guard: Operand,
 ) -> Option<bool> {
@@ -466,7 +494,7 @@ fn answer_at(
         return conditions.holds(f, guard, end);
     };
     let truth = if f.head(definition).is_phi() {
-        conditions.holds(f, coming_from(f, definition, before)?, end)?
+        conditions.holds(f, pairs.value(f.operands_of(definition), before)?, end)?
     } else {
         let (test, sources, is_negated) = conditions::test_of(f, definition, vreg)?;
         let mut moved = sources;
@@ -474,7 +502,7 @@ fn answer_at(
             let Some(vreg) = source.vreg() else { continue };
             if let Some(inner) = defined_in(f, conditions, own, vreg, definition) {
                 let is_phi = f.head(inner).is_phi() && *source == Operand::register(vreg);
-                *source = is_phi.then(|| coming_from(f, inner, before))??;
+                *source = is_phi.then(|| pairs.value(f.operands_of(inner), before))??;
             }
         }
         conditions.succeeds(f, test, moved, end)? != is_negated
@@ -494,9 +522,4 @@ fn defined_in(
         Value::Of(inst) if f.head(inst).block == block => Some(inst),
         _ => None,
     }
-}
-
-/// What a phi takes from a predecessor.
-fn coming_from(f: &FunctionEditor<'_>, phi: InstId, pred: BlockId) -> Option<Operand> {
-    incoming(f.operands_of(phi)).find(|&(from, _)| from == pred).map(|(_, value)| value)
 }

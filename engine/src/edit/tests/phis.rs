@@ -197,8 +197,7 @@ fn a_new_predecessor_takes_what_another_one_takes() {
     let branch = nth(&f.view(), 0);
     let mut change = f.change_in_place(branch, "test").unwrap();
     change.redirect(branch, join);
-    change.take_alike(join, entry, between);
-    change.take_alike(join, BlockId(1), between);
+    change.take_alike(join, &[(entry, between), (BlockId(1), between)]);
     change.delete_blocks(&[between]);
     drop(f);
     bench.assert_is_whole();

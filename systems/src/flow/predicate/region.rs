@@ -7,7 +7,7 @@ use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::types::{PtxType, TypeKind};
 use ptxopt_engine::edit::FunctionEditor;
-use ptxopt_engine::values::phis::phis_of;
+use ptxopt_engine::values::phis::{PairFinder, phis_of};
 
 use super::arms::{Arm, arm_of};
 use super::{Marks, Settings};
@@ -31,6 +31,9 @@ pub(super) struct Region {
     /// Whether the head falls through to the join once the arms are gone.
     pub(super) falls_through: bool,
 }
+
+/// Where phis have the pairs of the two ways of a branch.
+pub(super) type Ways = [PairFinder; 2];
 
 /// The branch at the end of a block, under a guard.
 #[derive(Clone, Copy)]
@@ -68,7 +71,7 @@ impl Region {
         head: BlockId,
         settings: Settings,
         marks: &Marks,
-        literals: &mut Literals,
+        (literals, ways): (&mut Literals, &mut Ways),
     ) -> Option<Self> {
         let branch = Branch::of(f, head)?;
         let Branch { target, next, .. } = branch;
@@ -93,7 +96,7 @@ impl Region {
         let falls_through = next_but_for(f, head, [taken, fallen]) == Some(join);
         let branch_count = arms.iter().filter(|arm| arm.jumps).count() + usize::from(falls_through);
         let choices_max = settings.selections_max.min(branch_count);
-        let values = values_of(f, join, from, branch.is_negated, choices_max, literals)?;
+        let values = values_of(f, join, from, branch.is_negated, choices_max, (literals, ways))?;
         let is_sole = f.view().preds(join).iter().all(|pred| from.contains(pred));
         let inst_count = arms.iter().map(|arm| arm.inst_count).sum();
         Some(Self { head, branch, taken, fallen, join, values, inst_count, is_sole, falls_through })
@@ -132,21 +135,12 @@ fn values_of(
     from: [BlockId; 2],
     is_negated: bool,
     choices_max: usize,
-    literals: &mut Literals,
+    (literals, ways): (&mut Literals, &mut Ways),
 ) -> Option<Vec<Taken>> {
     let mut values = Vec::new();
     let mut choice_count = 0;
-    // Where the phi before had the pairs of the two ways: as a rule all phis of a block list its predecessors in one order.
-    let mut places = [0; 2];
     for (phi, operands) in phis_of(&f.view(), join) {
-        let mut value = |way: usize| {
-            let pairs = operands[1..].as_chunks().0;
-            let is_from = |&[pred, _]: &[Operand; 2]| pred.as_block() == Some(from[way]);
-            if !pairs.get(places[way]).is_some_and(is_from) {
-                places[way] = pairs.iter().position(is_from)?;
-            }
-            Some(pairs[places[way]][1])
-        };
+        let mut value = |way: usize| ways[way].value(operands, from[way]);
         let (taken, fallen) = (value(0)?, value(1)?);
         choice_count += usize::from(taken != fallen);
         if choice_count > choices_max {

@@ -325,10 +325,11 @@ impl Walk<'_, '_> {
             literals::type_at(form, slot, position, bits)?
         };
         let is_plain = operand == Operand::register(operand.vreg()?);
-        // Something must be left to compute, unless it is only moved.
-        let moves = matches!(form.operation, Operation::Mov | Operation::St);
-        let mut others = operands.iter().enumerate().skip(1).filter(|&(at, _)| at != position);
-        let computes = others.any(|(_, other)| other.vreg().is_some());
+        // Something must be left to compute, unless it is only moved, or memory computes with it.
+        let moves =
+            matches!(form.operation, Operation::Mov | Operation::St | Operation::Atom | Operation::Red);
+        let mut others = operands.iter().enumerate().filter(|&(at, _)| at != position);
+        let computes = others.any(|(_, other)| other.is_use() && other.vreg().is_some());
         (is_plain && (moves || computes)).then_some(New::Constant(bits, ty))
     }
 

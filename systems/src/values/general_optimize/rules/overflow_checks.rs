@@ -74,7 +74,9 @@ fn outcomes(
     };
     let is_whole =
         binary.width() == width && walk.width(binary.result) == width && walk.width(compared) == width;
-    if !is_whole || walk.value(compared, definition) != walk.value(compared, inst) {
+    // A call between the two may write what is not the function's own.
+    let is_same = walk.is_own(compared) && walk.value(compared, definition) == walk.value(compared, inst);
+    if !is_whole || !is_same {
         return None;
     }
     let [term, added] = [term, added].map(|operand| walk.known(operand, width, definition));
