@@ -556,8 +556,8 @@ pub enum Kind {
     Exit,
     /// `trap`, `brkpt`.
     Trap,
-    /// Stands for the body of a function that the reader keeps as text: its rows do not say it.
-    KeptAsText,
+    /// Stands for the body of a function that is not decoded, and says why.
+    Refused(&'static str),
     /// `alloca`: bytes, alignment.
     Allocate(Source, u64, Target),
     /// `stacksave`.

@@ -25,6 +25,7 @@ use ptxopt_components::form::shape;
 use ptxopt_components::ids::{Id, InstId};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::types::PtxType;
+use ptxopt_components::vreg::{VRegFlags, VRegHead};
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::ptx::scan;
 use ptxopt_engine::store::tables::CodeTables;
@@ -166,9 +167,9 @@ struct Decoder<'a> {
 
 impl<'a> Decoder<'a> {
     fn function(&mut self) {
-        if self.view.state.flags.contains(CodeFlags::LEFT) {
+        if let Some(what) = self.refused() {
             let offset = self.view.text.body.first;
-            self.program.ops.push(Op { kind: Kind::KeptAsText, guard: Guard::NONE, offset });
+            self.program.ops.push(Op { kind: Kind::Refused(what), guard: Guard::NONE, offset });
             return;
         }
         let first = self.program.ops.len() as u32;
@@ -191,6 +192,19 @@ impl<'a> Decoder<'a> {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// What a function has that keeps it from being decoded. Registers are a frame's, so those of the module are not what callers
+    /// and callees leave in them.
+    fn refused(&self) -> Option<&'static str> {
+        let is_of_module = |vreg: &VRegHead| vreg.flags.contains(VRegFlags::MODULE);
+        if self.view.state.flags.contains(CodeFlags::LEFT) {
+            Some("a function that the reader keeps as text")
+        } else if self.outline.headers.len() > 1 && self.view.vregs.iter().any(is_of_module) {
+            Some("a register that functions share")
+        } else {
+            None
         }
     }
 

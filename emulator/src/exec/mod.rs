@@ -208,7 +208,7 @@ impl<'r, 'm> Exec<'r, 'm> {
             Kind::Call(call) => return self.call(call, mask),
             Kind::Return => return self.leave(mask),
             Kind::Exit => return self.exit(mask),
-            Kind::KeptAsText => return Err(self.not_supported("a function that the reader keeps as text")),
+            Kind::Refused(what) => return Err(self.not_supported(*what)),
             Kind::Trap => {
                 self.world.fail(Stop::Trap { place: self.place(mask.trailing_zeros()) });
                 return self.exit(mask);

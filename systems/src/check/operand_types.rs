@@ -7,7 +7,8 @@
 //! - Integers agree with integers, whatever their sign; a float with its own type alone; bits with everything. Types
 //!   without registers of their own (`bf16`, packed ones) take bits.
 //! - A register is as wide as its slot. Loads, stores, texture and surface accesses, and conversions take wider ones
-//!   as well, of integers and bits for integers, and of bits alone for floats. Conversions take `f16x2` for integers.
+//!   as well, of integers and bits for integers, and of bits alone for floats. Conversions take `f16x2` for integers, and
+//!   vectors of atomics integers for floats.
 //! - The elements of a vector agree with one another in kind and width, literals included. No literal stands beside a component.
 //! - A literal has the kind of its slot: a float takes no integer, an integer no float, bits both, if a float is as wide.
 //! - Special registers stand in `mov` and `cvt` alone, and in predicate slots; a symbol's address where the form takes one.
@@ -143,7 +144,7 @@ fn stands(form: &Form, slot: &Slot, actual: Actual) -> bool {
     // A vector that is packed or unpacked has elements of another width than its slot.
     let is_split = slot.in_vector && form.lanes == 1;
     match actual {
-        Actual::Register(ty) => is_split || register_stands(form, wanted, ty),
+        Actual::Register(ty) => is_split || register_stands(form, slot, wanted, ty),
         Actual::Integer => wanted.kind() != TypeKind::Float,
         Actual::Float(bits) => match wanted.kind() {
             TypeKind::Float => true,
@@ -155,14 +156,19 @@ fn stands(form: &Form, slot: &Slot, actual: Actual) -> bool {
 }
 
 /// Whether a register of type `ty` stands in a slot of type `wanted`.
-fn register_stands(form: &Form, wanted: PtxType, ty: PtxType) -> bool {
+fn register_stands(form: &Form, slot: &Slot, wanted: PtxType, ty: PtxType) -> bool {
     let accesses = Effects::READ.union(Effects::WRITE);
     let may_be_wider = form.flags.contains(FormFlags::CONVERTS)
         || form.effects.intersects(accesses) && !form.effects.contains(Effects::ATOMIC);
     let is_bits = |ty: PtxType| ty.kind() == TypeKind::Bits;
     let is_pair = ty == PtxType::F16x2 && form.flags.contains(FormFlags::CONVERTS);
-    let agrees =
-        is_bits(wanted) || is_bits(ty) || wanted.is_same_kind(ty) || is_pair && wanted.is_of_integers();
+    let is_atomic_vector =
+        slot.in_vector && form.effects.contains(Effects::ATOMIC) && wanted.kind() == TypeKind::Float;
+    let agrees = is_bits(wanted)
+        || is_bits(ty)
+        || wanted.is_same_kind(ty)
+        || is_pair && wanted.is_of_integers()
+        || is_atomic_vector && ty.is_of_integers();
     let is_wider = ty.bits() > wanted.bits();
     let wide_floats = (wanted.kind(), ty.kind()) == (TypeKind::Float, TypeKind::Float);
     agrees && (ty.bits() == wanted.bits() || is_wider && may_be_wider && !wide_floats)
@@ -250,6 +256,8 @@ mod tests {
             "popc.b64 %u1, %fd1;",
             "mul.wide.u32 %d1, %u1, %u2;",
             "atom.global.add.f32 %b1, [g], %b2;",
+            "atom.global.add.noftz.v2.f16 {%uh1, %uh2}, [g], {%uh1, %uh2};",
+            "red.global.add.v2.f32 [g], {%u1, %s2};",
             "mov.b64 %d1, {%f1, %b2};",
             "ld.global.v2.u32 {%d1, %d2}, [g];",
             "st.global.v2.f32 [g], {%f1, 0f00000000};",
@@ -311,6 +319,9 @@ mod tests {
             "mad.wide.u32 %d1, %b1, %b1, %fd1;",
             "setp.lt.f32 %p1, %u1, %f1;",
             "st.global.u32 [g], %f1;",
+            "red.global.add.f32 [g], %u1;",
+            "red.global.add.v2.f32 [g], {%uh1, %uh2};",
+            "atom.global.add.noftz.v2.bf16 {%uh1, %uh2}, [g], {%uh1, %uh2};",
         ] {
             assert!(verdict(inst).is_err(), "{inst}");
         }

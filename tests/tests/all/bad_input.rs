@@ -79,6 +79,8 @@ mod each_problem {
         refused(&kernel("\tmov.u32 p \u{a6}= 5;"), &unexpected("=", "`,` or `;`"));
         refused(&kernel("\t\u{a6}= 5;"), &unexpected("=", "a statement"));
         refused(&kernel("\t@\u{a6}5 ret;"), &unexpected("5", "a predicate register"));
+        let of_component = "\t.reg .u32 r; mov.u32 r, %tid.x\u{a6}+4;";
+        refused(&kernel(of_component), &unexpected("+", "the end of a component"));
         refused(&kernel("\tbra \u{a6}5;"), &unexpected("5", "a label"));
         refused(&kernel("\tld.param.u64 p, [p\u{a6};"), &unexpected(";", "`]`"));
         refused(&kernel("\tcall (p, p\u{a6};"), &unexpected(";", "`)`"));

@@ -1,6 +1,6 @@
 //! How runs end early: traps, accesses, limits, launches that do not fit.
 
-use super::{kernel, load, run_plain, run_with};
+use super::{kernel, load, run_plain, run_with, words};
 use ptxopt_emulator::{Argument, Launch, Limits, Module, Options, StateSpace, Stop, run};
 
 #[test]
@@ -192,4 +192,17 @@ fn functions_kept_as_text_are_not_run() {
     let stop = run_plain(&kernel("{ .reg .b32 from; } frob => from; ret;"), 1, 1).stop;
     let Some(Stop::NotSupported { mnemonic, .. }) = stop else { panic!("{stop:?}") };
     assert_eq!(mnemonic, "a function that the reader keeps as text");
+}
+
+#[test]
+fn registers_that_functions_share_are_refused() {
+    let shares = ".reg .u32 shared;\n.func increment() { add.u32 shared, shared, 1; ret; }\n";
+    let body = "mov.u32 shared, 5; call increment; st.global.u32 [%own], shared; ret;";
+    let stop = run_plain(&(shares.to_owned() + &kernel(body)), 1, 1).stop;
+    let Some(Stop::NotSupported { mnemonic, .. }) = stop else { panic!("{stop:?}") };
+    assert_eq!(mnemonic, "a register that functions share");
+    // In a module of one function it is like any other.
+    let alone =
+        ".reg .u32 alone;\n".to_owned() + &kernel("mov.u32 alone, 5; st.global.u32 [%own], alone; ret;");
+    assert_eq!(words(&alone, 1, 1), [5]);
 }

@@ -241,6 +241,9 @@ impl Reader<'_, '_> {
         let operand = if self.cursor.peek() == b'.' { self.selector(operand)? } else { operand };
         self.cursor.skip_blank()?;
         match self.cursor.peek() {
+            b'+' | b'-' | b'[' if operand.selector().is_some() => {
+                Err(self.cursor.unexpected("the end of a component"))
+            }
             b'+' | b'-' => self.offset_after(operand),
             b'[' => self.indexed(operand, first),
             _ => Ok(operand),
