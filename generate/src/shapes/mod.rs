@@ -21,7 +21,7 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 50] = [
+pub const SHAPES: [Shape; 52] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
     Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
@@ -72,6 +72,8 @@ pub const SHAPES: [Shape; 50] = [
     Shape { name: "depths", of: "values read inside a deep nest", large: 32_000, text: depths },
     Shape { name: "regions", of: "branches to one join that takes many values", large: 2_000, text: regions },
     Shape { name: "returns", of: "calls between reads of a value", large: 8_000, text: returns },
+    Shape { name: "joints", of: "cases with a short branch", large: 2_000, text: joints },
+    Shape { name: "detours", of: "cases that ask what one block asks again", large: 2_000, text: detours },
 ];
 
 /// Values that meet at each join of [`joins`].
@@ -773,4 +775,41 @@ fn returns(count: usize) -> String {
     let callee = ".func f() { ret; }\n";
     let declarations = format!(".reg .b32 %u<{VALUES}>, %v<{VALUES}>;");
     kernel_of(callee, ".maxnreg 24\n", &declarations, &format!("{loads}{values}{calls}{reads}"))
+}
+
+/// Values that all cases of [`joints`] and [`detours`] change.
+const CHANGED: usize = 20;
+
+/// Cases with a branch around one instruction, whose blocks are one in the end, and a join of all cases that takes many values.
+fn joints(count: usize) -> String {
+    changing(count, "", |text, n| {
+        writeln!(text, "setp.eq.u32 %q{n}, %r2, {n};\n@%q{n} bra D{n};\nadd.u32 %v0, %r2, {n};\nD{n}:")
+    })
+}
+
+/// Cases that branch to a block which asks what they have asked, and from there to a join that takes many values.
+fn detours(count: usize) -> String {
+    changing(count, "S: @%p1 bra M;\nst.volatile.global.u32 [%d0], 1;\nbra OUT;\n", |text, n| {
+        writeln!(text, "st.volatile.global.u32 [%d0], {n};\n@%p1 bra S;")
+    })
+}
+
+/// Cases that begin in one way and change values by registers of their own, with code after them, and a join.
+fn changing(count: usize, after: &str, begin: impl Fn(&mut String, usize) -> std::fmt::Result) -> String {
+    let labels = list(count, "H");
+    let moves = each(CHANGED, |text, v| writeln!(text, "mov.u32 %v{v}, {v};"));
+    let cases = each(count, |text, n| {
+        writeln!(text, "H{n}: ld.volatile.global.u32 %r2, [%d0];")?;
+        begin(text, n)?;
+        for v in 1..CHANGED {
+            let own = n * CHANGED + v;
+            writeln!(text, "mad.lo.s32 %t{own}, %r2, %r0, {own};\nxor.b32 %v{v}, %t{own}, %r0;")?;
+        }
+        writeln!(text, "st.volatile.global.u32 [%d0], %r2;\nbra M;")
+    });
+    let table = format!("ways: .branchtargets {labels};\nrem.u32 %r2, %r0, {count};\nbrx.idx %r2, ways;\n");
+    let asked = "ld.volatile.global.u32 %r3, [%d0];\nsetp.eq.u32 %p1, %r3, 5;\n";
+    let reads = each(CHANGED, |text, v| writeln!(text, "xor.b32 %r1, %r1, %v{v};"));
+    let declarations = format!(".reg .b32 %v<{CHANGED}>, %t<{}>;\n.reg .pred %q<{count}>;", count * CHANGED);
+    kernel(&declarations, &format!("{moves}{asked}{table}{cases}{after}M:\n{reads}OUT:\n"))
 }
