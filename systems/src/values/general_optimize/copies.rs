@@ -60,6 +60,13 @@ impl Copies {
     }
 }
 
+/// Whether an operation may have nothing but constants: it only moves them, or memory or other threads compute with them. Of others
+/// something must be left to compute.
+fn takes_constants_alone(operation: Operation) -> bool {
+    use Operation::{Atom, Match, Mov, Red, Redux, Shfl, St};
+    matches!(operation, Mov | St | Atom | Red | Shfl | Match | Redux)
+}
+
 impl Walk<'_, '_> {
     /// Notes the copy that `inst` leaves in its only result.
     pub(super) fn add_copy(&mut self, inst: InstId, result: VRegId, source: Source) {
@@ -325,12 +332,9 @@ impl Walk<'_, '_> {
             literals::type_at(form, slot, position, bits)?
         };
         let is_plain = operand == Operand::register(operand.vreg()?);
-        // Something must be left to compute, unless it is only moved, or memory computes with it.
-        let moves =
-            matches!(form.operation, Operation::Mov | Operation::St | Operation::Atom | Operation::Red);
-        let mut others = operands.iter().enumerate().filter(|&(at, _)| at != position);
-        let computes = others.any(|(_, other)| other.is_use() && other.vreg().is_some());
-        (is_plain && (moves || computes)).then_some(New::Constant(bits, ty))
+        let mut others = operands.iter().enumerate().skip(1).filter(|&(at, _)| at != position);
+        let computes = others.any(|(_, other)| other.vreg().is_some());
+        (is_plain && (computes || takes_constants_alone(form.operation))).then_some(New::Constant(bits, ty))
     }
 
     /// Whether a slot of an instruction takes a register of another type than it holds.
