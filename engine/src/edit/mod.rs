@@ -36,6 +36,7 @@ mod tests;
 pub use compact::{CompactScratch, Wear, compact as compact_rows};
 pub use function::{CodeColumns, FunctionRows};
 pub use journal::Journal;
+pub use phis::AfterPhis;
 pub use plain::PlainEditor;
 pub use rows::accepts;
 pub use session::{Change, FunctionEditor, SessionScratch};

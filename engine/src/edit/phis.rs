@@ -91,6 +91,22 @@ impl Change<'_, '_> {
     }
 }
 
+/// The first instruction after the phis of a block, looked for once for all phis of it that one change after the other replaces.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AfterPhis(Option<(BlockId, Option<InstId>)>);
+
+impl AfterPhis {
+    /// Of `block`: it stays what it is while other instructions are inserted before it.
+    pub fn of(&mut self, change: &Change<'_, '_>, block: BlockId) -> Option<InstId> {
+        let after = match self.0 {
+            Some((known, after)) if known == block => after,
+            _ => change.first_after_phis(block),
+        };
+        self.0 = Some((block, after));
+        after
+    }
+}
+
 impl FunctionEditor<'_> {
     /// Notes that a register keeps several definitions in SSA form, or partial or guarded ones, or that it does not.
     pub fn set_variable(&mut self, vreg: VRegId, is_variable: bool) {

@@ -157,6 +157,8 @@ struct Loop {
     latch_rpo: u32,
     /// By block.
     body: Vec<bool>,
+    /// Number of its blocks.
+    size: usize,
 }
 
 /// The natural loops by header, and by block whether another retreating edge enters.
@@ -182,7 +184,8 @@ fn loops(function: &FunctionView<'_>, reachable: &[bool], dominators: &BitMatrix
         }
         if let Some(latch_rpo) = latches.iter().map(|&latch| rank(function, latch)).max() {
             body[header.index()] = true;
-            loops.push(Loop { header, latch_rpo, body });
+            let size = body.iter().filter(|&&inside| inside).count();
+            loops.push(Loop { header, latch_rpo, body, size });
         }
     }
     (loops, is_irreducible)
@@ -190,13 +193,12 @@ fn loops(function: &FunctionView<'_>, reachable: &[bool], dominators: &BitMatrix
 
 fn verify_loops(function: &FunctionView<'_>, reachable: &[bool], dominators: &BitMatrix) -> Verdict {
     let (loops, is_irreducible) = loops(function, reachable, dominators);
-    let size = |found: &Loop| found.body.iter().filter(|&&inside| inside).count();
     let mut violates = false;
     for block in function.block_ids() {
         let order = function.orders[block.index()];
         let flags = function.blocks[block.index()].flags;
         let around: Vec<&Loop> = loops.iter().filter(|found| found.body[block.index()]).collect();
-        let innermost = around.iter().min_by_key(|found| size(found)).map(|found| found.header);
+        let innermost = around.iter().min_by_key(|found| found.size).map(|found| found.header);
         if (order.depth as usize, order.loop_header.get()) != (around.len(), innermost) {
             let has = format!("{} loops, the innermost of {:?}", order.depth, order.loop_header);
             return wrong_in(
@@ -217,7 +219,7 @@ fn verify_loops(function: &FunctionView<'_>, reachable: &[bool], dominators: &Bi
                 format_args!("the ranks of its last latch and of its loop's end are {ranks:?}"),
             );
         }
-        violates |= own.zip(exit_rpo).is_some_and(|(own, exit)| (exit - order.rpo + 1) as usize != size(own));
+        violates |= own.zip(exit_rpo).is_some_and(|(own, exit)| (exit - order.rpo + 1) as usize != own.size);
         for (flag, wanted) in [
             (BlockFlags::LOOP_HEADER, own.is_some()),
             (BlockFlags::IN_LOOP, !around.is_empty()),

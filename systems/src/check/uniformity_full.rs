@@ -19,7 +19,7 @@ use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, LoopId, VRegId};
 use ptxopt_components::instruction::Marks;
-use ptxopt_components::operand::Operand;
+use ptxopt_components::operand::{Operand, writes};
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::dataflow::liveness::{LiveSet, LiveSets};
 use ptxopt_engine::dataflow::uniformity::natures::{Natures, Private, Situation, aligns, results};
@@ -117,6 +117,8 @@ struct Again<'a> {
     nest: &'a LoopNest,
     set: &'a LiveSet,
     private: Private,
+    /// By register: the blocks with a definition.
+    defined_in: Vec<Nodes>,
     /// By register.
     divergent: Vec<bool>,
     /// By instruction: threads go different ways.
@@ -149,6 +151,12 @@ impl<'a> Again<'a> {
     ) -> Self {
         let is_outside =
             |vreg: VRegId| function.vregs[vreg.index()].flags.intersects(VRegFlags::UNKNOWN_AT_START);
+        let mut defined_in = vec![0; function.vregs.len()];
+        for block in function.block_ids() {
+            for (_, _, operands) in function.rows_of(block) {
+                writes(operands).for_each(|vreg| defined_in[vreg.index()] |= bit(block));
+            }
+        }
         let divergent =
             function.vreg_ids().map(|vreg| is_outside(vreg) || set.is_live_in(BlockId(0), vreg)).collect();
         Self {
@@ -158,6 +166,7 @@ impl<'a> Again<'a> {
             nest,
             set,
             private,
+            defined_in,
             divergent,
             splits: vec![false; function.heads.len()],
             is_apart: vec![false; function.heads.len()],
@@ -305,22 +314,18 @@ impl<'a> Again<'a> {
 
     fn leave_apart(&mut self, id: LoopId, outer: &[LoopId]) {
         self.changed |= !std::mem::replace(&mut self.left_apart[id.index()], true);
-        self.partial |= self.members(id);
+        let members = self.members(id);
+        self.partial |= members;
         for (_, target) in self.nest.exits(id) {
             let live: Vec<VRegId> = self.set.live_in_vregs(target).collect();
             for vreg in live {
-                let defines = |inst: InstId| {
-                    let operands = self.function.operands_of(inst);
-                    operands.iter().any(|operand| operand.is_definition() && operand.vreg() == Some(vreg))
-                };
-                if self.nest.blocks(id).iter().any(|&block| self.function.insts_of(block).any(defines)) {
+                if self.defined_in[vreg.index()] & members != 0 {
                     self.diverge(vreg);
                 }
             }
         }
         // The loop as one node, in the place of its header.
         let mut graph = self.graph(outer);
-        let members = self.members(id);
         let header = self.nest.row(id).header;
         let ways = self.nest.blocks(id).iter().fold(0, |ways, block| ways | graph[block.index()]);
         self.nest.blocks(id).iter().for_each(|block| graph[block.index()] = 0);
@@ -377,11 +382,9 @@ impl<'a> Again<'a> {
         let mut blocks: Vec<BlockId> = self.reachable().collect();
         blocks.sort_unstable_by_key(|block| function.orders[block.index()].rpo);
         for &vreg in self.set.globals() {
-            let defines = |block: BlockId| {
-                let is_it = |operand: &Operand| operand.is_definition() && operand.vreg() == Some(vreg);
-                function.insts_of(block).any(|inst| function.operands_of(inst).iter().any(is_it))
-            };
-            let is_defined: Vec<bool> = function.block_ids().map(defines).collect();
+            let defined_in = self.defined_in[vreg.index()];
+            let is_defined: Vec<bool> =
+                function.block_ids().map(|block| defined_in & bit(block) != 0).collect();
             let starts = last_definitions(function, &blocks, &is_defined);
             let differ = |block: BlockId, turns_back: bool| {
                 let is_reachable = |pred: &&BlockId| function.orders[pred.index()].is_reachable();

@@ -154,9 +154,10 @@ impl Finder {
         let mut values: Vec<(InstId, VRegId)> = Vec::new();
         for (inst, head, operands) in look.function.rows() {
             let Some(vreg) = writes(operands).next() else { continue };
-            if self.has_other_root(look, head.block, inst, vreg)
-                && look.estimator.has_own_register(vreg)
+            // A variable may have as many reads as definitions, so all of its reads are looked at for a value alone.
+            if look.estimator.has_own_register(vreg)
                 && is_cheap(look, head, operands)
+                && self.has_other_root(look, head.block, inst, vreg)
             {
                 values.push((inst, vreg));
             }

@@ -13,7 +13,7 @@ use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::types::{PtxType, TypeKind};
 use ptxopt_components::vreg::VRegFlags;
-use ptxopt_engine::edit::{Change, FunctionEditor};
+use ptxopt_engine::edit::{AfterPhis, Change, FunctionEditor};
 use ptxopt_engine::graph::dominator_tree::DominatorTree;
 use ptxopt_engine::values::definitions::Defined;
 use ptxopt_engine::values::reaching::Reaching;
@@ -73,10 +73,11 @@ impl Redundancies {
         self.find_reads(f);
         let mut is_settled = true;
         let mut reads = &*self.reads;
+        let mut after_phis = AfterPhis::default();
         for redundant in &self.found {
             let results = &self.results[redundant.results.range()];
             if !redundant.is_renamed {
-                make_moves(f, redundant.inst, results)?;
+                make_moves(f, redundant.inst, results, &mut after_phis)?;
                 is_settled = false;
                 continue;
             }
@@ -291,7 +292,12 @@ fn rename(change: &mut Change<'_, '_>, inst: InstId, position: usize, source: So
 }
 
 /// Puts moves in the place of an instruction.
-fn make_moves(f: &mut FunctionEditor<'_>, inst: InstId, results: &[Copied]) -> Option<()> {
+fn make_moves(
+    f: &mut FunctionEditor<'_>,
+    inst: InstId,
+    results: &[Copied],
+    after_phis: &mut AfterPhis,
+) -> Option<()> {
     let is_phi = f.head(inst).is_phi();
     let (guard, block, reason) = (f.guard_of(inst), f.head(inst).block, reason(f, inst));
     if let (&[result], false) = (results, is_phi) {
@@ -305,7 +311,7 @@ fn make_moves(f: &mut FunctionEditor<'_>, inst: InstId, results: &[Copied]) -> O
     for &result in results {
         let form = move_form(change.forms(), result.ty);
         let operands = operands(&mut change, result);
-        let before = if is_phi { change.first_after_phis(block) } else { Some(inst) };
+        let before = if is_phi { after_phis.of(&change, block) } else { Some(inst) };
         match before {
             Some(before) => change.insert_before(before, form, &operands, guard),
             None => change.insert_at_end(block, form, &operands, guard),

@@ -94,7 +94,7 @@ impl Plan {
                 let result = change.operands_of(*phi)[0].vreg().expect("a phi has a result");
                 let ty = change.function().vregs[result.index()].ty.element();
                 let new = change.new_vreg(ty);
-                change.phi(block, new, &outside);
+                change.phi_before(block, None, new, &outside);
                 operand_of(ty, new)
             };
             kept.push((block, value));

@@ -4,7 +4,7 @@ use crate::ssa::moves::{move_form, operand_of};
 use ahash::AHashMap;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::operand::Operand;
-use ptxopt_engine::edit::FunctionEditor;
+use ptxopt_engine::edit::{AfterPhis, FunctionEditor};
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::phis::{incoming, phis_of};
 
@@ -23,20 +23,14 @@ impl EqualPhis {
     /// Makes a move of each phi that is equal to another one; gives nothing where the bisect limit is reached.
     pub(super) fn replace(&mut self, f: &mut FunctionEditor<'_>) -> Option<()> {
         self.find(&f.view());
-        // The first instruction after the phis of a block: those that were found of one stand together.
-        let mut after_phis = None;
+        let mut after_phis = AfterPhis::default();
         for &(phi, same) in &self.found {
             let (block, result) = (f.head(phi).block, result_of(f.operands_of(phi)));
             let ty = f.vreg(result).ty.element();
             let form = move_form(f.forms(), ty);
             let mut change = f.change(phi, "a phi that is equal to another one of its block")?;
             let operands = [operand_of(ty, result), operand_of(ty, same)];
-            let after = match after_phis {
-                Some((of, after)) if of == block => after,
-                _ => change.first_after_phis(block),
-            };
-            after_phis = Some((block, after));
-            match after {
+            match after_phis.of(&change, block) {
                 Some(after) => change.insert_before(after, form, &operands, None),
                 None => change.insert_at_end(block, form, &operands, None),
             };
