@@ -15,6 +15,7 @@ use ptxopt_engine::run::guard::TIME_LIMIT;
 use ptxopt_engine::run::log::StepStats;
 use ptxopt_engine::run::phase::{Phase, Plan, Step};
 use ptxopt_engine::run::shard::{BatchError, BatchOutput, FunctionOutput, Shard};
+use ptxopt_systems::ssa::leave_ssa;
 
 /// Phases that are left out for one function because they failed on it, before the function is passed through unchanged.
 const FAILURES_MAX: usize = 4;
@@ -82,6 +83,10 @@ fn run_without_failures(
     let mut failures = vec![first];
     while failures.len() <= FAILURES_MAX {
         let failed = failures.last().expect("it holds the first one").0;
+        // Without it phis would be written, which are no PTX.
+        if plan.steps[failed].phase.name == leave_ssa::PHASE.name {
+            break;
+        }
         plan.steps[failed].phase = &Phase::NOTHING;
         match try_batch(module, function, &plan, None, fuel) {
             Ok(mut output) => {
