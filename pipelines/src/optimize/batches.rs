@@ -15,7 +15,6 @@ use ptxopt_engine::run::guard::TIME_LIMIT;
 use ptxopt_engine::run::log::StepStats;
 use ptxopt_engine::run::phase::{Phase, Plan, Step};
 use ptxopt_engine::run::shard::{BatchError, BatchOutput, FunctionOutput, Shard};
-use ptxopt_systems::ssa::leave_ssa;
 
 /// Phases that are left out for one function because they failed on it, before the function is passed through unchanged.
 const FAILURES_MAX: usize = 4;
@@ -70,8 +69,8 @@ fn try_batch(
     Ok(output)
 }
 
-/// Runs one function without the phases that fail on it. Each is named; where there are too many, the function is passed
-/// through unchanged.
+/// Runs one function without the phases that fail on it. Each is named; where there are too many, or one that is required, the
+/// function is passed through unchanged.
 fn run_without_failures(
     module: &Module<'_>,
     function: &[FunctionText],
@@ -83,8 +82,8 @@ fn run_without_failures(
     let mut failures = vec![first];
     while failures.len() <= FAILURES_MAX {
         let failed = failures.last().expect("it holds the first one").0;
-        // Without it phis would be written, which are no PTX.
-        if plan.steps[failed].phase.name == leave_ssa::PHASE.name {
+        // What comes later relies on it: without phase 73, phis would be written.
+        if plan.steps[failed].phase.required {
             break;
         }
         plan.steps[failed].phase = &Phase::NOTHING;

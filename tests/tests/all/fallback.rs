@@ -239,7 +239,18 @@ fn a_panic_costs_one_function() {
     }
 }
 
-/// The test above runs again as a process of its own, whose standard error is seen.
+/// Without phase 73 phis would be written, and without the last inspection what nobody has looked at.
+#[test]
+fn a_panic_in_a_required_phase_leaves_the_function_as_it_came_in() {
+    const REQUIRED: Phase = Phase { required: true, ..PANICS };
+    for verify in [VerifyLevel::Off, VerifyLevel::Full] {
+        let output = run(&REQUIRED, &with_verify(verify));
+        let reason = reason_of(&output);
+        assert!(reason.starts_with("a phase failed: ") && reason.contains("row 7 is lost"), "{reason}");
+    }
+}
+
+/// The test before the last runs again as a process of its own, whose standard error is seen.
 #[test]
 fn a_caught_panic_prints_nothing() {
     let tests = std::env::current_exe().expect("this test is a program");
