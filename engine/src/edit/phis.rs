@@ -63,19 +63,7 @@ impl Change<'_, '_> {
     ///
     /// Each phi is written anew: who has several predecessors for a block names them together.
     pub fn take_alike(&mut self, block: BlockId, new_and_like: &[(BlockId, BlockId)]) {
-        for (phi, mut pairs) in self.f.pairs_of(block) {
-            let before = pairs.len();
-            let mut values: AHashMap<BlockId, Operand> = pairs.iter().copied().collect();
-            for &(new, like) in new_and_like {
-                let value = values.get(&like).copied();
-                if let (Some(value), Entry::Vacant(entry)) = (value, values.entry(new)) {
-                    pairs.push((new, *entry.insert(value)));
-                }
-            }
-            if pairs.len() > before {
-                self.f.set_pairs(phi, &pairs);
-            }
-        }
+        self.f.add_preds(block, new_and_like);
     }
 
     /// Gives a phi other pairs. Where they are more than those that it keeps, in their order, its registers are reused.
@@ -133,10 +121,10 @@ impl FunctionEditor<'_> {
     /// Whether no phi of `block` takes another value from `one` than from `other`; one of which it takes none is like any.
     #[must_use]
     pub fn takes_alike(&self, block: BlockId, one: BlockId, other: BlockId) -> bool {
-        let mut finders = [PairFinder::default(); 2];
+        let [mut of_one, mut of_other] = [PairFinder::default(); 2];
         phis_of(&self.view(), block).all(|(_, operands)| {
-            match [(one, 0), (other, 1)].map(|(pred, number)| finders[number].value(operands, pred)) {
-                [Some(one), Some(other)] => one == other,
+            match (of_one.value(operands, one), of_other.value(operands, other)) {
+                (Some(one), Some(other)) => one == other,
                 _ => true,
             }
         })
@@ -189,9 +177,26 @@ impl FunctionEditor<'_> {
         after.dedup();
         for succ in after {
             if still.contains(&succ) {
-                Change { f: self }.take_alike(succ, &[(new, old)]);
+                self.add_preds(succ, &[(new, old)]);
             } else {
                 self.rename_pred(succ, old, new);
+            }
+        }
+    }
+
+    /// Gives phis the pairs of new predecessors, each beside another one from which they take the same.
+    fn add_preds(&mut self, block: BlockId, new_and_like: &[(BlockId, BlockId)]) {
+        for (phi, mut pairs) in self.pairs_of(block) {
+            let before = pairs.len();
+            let mut values: AHashMap<BlockId, Operand> = pairs.iter().copied().collect();
+            for &(new, like) in new_and_like {
+                let value = values.get(&like).copied();
+                if let (Some(value), Entry::Vacant(entry)) = (value, values.entry(new)) {
+                    pairs.push((new, *entry.insert(value)));
+                }
+            }
+            if pairs.len() > before {
+                self.set_pairs(phi, &pairs);
             }
         }
     }

@@ -51,3 +51,38 @@ pub fn phis_of<'a>(
     let rows = function.rows_of(block);
     rows.take_while(|(_, head, _)| head.is_phi()).map(|(inst, _, operands)| (inst, operands))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A phi of predecessors 0 to 4 that takes their numbers, in this order.
+    fn phi() -> Vec<Operand> {
+        let pairs = (0..5).flat_map(|at| [Operand::block(BlockId(at)), Operand::int(at as i32 + 10)]);
+        std::iter::once(Operand::register(VRegId(0))).chain(pairs).collect()
+    }
+
+    #[test]
+    fn pairs_are_found_from_wherever_the_last_one_was() {
+        let phi = phi();
+        for last in 0..5 {
+            for wanted in 0..5 {
+                let mut finder = PairFinder::default();
+                assert_eq!(finder.find(&phi, BlockId(last)), Some(last as usize));
+                assert_eq!(finder.find(&phi, BlockId(wanted)), Some(wanted as usize), "after {last}");
+                assert_eq!(finder.value(&phi, BlockId(wanted)), Some(Operand::int(wanted as i32 + 10)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_that_is_no_predecessor_has_no_pair() {
+        let mut finder = PairFinder::default();
+        assert_eq!(finder.find(&phi(), BlockId(4)), Some(4));
+        assert_eq!(finder.find(&phi(), BlockId(5)), None);
+        assert_eq!(finder.value(&phi(), BlockId(7)), None);
+        // A phi with fewer pairs than the one before.
+        assert_eq!(finder.find(&phi()[..5], BlockId(1)), Some(1));
+        assert_eq!(finder.find(&phi()[..1], BlockId(1)), None);
+    }
+}

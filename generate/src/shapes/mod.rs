@@ -2,9 +2,11 @@
 //!
 //! They end whatever they are launched with, take the address of four bytes for each thread, and write what they compute there.
 
+mod tables;
 mod text;
 
 use std::fmt::Write;
+use tables::{cases, crossings, detours, joints, regions, ways};
 use text::{Sequence, each, kernel, kernel_of, list, reader};
 
 /// A shape.
@@ -504,25 +506,6 @@ fn tiers(loops: usize) -> String {
     kernel(&format!(".reg .pred %q<{loops}>;\n"), &(front + &back))
 }
 
-/// A `switch` most of whose cases fall into the next one.
-fn cases(count: usize) -> String {
-    let labels = list(count, "C");
-    let bodies = each(count, |text, n| {
-        writeln!(text, "C{n}: add.u32 %r1, %r1, {n};")?;
-        if n % 4 == 3 { writeln!(text, "bra END;") } else { Ok(()) }
-    });
-    let start = format!("ways: .branchtargets {labels};\nrem.u32 %r2, %r0, {count};\nbrx.idx %r2, ways;\n");
-    kernel("", &(start + &bodies + "END:\n"))
-}
-
-/// Cases of a switch, each of which ends by itself and reads the index.
-fn ways(count: usize) -> String {
-    let labels = list(count, "C");
-    let bodies = each(count, |text, n| writeln!(text, "C{n}: add.u32 %r1, %r2, {n};\nbra END;"));
-    let start = format!("ways: .branchtargets {labels};\nrem.u32 %r2, %r0, {count};\nbrx.idx %r2, ways;\n");
-    kernel("", &(start + &bodies + "END:\n"))
-}
-
 /// Scopes with a range of registers each, beside as many registers that are declared by their whole names, and begin like them.
 fn scopes(count: usize) -> String {
     let singles = each(count, |text, n| writeln!(text, ".reg .b32 t{n};"));
@@ -635,23 +618,6 @@ fn crowds(count: usize) -> String {
     kernel(&head, &format!("{values}{switch}{bodies}J:\n{reads}{joins}"))
 }
 
-/// Branches on one predicate after another, and a table, all in one loop: each asks what the branch before has decided.
-fn crossings(count: usize) -> String {
-    let branches = count / 200;
-    let labels = list(count, "H");
-    let crossings = each(branches, |text, n| {
-        writeln!(text, "ld.volatile.global.u32 %r2, [%d0];\nsetp.eq.u32 %q{n}, %r2, {n};\n@%q{n} bra C{n};")?;
-        writeln!(text, "st.volatile.global.u32 [%d0], {n};\nC{n}: @!%q{n} bra L;")?;
-        writeln!(text, "ld.volatile.global.u32 %r2, [%d0];\nsetp.eq.u32 %p0, %r2, {n};\n@%p0 bra X;")
-    });
-    let cases = each(count, |text, n| writeln!(text, "H{n}: st.volatile.global.u32 [%d0], {n};\nbra L;"));
-    let head = format!(".reg .pred %q<{branches}>;");
-    let start = "L: add.u32 %r3, %r3, 1;\nsetp.gt.u32 %p0, %r3, 9;\n@%p0 bra OUT;\n";
-    let table =
-        format!("ways: .branchtargets {labels};\nX: rem.u32 %r2, %r0, {count};\nbrx.idx %r2, ways;\n");
-    kernel(&head, &format!("{start}{crossings}{table}{cases}OUT:\n"))
-}
-
 /// Registers that are written twice before a nest of loops, each read past a branch after it.
 fn rewritten(count: usize) -> String {
     before_nest(count, "")
@@ -747,19 +713,6 @@ fn depths(count: usize) -> String {
     kernel(&format!(".reg .b32 %v<{count}>;"), &format!("{values}{front}{reads}{back}"))
 }
 
-/// Branches around one instruction, to which a table leads, and one join of all of them with a hundred values.
-fn regions(count: usize) -> String {
-    let labels = list(count, "H");
-    let loads = each(VALUES, |text, v| writeln!(text, "ld.volatile.global.u32 %v{v}, [%d0];"));
-    let cases = each(count, |text, n| {
-        let value = n % VALUES;
-        writeln!(text, "H{n}: setp.lt.u32 %p0, %r2, {n};\n@%p0 bra M;\nadd.u32 %v{value}, %r2, {n};\nbra M;")
-    });
-    let reads = each(VALUES, |text, v| writeln!(text, "xor.b32 %r1, %r1, %v{v};"));
-    let table = format!("ways: .branchtargets {labels};\nrem.u32 %r2, %r0, {count};\nbrx.idx %r2, ways;\n");
-    kernel(&format!(".reg .b32 %v<{VALUES}>;"), &format!("{loads}{table}{cases}M:\n{reads}"))
-}
-
 /// Values that are read again and again, then live across calls that keep too few registers, and are read once more.
 fn returns(count: usize) -> String {
     const VALUES: usize = 30;
@@ -775,41 +728,4 @@ fn returns(count: usize) -> String {
     let callee = ".func f() { ret; }\n";
     let declarations = format!(".reg .b32 %u<{VALUES}>, %v<{VALUES}>;");
     kernel_of(callee, ".maxnreg 24\n", &declarations, &format!("{loads}{values}{calls}{reads}"))
-}
-
-/// Values that all cases of [`joints`] and [`detours`] change.
-const CHANGED: usize = 20;
-
-/// Cases with a branch around one instruction, whose blocks are one in the end, and a join of all cases that takes many values.
-fn joints(count: usize) -> String {
-    changing(count, "", |text, n| {
-        writeln!(text, "setp.eq.u32 %q{n}, %r2, {n};\n@%q{n} bra D{n};\nadd.u32 %v0, %r2, {n};\nD{n}:")
-    })
-}
-
-/// Cases that branch to a block which asks what they have asked, and from there to a join that takes many values.
-fn detours(count: usize) -> String {
-    changing(count, "S: @%p1 bra M;\nst.volatile.global.u32 [%d0], 1;\nbra OUT;\n", |text, n| {
-        writeln!(text, "st.volatile.global.u32 [%d0], {n};\n@%p1 bra S;")
-    })
-}
-
-/// Cases that begin in one way and change values by registers of their own, with code after them, and a join.
-fn changing(count: usize, after: &str, begin: impl Fn(&mut String, usize) -> std::fmt::Result) -> String {
-    let labels = list(count, "H");
-    let moves = each(CHANGED, |text, v| writeln!(text, "mov.u32 %v{v}, {v};"));
-    let cases = each(count, |text, n| {
-        writeln!(text, "H{n}: ld.volatile.global.u32 %r2, [%d0];")?;
-        begin(text, n)?;
-        for v in 1..CHANGED {
-            let own = n * CHANGED + v;
-            writeln!(text, "mad.lo.s32 %t{own}, %r2, %r0, {own};\nxor.b32 %v{v}, %t{own}, %r0;")?;
-        }
-        writeln!(text, "st.volatile.global.u32 [%d0], %r2;\nbra M;")
-    });
-    let table = format!("ways: .branchtargets {labels};\nrem.u32 %r2, %r0, {count};\nbrx.idx %r2, ways;\n");
-    let asked = "ld.volatile.global.u32 %r3, [%d0];\nsetp.eq.u32 %p1, %r3, 5;\n";
-    let reads = each(CHANGED, |text, v| writeln!(text, "xor.b32 %r1, %r1, %v{v};"));
-    let declarations = format!(".reg .b32 %v<{CHANGED}>, %t<{}>;\n.reg .pred %q<{count}>;", count * CHANGED);
-    kernel(&declarations, &format!("{moves}{asked}{table}{cases}{after}M:\n{reads}OUT:\n"))
 }

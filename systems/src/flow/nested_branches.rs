@@ -2,14 +2,15 @@
 //!
 //! Source phase  38 OptimizeNestedCondBranches (the sources name it without a document)
 //! Reads         Blocks, Insts, Fact::ControlFlow
-//! Writes        branches, guards, blocks
+//! Writes        branches, guards, blocks, pairs of phis
 //! Needs         control flow ends its block; control-flow facts; instruction ids in program order
 //! Leaves        no guard that the branches on all ways to it decide; no jump to a block that only asks what the jump's own
 //!               block has decided, but for those under "What is left alone"; no unreachable block
 //! Breaks        control flow, loops, post-dominators, liveness, uniformity, definitions; leaves predicates without a reader behind for
 //!               dead-code elimination
 //! Cost          a pass that lists definitions, where they are not known, a walk over guarded instructions, for each block
-//!               that only asks something a walk over [`Settings::region_max`] blocks, two where a way from it goes around its loop
+//!               that only asks something a walk over [`Settings::region_max`] blocks, two where a way from it goes around its loop;
+//!               the phis of a block to which branches are led are written anew once
 //! Paper         the edges that dominate a block: Click 1995, "Combining Analyses, Combining Optimizations"; threading: Mueller
 //!               and Whalley 1992, "Avoiding Unconditional Jumps by Code Replication", without the replication
 //! Checked by    check/edges.rs, check/control_flow.rs, check/ssa.rs
