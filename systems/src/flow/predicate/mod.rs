@@ -70,7 +70,7 @@ use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
 
-use region::{Literals, Region, Ways};
+use region::{Memory, Region};
 
 /// Phase 63.
 pub const PHASE: Phase = Phase {
@@ -114,8 +114,7 @@ pub fn run(mut editor: Editor, settings: Res<Settings>, mut scratch: Local<Scrat
 #[derive(Default)]
 pub struct Scratch {
     marks: Marks,
-    literals: Literals,
-    ways: Ways,
+    memory: Memory,
 }
 
 /// What a round knows of blocks.
@@ -129,7 +128,7 @@ struct Marks {
 
 /// Works on one function.
 pub fn predicate(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut Scratch) {
-    scratch.literals.start();
+    scratch.memory.literals.start();
     for _ in 0..ROUNDS_MAX {
         if !round(f, settings, scratch) {
             return;
@@ -143,7 +142,7 @@ pub fn predicate(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut S
 
 /// Looks at each block once, with the edges of before, and says whether something has changed.
 fn round(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut Scratch) -> bool {
-    let Scratch { marks, literals, ways } = scratch;
+    let Scratch { marks, memory } = scratch;
     let function = f.view();
     marks.is_changed.clear();
     marks.is_changed.resize(function.blocks.len(), false);
@@ -157,9 +156,7 @@ fn round(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut Scratch) 
     let mut has_changed = false;
     // In the text, inner branches stand after those around them.
     for head in f.view().block_ids().rev() {
-        let Some(region) = Region::of(f, head, settings, marks, (&mut *literals, &mut *ways)) else {
-            continue;
-        };
+        let Some(region) = Region::of(f, head, settings, marks, memory) else { continue };
         // There may be room for another one, or none at all past the bisect limit.
         if region.convert(f, marks.is_pinned[region.join.index()]).is_some() {
             region.blocks().for_each(|block| marks.is_changed[block.index()] = true);

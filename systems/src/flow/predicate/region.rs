@@ -32,8 +32,13 @@ pub(super) struct Region {
     pub(super) falls_through: bool,
 }
 
-/// Where phis have the pairs of the two ways of a branch.
-pub(super) type Ways = [PairFinder; 2];
+/// What is remembered from one region of a function to the next.
+#[derive(Default)]
+pub(super) struct Memory {
+    pub(super) literals: Literals,
+    /// Where phis have the pairs of the two ways of a branch.
+    ways: [PairFinder; 2],
+}
 
 /// The branch at the end of a block, under a guard.
 #[derive(Clone, Copy)]
@@ -71,7 +76,7 @@ impl Region {
         head: BlockId,
         settings: Settings,
         marks: &Marks,
-        (literals, ways): (&mut Literals, &mut Ways),
+        memory: &mut Memory,
     ) -> Option<Self> {
         let branch = Branch::of(f, head)?;
         let Branch { target, next, .. } = branch;
@@ -96,7 +101,7 @@ impl Region {
         let falls_through = next_but_for(f, head, [taken, fallen]) == Some(join);
         let branch_count = arms.iter().filter(|arm| arm.jumps).count() + usize::from(falls_through);
         let choices_max = settings.selections_max.min(branch_count);
-        let values = values_of(f, join, from, branch.is_negated, choices_max, (literals, ways))?;
+        let values = values_of(f, join, from, branch.is_negated, choices_max, memory)?;
         let is_sole = f.view().preds(join).iter().all(|pred| from.contains(pred));
         let inst_count = arms.iter().map(|arm| arm.inst_count).sum();
         Some(Self { head, branch, taken, fallen, join, values, inst_count, is_sole, falls_through })
@@ -135,8 +140,9 @@ fn values_of(
     from: [BlockId; 2],
     is_negated: bool,
     choices_max: usize,
-    (literals, ways): (&mut Literals, &mut Ways),
+    memory: &mut Memory,
 ) -> Option<Vec<Taken>> {
+    let Memory { literals, ways } = memory;
     let mut values = Vec::new();
     let mut choice_count = 0;
     for (phi, operands) in phis_of(&f.view(), join) {
