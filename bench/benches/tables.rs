@@ -74,6 +74,7 @@ fn plan() -> Plan {
         limits: Limits { time_ms: 60_000, memory: u64::MAX, growth_percent: 200 },
         settings: Settings::default(),
         keep_rolled: false,
+        keep_grown: false,
     }
 }
 

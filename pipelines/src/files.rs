@@ -73,12 +73,19 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     fs::read(path)
 }
 
+/// Writes to standard output. Who reads it may stop early (`ptxopt phases | head`): what else there is to do is done then.
+pub fn print(bytes: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}
+
 /// Writes a file, or standard output. Makes the file's folder where it is missing.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if path == Path::new(STANDARD_STREAM) {
-        let mut stdout = io::stdout().lock();
-        stdout.write_all(bytes)?;
-        return stdout.flush();
+        return print(bytes);
     }
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_symlink() => write_through(path, bytes),

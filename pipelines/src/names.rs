@@ -47,7 +47,7 @@ impl fmt::Display for NameError {
                 write!(f, "no phase is called `{name}`; {}", Hint { nearest: *nearest, listed_by: "phases" })
             }
             NameError::UnknownNumber { number } => {
-                write!(f, "no phase has the number {number}; the last is {}", table::PHASE_COUNT - 1)
+                write!(f, "no phase has the number {number}; `ptxopt phases` lists them")
             }
             NameError::EmptyEntry => {
                 f.write_str("an empty name in a list of phases; write them as `First+Second`")

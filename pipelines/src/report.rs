@@ -102,6 +102,9 @@ pub struct ModuleReport {
     pub functions: u64,
     /// Functions left as they were.
     pub functions_left: u64,
+    /// Functions with the code fingerprint that was asked for; all, where none was.
+    #[serde(skip)]
+    pub functions_selected: u64,
     /// Instructions read.
     pub instructions_in: u64,
     /// Instructions written.
@@ -149,6 +152,7 @@ pub struct Summary {
     not_started: u64,
     functions: u64,
     functions_left: u64,
+    functions_selected: u64,
     instructions_in: u64,
     instructions_out: u64,
     blocks_in: u64,
@@ -178,6 +182,7 @@ impl Summary {
         }
         self.functions += report.functions;
         self.functions_left += report.functions_left;
+        self.functions_selected += report.functions_selected;
         self.instructions_in += report.instructions_in;
         self.instructions_out += report.instructions_out;
         self.blocks_in += report.blocks_in;
@@ -216,6 +221,11 @@ impl Summary {
     /// Modules that failed.
     pub fn failed(&self) -> u64 {
         self.failed
+    }
+
+    /// Functions that were worked on, as far as a code fingerprint was asked for.
+    pub fn functions_selected(&self) -> u64 {
+        self.functions_selected
     }
 
     /// Modules seen.

@@ -259,6 +259,7 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
         },
         settings: settings::of(options),
         keep_rolled: options.no_unroll,
+        keep_grown: options.keep_grown,
     }
 }
 

@@ -239,6 +239,8 @@ impl Change<'_, '_> {
             PtxType::F64 => pooled(LiteralKind::F64),
             _ => match i32::try_from(bits as i64) {
                 Ok(value) => Operand::int(value),
+                // As the reader takes it: its digits without the sign fit no signed integer.
+                Err(_) if bits == 1 << 63 => pooled(LiteralKind::Unsigned),
                 Err(_) => pooled(LiteralKind::Signed),
             },
         }

@@ -208,6 +208,8 @@ pub struct Plan {
     pub settings: Settings,
     /// Whether the assembler is asked to unroll no loop.
     pub keep_rolled: bool,
+    /// Whether functions stay that come out larger than the growth limit allows.
+    pub keep_grown: bool,
 }
 
 /// Values that phases read as resources of their own types: knobs and limits, once for a shard.

@@ -232,6 +232,12 @@ impl Shard {
         self.world.resource::<Fuel>().taken()
     }
 
+    /// Whether a change was refused since the shard was made.
+    #[must_use]
+    pub fn fuel_ran_out(&self) -> bool {
+        self.world.resource::<Fuel>().ran_out()
+    }
+
     /// Rows that the pool holds: what a giant function has made it grow to.
     #[must_use]
     pub fn pool_rows(&mut self) -> usize {

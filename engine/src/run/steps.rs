@@ -315,7 +315,8 @@ fn convergence_of(function: &FunctionView<'_>) -> String {
 fn dump_code(code: Code, forms: Res<FormTable>, mut dumps: ResMut<Dumps>, number: u16, name: &'static str) {
     let mut writer = WriterScratch::default();
     let Dumps { source, text, .. } = &mut *dumps;
-    for function in code.view().functions() {
+    let is_selected = |function: &FunctionView<'_>| function.state.flags.contains(CodeFlags::SELECTED);
+    for function in code.view().functions().filter(is_selected) {
         let progress = function.state.progress;
         text.extend_from_slice(format!("// after phase {number} {name}, progress {progress}\n").as_bytes());
         text.extend_from_slice(convergence_of(&function).as_bytes());

@@ -46,6 +46,7 @@ pub(super) fn plan(phases: &[&'static Phase], limits: Limits) -> Plan {
         limits,
         settings: Settings::default(),
         keep_rolled: false,
+        keep_grown: false,
     }
 }
 
@@ -134,9 +135,9 @@ fn a_bisect_limit_is_counted() {
         assert_eq!(output.steps[0].changes, shard.fuel_taken());
         let rows = shard.pool_rows();
         assert!(rows > 30, "each instruction has a row");
-        shard.fuel_taken()
+        (shard.fuel_taken(), shard.fuel_ran_out())
     };
-    assert_eq!([None, Some(0), Some(2), Some(9)].map(run), [3, 0, 2, 3]);
+    assert_eq!([None, Some(0), Some(2), Some(3)].map(run), [(3, false), (0, true), (2, true), (3, false)]);
 }
 
 #[test]

@@ -67,13 +67,16 @@ fn walk(
     // Passes outside of the pipeline have no place among the phases: they run each time, as where a knob asks for them.
     let passes = PASSES.iter().filter(|row| options.named_phases.contains(row.number));
     passes.for_each(|row| selection.insert(row.number));
+    let last_phase = PHASES.iter().rfind(|row| options.runs(row.number)).map(|row| row.number);
     for row in PHASES.iter().filter(|row| options.runs(row.number)) {
         selection.insert(row.number);
         // Reading and writing alone is the first thing to judge.
         if !last.is_empty() && skipped(row.number) {
             continue;
         }
-        let prefix = Options { named_phases: selection.clone(), ..options.clone() };
+        // What one phase makes larger, a later one may shrink: until then it would go unjudged.
+        let keep_grown = Some(row.number) != last_phase;
+        let prefix = Options { named_phases: selection.clone(), keep_grown, ..options.clone() };
         let after = optimize(text, &prefix)?.text;
         if after == last {
             continue;

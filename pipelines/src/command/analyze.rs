@@ -24,9 +24,7 @@ pub fn run(arguments: &AnalyzeArguments, options: &Options) -> Result<u8> {
     let text = files::read(&arguments.input).with_context(|| format!("cannot read `{name}`"))?;
     match analyze(&text, arguments, options)? {
         Ok(out) => {
-            let mut stdout = io::stdout().lock();
-            stdout.write_all(&out)?;
-            stdout.flush()?;
+            files::print(&out)?;
             Ok(SUCCESS)
         }
         Err(diagnostics) => {

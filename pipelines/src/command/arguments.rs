@@ -167,7 +167,7 @@ pub struct AnalyzeArguments {
     #[arg(long, value_name = "NAME")]
     pub function: Option<String>,
 
-    /// What to print, in this order
+    /// What to print of each function, in this order; the table of registers is one of the module and comes first
     #[arg(long, required = true, value_name = "WHAT", value_delimiter = ',', ignore_case = true)]
     pub print: Vec<Print>,
 

@@ -63,8 +63,6 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     ExitCode::from(match run(&arguments, &options) {
         Ok(status) => status,
-        // Who reads the output may stop early: `ptxopt phases | head`.
-        Err(error) if is_broken_pipe(&error) => SUCCESS,
         Err(error) => {
             complain("error", format!("{error:#}"));
             FAILED
@@ -163,13 +161,14 @@ fn run_opt(arguments: &OptArguments, flags: &Flags, options: &Options) -> Result
     };
     files::write(output_path, &output.text)
         .with_context(|| format!("cannot write `{}`", output_path.display()))?;
-    say_what_was_done(&name, &output, flags.verbose)?;
+    say_what_was_done(&name, &output, flags.verbose);
     let mut summary = Summary::default();
     summary.add(&output.report);
     if let Some(path) = remarks {
         write_remarks(path, &remarks::lines_of(&name, output.remarks))?;
     }
-    statistics::print(&flags.stat, &summary, start.elapsed())?;
+    warn_of_filter(options, &summary);
+    statistics::print(&flags.stat, &summary, start.elapsed());
     Ok(SUCCESS)
 }
 
@@ -178,14 +177,15 @@ fn write_remarks(path: &Path, lines: &[u8]) -> Result<()> {
 }
 
 /// Prints dumps, remarks if they are wanted, and what was left, on standard error.
-fn say_what_was_done(name: &str, output: &Output, wants_remarks: bool) -> Result<()> {
+fn say_what_was_done(name: &str, output: &Output, wants_remarks: bool) {
     let mut text = output.dumps.clone();
     if wants_remarks {
         for remark in &output.remarks {
-            writeln!(text, "{remark}")?;
+            text.extend_from_slice(format!("{remark}\n").as_bytes());
         }
     }
-    io::stderr().lock().write_all(&text)?;
+    // Nobody is left to tell when standard error is closed.
+    let _ = io::stderr().lock().write_all(&text);
     for word in &output.report.unknown_words {
         complain("warning", word.warning(name));
     }
@@ -196,7 +196,13 @@ fn say_what_was_done(name: &str, output: &Output, wants_remarks: bool) -> Result
     for function in &output.report.left {
         complain("warning", format!("{name}: `{}` is left as it was: {}", function.name, function.reason));
     }
-    Ok(())
+}
+
+/// Says that no function was worked on, where that is so because of the fingerprint that was asked for.
+fn warn_of_filter(options: &Options, summary: &Summary) {
+    if let Some(fingerprint) = options.fingerprint_filter.filter(|_| summary.functions_selected() == 0) {
+        complain("warning", format!("no function has the code fingerprint {fingerprint:016x}"));
+    }
 }
 
 fn run_batch(arguments: &BatchArguments, flags: &Flags, options: &Options) -> Result<u8> {
@@ -246,7 +252,8 @@ fn run_batch(arguments: &BatchArguments, flags: &Flags, options: &Options) -> Re
         batch::write_reports(path, &reports).with_context(|| format!("cannot write `{}`", path.display()))?;
     }
     print(&summary.render(wall))?;
-    statistics::print(&flags.stat, &summary, wall)?;
+    warn_of_filter(options, &summary);
+    statistics::print(&flags.stat, &summary, wall);
     Ok(if interrupted.load(Ordering::Relaxed) {
         INTERRUPTED
     } else if reports.iter().any(|report| report.status == Status::Error) {
@@ -276,14 +283,8 @@ fn complain(what: &str, text: impl Display) {
 }
 
 fn print(text: &str) -> Result<u8> {
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
-    stdout.flush()?;
+    files::print(text.as_bytes())?;
     Ok(SUCCESS)
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// The width of the terminal that standard output is, if it is one.

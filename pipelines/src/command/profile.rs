@@ -6,6 +6,7 @@
 
 use super::arguments::ProfileArguments;
 use super::{FAILED, SUCCESS, USAGE, complain, print};
+use crate::files::STANDARD_STREAM;
 use crate::options::Options;
 use crate::{batch, files};
 use anyhow::{Context, Result, bail};
@@ -13,6 +14,7 @@ use pprof::{Frames, ProfilerGuardBuilder, Report, Symbol};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Samples a second of CPU time that are asked for. Kernels that count time in steps of 4 ms give 250.
@@ -23,6 +25,10 @@ const CRATES: [&str; 4] = ["components/src/", "engine/src/", "systems/src/", "pi
 
 /// Profiles the batch, draws its flame graph, and prints the tables. Status 1 where a module cannot be optimized.
 pub fn run(arguments: &ProfileArguments, options: &Options) -> Result<u8> {
+    if arguments.flamegraph == Path::new(STANDARD_STREAM) {
+        complain("error", "`--flamegraph -`: the tables of a profile go to standard output");
+        return Ok(USAGE);
+    }
     let mut status = SUCCESS;
     let mut texts = Vec::new();
     let modules = files::modules(&arguments.paths)?;

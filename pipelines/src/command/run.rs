@@ -2,17 +2,23 @@
 
 use super::arguments::{Flags, RunArguments};
 use super::launch_file::{BytesFile, CountFile, LaunchFile, OutcomeFile};
-use super::{FAILED, MISFIT, SUCCESS, USAGE, complain, say_what_was_done, statistics};
+use super::{FAILED, MISFIT, SUCCESS, USAGE, complain, say_what_was_done, statistics, warn_of_filter};
+use crate::files::STANDARD_STREAM;
 use crate::options::Options;
 use crate::report::Summary;
 use crate::{batch, files};
 use anyhow::{Context, Result, anyhow};
 use ptxopt_emulator::{Limits, Module, Options as RunOptions, Stop, run as run_kernel, run_counted};
+use std::path::Path;
 use std::time::Instant;
 
 /// Runs the kernel; the module goes through the optimizer first where a level is given.
 pub fn run(arguments: &RunArguments, flags: &Flags, options: &Options) -> Result<u8> {
     let RunArguments { input, steps, count, launch, output } = arguments;
+    if input == launch && input == Path::new(STANDARD_STREAM) {
+        complain("error", "the module and the launch would both be read from standard input");
+        return Ok(USAGE);
+    }
     let name = files::shown(input);
     if let Some(read) = [input, launch].into_iter().find(|read| files::are_same(read, output)) {
         complain("error", format!("the output would be written over `{}`", read.display()));
@@ -61,9 +67,10 @@ fn optimized(name: &str, text: &[u8], flags: &Flags, options: &Options) -> Resul
     let start = Instant::now();
     let output = batch::pool(options.threads)?.install(|| crate::optimize(text, options));
     let output = output.map_err(|diagnostics| anyhow!(diagnostics.summary(name, text)))?;
-    say_what_was_done(name, &output, flags.verbose)?;
+    say_what_was_done(name, &output, flags.verbose);
     let mut summary = Summary::default();
     summary.add(&output.report);
-    statistics::print(&flags.stat, &summary, start.elapsed())?;
+    warn_of_filter(options, &summary);
+    statistics::print(&flags.stat, &summary, start.elapsed());
     Ok(output.text)
 }

@@ -8,7 +8,7 @@ use super::arguments::Stat;
 use crate::report::Summary;
 
 /// Prints the figures asked for on standard error, each once, in the order in which they were asked for.
-pub fn print(stats: &[Stat], summary: &Summary, wall: Duration) -> io::Result<()> {
+pub fn print(stats: &[Stat], summary: &Summary, wall: Duration) {
     let mut stderr = io::stderr().lock();
     let is_first = |(index, stat): &(usize, &Stat)| !stats[..*index].contains(stat);
     for (_, stat) in stats.iter().enumerate().filter(is_first) {
@@ -17,9 +17,9 @@ pub fn print(stats: &[Stat], summary: &Summary, wall: Duration) -> io::Result<()
             Stat::Memory => memory(),
             Stat::PhaseWise => summary.render_phases(),
         };
-        writeln!(stderr, "{text}")?;
+        // Nobody is left to tell when standard error is closed.
+        let _ = writeln!(stderr, "{text}");
     }
-    Ok(())
 }
 
 fn memory() -> String {

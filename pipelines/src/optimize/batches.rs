@@ -58,15 +58,17 @@ fn try_batch(
         Some(_) => Shard::new(&Plan { fuel: left, ..plan.clone() }),
         None => Shard::new(plan),
     };
-    let mut output = SHARDS.run(key, make, |shard| {
-        let output = shard.run(module, functions)?;
+    SHARDS.run(key, make, |shard| {
+        let mut output = shard.run(module, functions)?;
         if let Some(fuel) = fuel {
             *fuel -= shard.fuel_taken();
         }
+        // What the first half of a pair of changes made larger would hide that half from a bisection.
+        if !shard.fuel_ran_out() {
+            leave_grown(module, functions, plan, &mut output);
+        }
         Ok(output)
-    })?;
-    leave_grown(module, functions, plan, &mut output);
-    Ok(output)
+    })
 }
 
 /// Runs one function without the phases that fail on it. Each is named; where there are too many, or one that is required, the
@@ -148,6 +150,9 @@ pub(super) fn leave_grown(
     plan: &Plan,
     output: &mut BatchOutput,
 ) {
+    if plan.keep_grown {
+        return;
+    }
     let is_pass = |step: &Step| PASSES.iter().any(|row| u16::from(row.number.0) == step.number);
     let of_passes = if plan.steps.iter().any(is_pass) { u64::from(Limits::GROWTH_OF_PASSES) } else { 0 };
     let growth_percent = plan.limits.growth_percent.max(of_passes);

@@ -96,6 +96,8 @@ pub(super) fn join(module: &Module<'_>, plan: &Plan, outputs: Vec<BatchOutput>) 
 /// Adds what became of a function.
 fn add_function(output: &mut Output, function: &FunctionOutput, name: impl Fn() -> String, plan: &Plan) {
     let report = &mut output.report;
+    let is_selected = |wanted| function.fingerprint.is_none_or(|own| own == wanted);
+    report.functions_selected += u64::from(plan.fingerprint.is_none_or(is_selected));
     report.instructions_in += function.insts_in as u64;
     report.instructions_out += function.insts_out as u64;
     report.blocks_in += function.blocks_in as u64;

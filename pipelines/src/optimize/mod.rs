@@ -200,8 +200,8 @@ pub fn optimize_with_plan(input: &[u8], plan: &Plan) -> Result<Output, Diagnosti
 
 /// What a shard must have been made for to serve again; none where its state is this run's own.
 fn pool_key(options: &Options, is_debug: bool) -> Option<u64> {
-    let is_plain = options.bisect.is_none() && !options.remarks && !options.dumps();
-    is_plain.then(|| options.fingerprint() ^ u64::from(is_debug))
+    let is_plain = options.bisect.is_none() && !options.dumps();
+    is_plain.then(|| options.fingerprint() ^ u64::from(is_debug) ^ u64::from(options.remarks) << 1)
 }
 
 fn run(module: &Module<'_>, plan: &Plan, key: Option<u64>) -> Result<Output, Diagnostics> {

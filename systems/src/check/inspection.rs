@@ -27,7 +27,7 @@
 use super::first_look::FirstLook;
 use super::rows::SeenNames;
 use super::{
-    async_registers, control_flow, edges, forms as check_forms, liveness, rows, tables, terminators,
+    async_registers, control_flow, edges, forms as check_forms, liveness, rows, ssa, tables, terminators,
 };
 use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::{CodeFlags, CodeState};
@@ -124,6 +124,7 @@ fn inspect(
 ) -> Result<(), Finding> {
     let by = |name: &'static str| move |what: String| (name, what);
     let Scratch { first_look, seen, edges, control_flow, .. } = scratch;
+    ssa::verify_left(function).map_err(by(ssa::CHECK.name))?;
     rows::verify_blocks(function).map_err(by(rows::CHECK.name))?;
     if !first_look.passes(function, forms, everything) {
         rows::verify_all_operands(function).map_err(by(rows::CHECK.name))?;
@@ -219,6 +220,13 @@ mod tests {
         assert_eq!(found_in(&built, false).unwrap_err().0, "edges");
     }
 
+    #[test]
+    fn phis_never_reach_the_output() {
+        let mut built = kernel(BODY);
+        built.tables.code_states[0].flags |= CodeFlags::SSA;
+        assert_eq!(found_in(&built, false), Err(("ssa", "it is in SSA form still".to_owned())));
+    }
+
     fn step((number, phase): (usize, &&'static Phase)) -> Step {
         let verified = phase.verified;
         Step { number: number as u16, name: phase.name, phase, dump: false, verified }
@@ -237,6 +245,7 @@ mod tests {
             limits,
             settings: Settings::default(),
             keep_rolled: false,
+            keep_grown: false,
         };
         plan.check(&[]).unwrap();
         let module = Module::scan(text).unwrap();

@@ -52,10 +52,7 @@ pub struct Scratch {
 /// Verifies one function; `has_ranks` says that its ranks and dominators are those of its edges.
 pub fn verify(function: &FunctionView<'_>, has_ranks: bool, scratch: &mut Scratch) -> Verdict {
     if !function.state.flags.contains(CodeFlags::SSA) {
-        return match function.rows().find(|(_, head, _)| head.is_phi()) {
-            Some((inst, head, _)) => wrong_at(head.block, inst.index(), "a phi outside SSA form"),
-            None => Ok(()),
-        };
+        return verify_left(function);
     }
     verify_places(function)?;
     verify_definitions(function, scratch)?;
@@ -65,6 +62,17 @@ pub fn verify(function: &FunctionView<'_>, has_ranks: bool, scratch: &mut Scratc
         verify_dominance(function, scratch)?;
     }
     Ok(())
+}
+
+/// Verifies a function that has left SSA form: PTX has no phis.
+pub fn verify_left(function: &FunctionView<'_>) -> Verdict {
+    if function.state.flags.contains(CodeFlags::SSA) {
+        return Err("it is in SSA form still".to_owned());
+    }
+    match function.rows().find(|(_, head, _)| head.is_phi()) {
+        Some((inst, head, _)) => wrong_at(head.block, inst.index(), "a phi outside SSA form"),
+        None => Ok(()),
+    }
 }
 
 fn verify_places(function: &FunctionView<'_>) -> Verdict {

@@ -15,6 +15,8 @@ use ptxopt_engine::run::phase::{Limits, Phase, Plan, Settings, Step, Verify};
 use ptxopt_engine::run::shard::{BatchOutput, Shard};
 use ptxopt_engine::store::as_read::AsRead;
 use ptxopt_engine::store::columns::InstsMut;
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// Time and findings of one verifier over many functions.
@@ -117,9 +119,24 @@ fn nothing_is_wrong_with_what_the_reader_makes() {
 
 pub(crate) const PLAN_LIMITS: Limits = Limits { time_ms: 60_000, memory: u64::MAX, growth_percent: 400 };
 
+thread_local! {
+    /// Shards of this test, by their phases: to make one takes far longer than a kernel of a few lines does.
+    static SHARDS: RefCell<HashMap<Vec<*const Phase>, Shard>> = RefCell::default();
+}
+
 /// Runs `phases` over a module with every verifier after each.
 pub(crate) fn run(text: &[u8], phases: &[&'static Phase]) -> BatchOutput {
-    run_plan(text, plan(phases))
+    let key: Vec<*const Phase> = phases.iter().map(|&phase| &raw const *phase).collect();
+    let made = SHARDS.with_borrow_mut(|shards| shards.remove(&key));
+    let mut shard = made.unwrap_or_else(|| {
+        let plan = plan(phases);
+        plan.check(&[]).unwrap();
+        Shard::new(&plan)
+    });
+    let module = Module::scan(text).unwrap();
+    let output = shard.run(&module, &module.functions).unwrap();
+    SHARDS.with_borrow_mut(|shards| shards.insert(key, shard));
+    output
 }
 
 /// A plan of `phases` with every verifier after each.
@@ -143,6 +160,7 @@ pub(crate) fn plan(phases: &[&'static Phase]) -> Plan {
         limits: PLAN_LIMITS,
         settings: Settings::default(),
         keep_rolled: false,
+        keep_grown: false,
     }
 }
 

@@ -214,6 +214,7 @@ fn after_random_updates_everything_equals_a_rebuild() {
         limits: Limits { time_ms: 60_000, memory: u64::MAX, growth_percent: 400 },
         settings: Settings::default(),
         keep_rolled: false,
+        keep_grown: false,
     };
     plan.check(&[]).unwrap();
     let (mut shard, mut random) = (Shard::new(&plan), Random(7));

@@ -89,7 +89,9 @@ fn each(
 ) {
     let mut text = String::new();
     for function in code.view().functions() {
-        if !function.state.flags.contains(CodeFlags::LEFT) {
+        if !function.state.flags.contains(CodeFlags::LEFT)
+            && function.state.flags.contains(CodeFlags::SELECTED)
+        {
             write(&function, &mut text).expect("memory takes every text");
         }
     }

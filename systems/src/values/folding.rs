@@ -93,7 +93,11 @@ impl Cases {
         assert_eq!(stored.len(), self.wanted.len());
         for (stored, (instruction, width, wanted)) in stored.iter().zip(&self.wanted) {
             let (_, value) = stored.trim_end_matches(';').split_once(", ").unwrap();
-            let found = value.parse::<i128>().ok().map(|value| value & ((1 << width) - 1));
+            let number = match value.strip_prefix("0x") {
+                Some(digits) => i128::from_str_radix(digits, 16),
+                None => value.parse(),
+            };
+            let found = number.ok().map(|value| value & ((1 << width) - 1));
             assert_eq!(found, *wanted, "{instruction} stores {value}");
         }
     }

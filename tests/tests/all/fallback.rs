@@ -118,7 +118,7 @@ fn grow_guilty(mut editor: Editor) {
         let first = InstId(0);
         let (form, operands) = (f.view().heads[0].form, f.view().operands_of(first).to_vec());
         let room = Room { insts: 10, ..Room::default() };
-        let mut change = f.change_with_room(0, "growth", room).expect("there is fuel and room");
+        let Some(mut change) = f.change_with_room(0, "growth", room) else { continue };
         for _ in 0..10 {
             change.insert_before(first, form, &operands, None);
         }
@@ -311,6 +311,32 @@ fn growth_within_the_limit_is_kept() {
     assert_eq!(output.report.status, Status::Ok, "{:?}", output.report.left);
     let text = String::from_utf8(output.text).expect("text in, text out");
     assert_eq!(function_in(&text, "guilty").matches("ld.param.u64 %rd1, [out];").count(), 11);
+}
+
+/// A phase that may leave room for later ones is not undone, but what no later phase makes smaller is given back, unless
+/// somebody looks at a part of the pipeline: a bisection would miss a wrong change otherwise.
+#[test]
+fn what_is_larger_in_the_middle_of_the_pipeline_is_kept_for_who_looks_there() {
+    static GROWS_FOR_LATER: Phase =
+        Phase { room_percent: 200, ..sabotage("grows_for_later", |slot| slot.add(grow_guilty)) };
+    let run = |options: &Options| {
+        let mut plan = plan_with(&GROWS_FOR_LATER, options);
+        let at = plan.steps.iter().position(|step| step.number == 93).expect("the step is there");
+        // Something that wants to change more.
+        let is_free = |number: &u16| plan.steps.iter().all(|step| step.number != *number);
+        let number = (0..).find(is_free).expect("some phase does not run");
+        plan.steps.insert(at, Step::new(number, &GROWS_FOR_LATER));
+        let output = optimize_with_plan(THREE.as_bytes(), &plan).expect("the module is valid");
+        let changes: u64 = output.report.phases.iter().map(|phase| phase.changes).sum();
+        (output.report.left.first().map(|left| left.reason.clone()), changes)
+    };
+    let (left, changes) = run(&Options::default());
+    assert_eq!(left.as_deref(), Some("grew"));
+    assert_eq!(run(&Options { keep_grown: true, ..Options::default() }), (None, changes));
+    for bisect in [changes, changes - 1] {
+        let (left, made) = run(&Options { bisect: Some(bisect), ..Options::default() });
+        assert_eq!((left.is_some(), made), (bisect == changes, bisect));
+    }
 }
 
 /// The limit lies between what the second function takes and what the others take.

@@ -396,6 +396,19 @@ fn the_fingerprint_filter_selects_one_function() {
     assert_eq!(selected(busy ^ idle), split(&lowest));
 }
 
+#[test]
+fn the_fingerprint_filter_selects_what_is_dumped() {
+    let text = format!("{HEAD}{BUSY}");
+    let [busy, idle] = fingerprints(&text)[..] else { panic!("two functions") };
+    for dump in ["DUMPIR=OriPerformLiveDeadFirst", "DumpCFG=OriPerformLiveDeadFirst", "OptionFlag20"] {
+        let of =
+            |knobs: &[&str]| String::from_utf8(run(&text, &with_knobs(knobs)).dumps).expect("dumps are text");
+        let [of_busy, of_idle] = [busy, idle].map(|wanted| of(&[dump, &format!("SH={wanted:x}")]));
+        assert!(of_busy.len() > of_idle.len() && !of_idle.is_empty(), "{dump}: {of_busy}{of_idle}");
+        assert_eq!(of(&[dump, &format!("SH={:x}", busy ^ idle)]), "", "{dump}");
+    }
+}
+
 /// Bisection inside one function: the filter decides which changes are counted.
 #[test]
 fn the_filter_and_the_limit_work_together() {

@@ -10,6 +10,10 @@ fn wrong_names_are_answered_with_the_nearest_right_one() {
         ("opt in.ptx -o out.ptx --knob 486=1", "487"),
         ("opt in.ptx -o out.ptx --knob DUMPIR=AnalyseControlFlow", "`AnalyzeControlFlow`"),
         ("opt in.ptx -o out.ptx --named-phases OriPerfromLiveDead", "`OriPerformLiveDead`"),
+        (
+            "opt in.ptx -o out.ptx --named-phases 159",
+            "no phase has the number 159; `ptxopt phases` lists them",
+        ),
         ("opt in.ptx -o out.ptx --verfy", "--verify"),
         ("btach in.ptx -o out", "batch"),
     ] {
@@ -90,6 +94,28 @@ fn a_batch_does_not_take_a_stream_for_a_folder() {
     place.run("batch in.ptx -o out --report -").expect(2).says("`--report -`");
     place.run("batch in.ptx -o out --report x --remarks x").expect(2).says("`x` would be written twice");
     assert_eq!(place.files("."), ["in.ptx"]);
+}
+
+#[test]
+fn one_stream_is_not_taken_for_two() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    place.run("profile in.ptx --seconds 0 --flamegraph -").expect(2).says("`--flamegraph -`");
+    let both = "the module and the launch would both be read from standard input";
+    place.run("run - --launch - --output out.json").expect(2).says(both);
+    assert_eq!(place.files("."), ["in.ptx"]);
+}
+
+#[test]
+fn a_fingerprint_that_no_function_has_is_said() {
+    let place = Place::new(&[("in.ptx", KERNEL)]);
+    let said = "warning: no function has the code fingerprint 0000000000000123";
+    place.run("opt in.ptx -o out.ptx --knob SH=123").expect(0).says(said);
+    place.run("batch in.ptx -o out --knob SH=123").expect(0).says(said);
+    let remarks = place.run("opt in.ptx -o out.ptx -v").expect(0).stderr;
+    let fingerprint =
+        remarks.split("fingerprint ").nth(1).expect("a remark tells it").split_whitespace().next();
+    let own = place.run(&format!("opt in.ptx -o out.ptx --knob SH={}", fingerprint.unwrap())).expect(0);
+    assert_eq!(own.stderr, "");
 }
 
 #[test]

@@ -58,6 +58,20 @@ fn opt_reads_and_writes_the_standard_streams() {
     assert_eq!(outcome.stderr, "");
 }
 
+/// Who reads the output may stop early; what goes into files is none of that reader's business, nor is the status.
+#[test]
+fn what_nobody_reads_changes_nothing_else() {
+    let place = Place::new(&[("in.ptx", KERNEL), ("broken.ptx", BROKEN)]);
+    place.run_unread("opt in.ptx -o - --remarks remarks.jsonl").expect(0);
+    assert!(place.text("remarks.jsonl").contains("passed"));
+    assert_eq!(
+        place.run_unread("batch in.ptx broken.ptx -o out").expect(1).stderr.matches("error").count(),
+        1
+    );
+    assert_eq!(place.files("out"), ["in.ptx"]);
+    assert_eq!(place.run_unread("phases").expect(0).stderr, "");
+}
+
 #[test]
 fn opt_is_stable_on_its_own_output() {
     let place = Place::new(&[("in.ptx", KERNEL)]);

@@ -36,6 +36,15 @@ impl Place {
         Outcome::of(self.command(line).stdin(Stdio::null()).output().unwrap())
     }
 
+    /// Runs the command while nobody reads its standard output any more.
+    pub(super) fn run_unread(&self, line: &str) -> Outcome {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = self.command(line);
+        let child = command.stdin(Stdio::null()).stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
+        Outcome::of(child.wait_with_output().unwrap())
+    }
+
     pub(super) fn text(&self, relative: &str) -> String {
         fs::read_to_string(self.path(relative)).unwrap_or_else(|error| panic!("{relative}: {error}"))
     }
