@@ -199,18 +199,27 @@ impl ArgumentLine {
 
     /// Its bytes without its parts.
     fn filled(&self, seed: u64, position: usize) -> Vec<u8> {
-        let size = self.size();
-        if self.fill == Fill::Zero {
-            return vec![0; size];
-        }
-        let mut bytes = Vec::with_capacity(size);
-        let mut place = (position as u128).to_le_bytes();
-        for index in 0..(self.count * self.element.lanes) as u64 {
-            place[8..].copy_from_slice(&index.to_le_bytes());
-            let random = || xxh3_64_with_seed(&place, seed);
-            self.fill.push(self.element.lane, index, random, &mut bytes);
+        let mut bytes = vec![0; self.size()];
+        if self.fill != Fill::Zero {
+            match self.element.lane.size() {
+                1 => self.fill_lanes::<1>(seed, position, &mut bytes),
+                2 => self.fill_lanes::<2>(seed, position, &mut bytes),
+                4 => self.fill_lanes::<4>(seed, position, &mut bytes),
+                _ => self.fill_lanes::<8>(seed, position, &mut bytes),
+            }
         }
         bytes
+    }
+
+    /// Fills `bytes`, lanes of `SIZE` bytes.
+    fn fill_lanes<const SIZE: usize>(&self, seed: u64, position: usize, bytes: &mut [u8]) {
+        let mut place = (position as u128).to_le_bytes();
+        for (index, lane) in bytes.as_chunks_mut::<SIZE>().0.iter_mut().enumerate() {
+            place[8..].copy_from_slice(&(index as u64).to_le_bytes());
+            let random = || xxh3_64_with_seed(&place, seed);
+            let bits = self.fill.bits(self.element.lane, index as u64, random).to_le_bytes();
+            lane.copy_from_slice(&bits[..SIZE]);
+        }
     }
 
     fn value(&self, seed: u64, position: usize) -> Argument {
@@ -263,12 +272,13 @@ impl Lane {
         }
     }
 
-    fn push(self, real: f64, integer: u64, bytes: &mut Vec<u8>) {
+    /// The bits of one number, of which an integer takes the low ones.
+    fn bits(self, real: f64, integer: u64) -> u64 {
         match self {
-            Self::Int(size) => bytes.extend_from_slice(&integer.to_le_bytes()[..size]),
-            Self::F16 => bytes.extend_from_slice(&f16::from_f64(real).to_le_bytes()),
-            Self::F32 => bytes.extend_from_slice(&(real as f32).to_le_bytes()),
-            Self::F64 => bytes.extend_from_slice(&real.to_le_bytes()),
+            Self::Int(_) => integer,
+            Self::F16 => f16::from_f64(real).to_bits().into(),
+            Self::F32 => (real as f32).to_bits().into(),
+            Self::F64 => real.to_bits(),
         }
     }
 }
@@ -315,8 +325,8 @@ impl Fill {
         Ok(Self::List(reals, integers))
     }
 
-    /// Appends element `index`, of which `random` makes a random value.
-    fn push(&self, lane: Lane, index: u64, random: impl FnOnce() -> u64, bytes: &mut Vec<u8>) {
+    /// The bits of lane `index`, of which `random` makes a random value.
+    fn bits(&self, lane: Lane, index: u64, random: impl FnOnce() -> u64) -> u64 {
         let count = |integer: u64| (integer as f64, integer);
         let (real, integer) = match self {
             Self::Zero => (0.0, 0),
@@ -325,10 +335,9 @@ impl Fill {
                 let at = index as usize;
                 (reals.get(at).copied().unwrap_or(0.0), integers.get(at).copied().unwrap_or(0))
             }
-            Self::Bits => {
-                bytes.extend_from_slice(&random().to_le_bytes()[..lane.size()]);
-                return;
-            }
+            Self::Bits => return random(),
+            // Four times as fast as the remainder.
+            Self::Below(bound) if bound.is_power_of_two() => count(random() & (bound - 1)),
             Self::Below(bound) => count(random() % bound),
             // The top 24 bits: exact in single precision.
             Self::Real(is_signed) => {
@@ -337,7 +346,7 @@ impl Fill {
                 (real, real as i64 as u64)
             }
         };
-        lane.push(real, integer, bytes);
+        lane.bits(real, integer)
     }
 }
 
@@ -401,6 +410,9 @@ mod tests {
         let below = bytes("u32[200]=below:7");
         let values: Vec<u32> = below.chunks(4).map(|b| u32::from_le_bytes(b.try_into().unwrap())).collect();
         assert!((0..7).all(|value| values.contains(&value)) && values.iter().all(|&value| value < 7));
+        let remainders =
+            |modulus: u8| bytes("u8[200]=bits").iter().map(|bits| bits % modulus).collect::<Vec<_>>();
+        assert_eq!(bytes("u8[200]=below:16"), remainders(16));
         let signed = bytes("f32[200]=signed");
         let values: Vec<f32> = signed.chunks(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect();
         assert!(values.iter().all(|value| (-1.0..1.0).contains(value)));
