@@ -26,6 +26,9 @@ const ADDRESS_INSTS_MAX: usize = 2;
 /// Loops for which a load is looked at.
 const LOOPS_MAX: usize = 8;
 
+/// Loops that are asked about a load at the price of one look: a bit each.
+const LOOPS_A_LOOK: usize = 16;
+
 /// No load that is looked at.
 const OTHER: u32 = u32::MAX;
 
@@ -92,6 +95,7 @@ impl Finder {
             if load.reads.is_empty() || !estimator.takes_register(load.vreg) {
                 continue;
             }
+            self.looks_left = self.looks_left.saturating_sub(over.len() / LOOPS_A_LOOK);
             let lives_through = |&&id: &&LoopId| live.is_live_in(nest.row(id).header, load.vreg);
             for &id in over.iter().filter(lives_through).take(LOOPS_MAX) {
                 if let Some(mut split) = self.at_loop(look, reaching, load, id) {

@@ -5,7 +5,9 @@ use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::operand::Operand;
 use ptxopt_engine::store::view::FunctionView;
 
-use super::{Candidate, NO_CANDIDATE, Name, OF_ROWS_PERCENT, Planned, ROOM_LEFT, Scratch, VALUES_MORE};
+use super::{
+    Candidate, NO_CANDIDATE, Name, OF_ROWS_PERCENT, PHASE, Planned, ROOM_LEFT, Scratch, VALUES_MORE,
+};
 use crate::ssa::moves::operand_of;
 
 impl Scratch {
@@ -98,7 +100,9 @@ impl Scratch {
         let most = |rows: usize, more: u32| more + (rows as u64 * OF_ROWS_PERCENT / 100) as u32;
         let of = |rows: u32| rows - rows / ROOM_LEFT;
         let values_max = most(function.vregs.len(), VALUES_MORE);
-        let phis_max = most(function.heads.len(), 2 * VALUES_MORE);
+        // What is more than the phase announces would be undone, and the function be none in SSA form.
+        let announced = u64::from(function.text.insts_in) * u64::from(PHASE.room_percent) / 100;
+        let phis_max = most(function.heads.len(), 2 * VALUES_MORE).min(announced as u32);
         let mut left = (of(room.vregs.min(values_max)), of(room.insts.min(phis_max)));
         let mut left_out = 0;
         for (candidate, cost) in candidates.iter().zip(&*costs) {
