@@ -205,12 +205,15 @@ impl Decoder<'_> {
                     Symbol::Frame { .. } => StateSpace::Local,
                     Symbol::Function(_) | Symbol::External(_) => StateSpace::Generic,
                 };
-                let base = self.address_of(symbol, offset)?;
+                // A place before the frame is no place, but an address that is refused when something goes there.
+                let is_frame = matches!(symbol, Symbol::Frame { .. });
+                let (inside, outside) = if is_frame { (0, offset) } else { (offset, 0) };
+                let base = self.address_of(symbol, inside)?;
                 // A generic access by name means the variable's generic address: its space is known.
                 let is_named = matches!(space, StateSpace::Generic | StateSpace::Param)
                     || own == StateSpace::Local && space == StateSpace::Local;
                 let space = if is_named { own } else { space };
-                Ok(Address { base, offset: 0, mask: u64::MAX, space })
+                Ok(Address { base, offset: outside, mask: u64::MAX, space })
             }
             _ => {
                 let bits = self.literal(operand, None)?;

@@ -31,6 +31,7 @@ fn accesses_past_the_end() {
         ("ld.u32 %r1, [%own];", StateSpace::Global),
         (".shared .align 4 .b32 s; ld.shared.u32 %r1, [s+4];", StateSpace::Shared),
         (".local .align 4 .b32 l; ld.local.u32 %r1, [l+16];", StateSpace::Local),
+        (".local .align 4 .b32 l; ld.local.u32 %r1, [l+-4];", StateSpace::Local),
         ("mov.u32 %r2, -16; ld.shared.u32 %r1, [%r2+16];", StateSpace::Shared),
         ("mov.u64 %rd1, 0; ld.u32 %r1, [%rd1];", StateSpace::Global),
     ] {
