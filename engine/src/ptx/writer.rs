@@ -9,9 +9,10 @@ use crate::forms::FormTable;
 use crate::store::view::FunctionView;
 use ahash::{AHashMap, AHashSet};
 use ptxopt_components::anchor::{Anchor, AnchorKind, Decl, TableKind};
+use ptxopt_components::block::BlockFlags;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::form::shape;
-use ptxopt_components::ids::{Id, InstId, LiteralId, NameId, Span, VRegId};
+use ptxopt_components::ids::{BlockId, Id, InstId, LiteralId, NameId, Span, VRegId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::operand::{LiteralKind, Operand, OperandKind};
 use ptxopt_components::special_registers::SPECIAL_REGISTERS;
@@ -70,7 +71,8 @@ pub fn write_function(
     code.clear();
     is_used.clear();
     is_used.resize(function.vregs.len(), false);
-    let mut writer = Writer { function, forms, text, is_used, is_written, out: code };
+    let mut writer =
+        Writer { function, forms, text, is_used, is_written, last: (None, None), labelled: None, out: code };
     writer.code();
     out.extend_from_slice(text[place.header.range()].trim_ascii_end());
     out.extend_from_slice(b"\n{\n");
@@ -202,14 +204,23 @@ struct Writer<'a> {
     text: &'a [u8],
     is_used: &'a mut [bool],
     is_written: &'a mut [bool],
+    /// The block before the one that is written, and the control-flow instruction that was written last.
+    last: (Option<BlockId>, Option<InstId>),
+    /// The block whose label was written last.
+    labelled: Option<BlockId>,
     out: &'a mut Vec<u8>,
 }
 
 impl Writer<'_> {
     fn code(&mut self) {
         let mut anchors = self.function.anchors.iter().peekable();
+        let is_live = |block: &BlockId| !self.function.blocks[block.index()].flags.contains(BlockFlags::DEAD);
+        let mut before = None;
         for block in self.function.block_ids() {
-            self.label(block.index());
+            if is_live(&block) {
+                self.last.0 = before.replace(block);
+            }
+            self.label(block);
             if anchors.peek().is_none_or(|anchor| anchor.block > block) {
                 self.function.insts_of(block).for_each(|inst| self.instruction(inst));
                 continue;
@@ -229,11 +240,30 @@ impl Writer<'_> {
         }
     }
 
-    fn label(&mut self, block: usize) {
-        if let Some(name) = self.function.labels[block].name.get() {
+    fn label(&mut self, block: BlockId) {
+        if let Some(name) = self.function.labels[block.index()].name.get()
+            && self.is_target(block)
+        {
             self.out.extend_from_slice(self.function.pools.names.bytes(self.text, name));
             self.out.extend_from_slice(b":\n");
+            self.labelled = Some(block);
         }
+    }
+
+    /// Whether anything names the block that is written next: a label that nothing names would not be read back. Phis name
+    /// theirs.
+    fn is_target(&self, block: BlockId) -> bool {
+        let function = self.function;
+        let (before, last) = self.last;
+        let names = |operand: &Operand| {
+            let table = operand.as_table().map(|table| function.tables[table.index()]);
+            let targets = table.filter(|table| table.kind == TableKind::Branch).map(|table| table.targets);
+            operand.as_block() == Some(block)
+                || targets.is_some_and(|span| function.pools.targets[span.range()].contains(&block))
+        };
+        function.state.flags.contains(CodeFlags::SSA)
+            || function.preds(block).iter().any(|&pred| Some(pred) != before)
+            || last.is_some_and(|last| function.operands_of(last).iter().any(names))
     }
 
     fn anchor(&mut self, anchor: &Anchor) {
@@ -244,7 +274,8 @@ impl Writer<'_> {
         }
         if anchor.kind == AnchorKind::DebugLabel {
             // As the label of its block it was written already.
-            let own = self.function.labels[anchor.block.index()].name.get();
+            let is_labelled = self.labelled == Some(anchor.block);
+            let own = self.function.labels[anchor.block.index()].name.get().filter(|_| is_labelled);
             let names = &self.function.pools.names;
             if own.is_some_and(|own| names.bytes(self.text, own) == &self.text[anchor.text.range()]) {
                 return;
@@ -291,6 +322,7 @@ impl Writer<'_> {
         let operands = self.function.operands_of(inst);
         if head.marks.contains(Marks::CONTROL) {
             self.branch_tables(operands);
+            self.last.1 = Some(inst);
         }
         self.out.push(b'\t');
         if head.opcode.is_guarded() {

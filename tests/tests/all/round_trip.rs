@@ -265,3 +265,30 @@ fn difference(name: &str, one: &[u8], other: &[u8]) -> String {
     let lines = one.lines().zip(other.lines()).enumerate().find(|(_, (one, other))| one != other);
     format!("{name}: {lines:?}")
 }
+
+/// A label that no branch names any more does not read back.
+#[test]
+fn labels_that_nothing_names_go() {
+    let text = "\
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 out)
+{
+.reg .b64 %d<2>; .reg .b32 %r<2>; .reg .pred %p<2>;
+ld.param.u64 %d1, [out]; mov.u32 %r1, 0;
+S: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 50; @%p1 bra S;
+T: @!%p1 bra U; bra T;
+U: st.global.u32 [%d1], %r1; ret;
+}
+";
+    let run = |text: &str, level| {
+        let options = Options { level, ..Options::default() };
+        let output = ptxopt::optimize(text.as_bytes(), &options).expect("the module is valid");
+        String::from_utf8(output.text).expect("text in, text out")
+    };
+    let once = run(text, OptLevel::O2);
+    let twice = run(&once, OptLevel::O0);
+    assert_eq!(once, twice);
+    assert!(!once.contains("T:") && once.contains("S:"), "{once}");
+}
