@@ -336,7 +336,7 @@ impl Fill {
                 (reals.get(at).copied().unwrap_or(0.0), integers.get(at).copied().unwrap_or(0))
             }
             Self::Bits => return random(),
-            // Four times as fast as the remainder.
+            // The remainder, without a division for each lane.
             Self::Below(bound) if bound.is_power_of_two() => count(random() & (bound - 1)),
             Self::Below(bound) => count(random() % bound),
             // The top 24 bits: exact in single precision.

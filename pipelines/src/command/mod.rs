@@ -181,7 +181,7 @@ fn say_what_was_done(name: &str, output: &Output, wants_remarks: bool) {
     let mut text = output.dumps.clone();
     if wants_remarks {
         for remark in &output.remarks {
-            text.extend_from_slice(format!("{remark}\n").as_bytes());
+            writeln!(text, "{remark}").expect("memory takes every text");
         }
     }
     // Nobody is left to tell when standard error is closed.

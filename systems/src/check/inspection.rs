@@ -7,6 +7,7 @@
 //! - Of another one, the rows are looked at as blocks and chains hold them, and form and operands of the instructions that
 //!   were written. Anchors too, because rows move under them.
 //! - Where blocks or edges have changed, also what leaves blocks, edges, names, lists of tables, and facts of control flow.
+//! - Of each function that has changed: that it has left SSA form, and that no phi is left.
 //! - Live sets are looked at where the fact holds: it is computed here, and nothing reads it in.
 //!
 //! # What is trusted, and why

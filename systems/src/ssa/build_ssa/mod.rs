@@ -34,7 +34,8 @@
 //!   ```
 //! - Two results of one instruction that are the same register.
 //! - Candidates for which there is no room: an eighth of it is left to later phases ([`ROOM_LEFT`]); and those with which the
-//!   function would have more values than registers ([`VALUES_MORE`]).
+//!   function would have more values than registers ([`VALUES_MORE`]), or more phis than the phase's room, beyond which all of it
+//!   would be undone.
 //! - Candidates after those whose phis have more pairs than the function has operands, some for every one ([`PAIRS_LEAST`]):
 //!   a loop around a switch of 2,000 cases carries each of its registers through a phi of 2,000 pairs.
 //! - Candidates that meet in a block with more than [`PREDS_MAX`] predecessors.
