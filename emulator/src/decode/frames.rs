@@ -8,7 +8,7 @@ use crate::source::headers::{Formal, Header};
 use crate::source::tokens::Tokens;
 use ahash::AHashMap;
 use ptxopt_components::code_object::CodeFlags;
-use ptxopt_components::types::{PtxType, StateSpace};
+use ptxopt_components::types::StateSpace;
 use ptxopt_components::vreg::VRegName;
 use ptxopt_engine::ptx::scan;
 use ptxopt_engine::store::view::FunctionView;
@@ -123,19 +123,14 @@ fn formals(
     let registers = if all.any(|formal| formal.is_register) { names(view, scanned) } else { AHashMap::new() };
     let mut place = |formal: &Formal, frame: &mut Frame| {
         if formal.is_register {
-            return match registers.get(formal.name.as_bytes()) {
-                Some(&vreg) => {
-                    let register = frame.vregs[vreg];
-                    let target = Target { slot: register.slot, mask: register.mask };
-                    Ok(FormalPlace::Register(target, register.lanes * register.cells))
-                }
-                // A parameter that the body never names has no register.
-                None => {
-                    let lanes = (8 * formal.size / u64::from(formal.ty.bits())).max(1) as u32;
-                    let cells = if formal.ty == PtxType::B128 { 2 } else { 1 };
-                    Ok(FormalPlace::Register(Target::SINK, lanes * cells))
-                }
-            };
+            // The reader gives every parameter a register, whether or not the body names it.
+            let vreg = registers.get(formal.name.as_bytes()).ok_or_else(|| {
+                let reason = format!("parameter `{}` has no register", formal.name);
+                LoadError::declaration(scanned.text, view.text.body.first as usize, reason)
+            })?;
+            let register = frame.vregs[*vreg];
+            let target = Target { slot: register.slot, mask: register.mask };
+            return Ok(FormalPlace::Register(target, register.lanes * register.cells));
         }
         let element = u64::from(formal.ty.bits().div_ceil(8));
         if frame.is_entry {

@@ -2,7 +2,7 @@
 
 use super::copies::named_space;
 use super::{Decoder, Instruction, NotModelled};
-use crate::program::{Kind, MatrixAction, MatrixOp, SOURCES_MAX, Source, Target};
+use crate::program::{Kind, MatrixAction, MatrixOp, Source, Target};
 use crate::tensor;
 
 impl Decoder<'_> {
@@ -50,7 +50,7 @@ impl Decoder<'_> {
             MatrixAction::Fragment(fragment, ..) => fragment.registers(),
             MatrixAction::Evaluate(_) => sources.len() + targets.len(),
         };
-        if registers != sources.len() + targets.len() || sources.len() > SOURCES_MAX {
+        if registers != sources.len() + targets.len() {
             return Err(NotModelled);
         }
         let (sources, targets) = (sources.into(), targets.into());

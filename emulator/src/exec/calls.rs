@@ -235,11 +235,7 @@ impl Exec<'_, '_> {
                 self.copy_local(callee.local + from, caller.local + to, size.min(actual_size), mask);
             }
             (FormalPlace::Register(source, _), Actual::Into(target)) => {
-                let source = nth(source, cell);
-                self.results[0] = match source.slot {
-                    Target::SINK_SLOT => [0; WARP_SIZE],
-                    slot => self.value(Source::Slot(slot), mask),
-                };
+                self.results[0] = self.value(Source::Slot(nth(source, cell).slot), mask);
                 self.group = *caller;
                 self.write(0, target, mask);
                 self.group = callee;
@@ -324,8 +320,5 @@ impl Exec<'_, '_> {
 
 /// Cell `cell` of a register.
 fn nth(target: Target, cell: u32) -> Target {
-    match target.slot {
-        Target::SINK_SLOT => target,
-        slot => Target { slot: slot + cell, ..target },
-    }
+    Target { slot: target.slot + cell, ..target }
 }

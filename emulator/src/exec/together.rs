@@ -50,7 +50,7 @@ impl Exec<'_, '_> {
         let waiting: Vec<usize> =
             (0..self.warp.groups.len()).filter(|&at| self.warp.groups[at].wait == wait).collect();
         let here = waiting.iter().fold(0, |here, &at| here | self.warp.groups[at].mask);
-        if here == 0 || members & self.warp.live & !here != 0 {
+        if members & self.warp.live & !here != 0 {
             return;
         }
         let program = self.program;

@@ -20,9 +20,10 @@ pub fn evaluator(mut qualifiers: Qualifiers, request: &Request) -> Option<Evalua
         xor_sign: qualifiers.take("xorsign"),
         absolute: qualifiers.take("abs"),
     };
-    if !qualifiers.is_empty() || request.results != 1 || extreme.xor_sign && !extreme.absolute {
+    if !qualifiers.is_empty() || request.results != 1 {
         return None;
     }
+    // `.xorsign` comes with `.abs`, and of two sources `.abs` with `.xorsign`.
     let pair = extreme.absolute == extreme.xor_sign;
     let three = float.format == Format::F32 && !extreme.xor_sign;
     for_format!(float.format, FORMAT => match request.sources {
