@@ -233,6 +233,30 @@ mod tests {
     }
 
     #[test]
+    fn a_number_wins_over_nan_and_signs_order_zeros() {
+        let of = |name, ty, a, b, bytes| {
+            let apply = |a, b| Update::parse(name, ty, false).unwrap().apply(a, b, 0, bytes, false);
+            assert_eq!(apply(a, b), apply(b, a), "{name} {ty:?} {a:#x} {b:#x}");
+            apply(a, b)
+        };
+        let (one, two, nan, zero, minus_zero) = (0x3C00, 0x4000, 0x7E00, 0, 0x8000);
+        for (a, b, least, most) in [
+            (one, two, one, two),
+            (one, nan, one, one),
+            (0xBC00, nan, 0xBC00, 0xBC00),
+            (zero, minus_zero, minus_zero, zero),
+            (0xBC00, one, 0xBC00, one),
+            (nan, nan, 0x7FFF, 0x7FFF),
+        ] {
+            assert_eq!(of("min", PtxType::F16, a, b, 2), least, "{a:#x} {b:#x}");
+            assert_eq!(of("max", PtxType::F16, a, b, 2), most, "{a:#x} {b:#x}");
+        }
+        let [one, two, nan, minus_one] = [1.0, 2.0, f64::NAN, -1.0].map(f64::to_bits);
+        assert_eq!([two, nan, minus_one].map(|b| of("min", PtxType::F64, one, b, 8)), [one, one, minus_one]);
+        assert_eq!([two, nan, minus_one].map(|b| of("max", PtxType::F64, one, b, 8)), [two, one, one]);
+    }
+
+    #[test]
     fn signs_are_those_of_the_width() {
         assert_eq!(Update::MinSigned.apply(0xFFFF_FFFF, 1, 0, 4, false), 0xFFFF_FFFF);
         assert_eq!(Update::MinUnsigned.apply(0xFFFF_FFFF, 1, 0, 4, false), 1);

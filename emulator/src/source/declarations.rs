@@ -344,6 +344,21 @@ mod tests {
         assert!(read(".local .b32 v<100000>;").is_err());
     }
 
+    #[test]
+    fn elements_are_as_large_as_their_type_says() {
+        let read = |text: &str| {
+            let found = variables(&mut Tokens::new(text.as_bytes(), 0, text.len()));
+            let variable = found.unwrap_or_else(|error| panic!("{text}: {error}")).remove(0);
+            (variable.space, variable.element_size(), variable.align, variable.size)
+        };
+        assert_eq!(read(".shared .b8 a[3];"), (StateSpace::Shared, 1, 1, Some(3)));
+        assert_eq!(read(".global .v2 .f64 a[3];"), (StateSpace::Global, 16, 16, Some(48)));
+        assert_eq!(read(".const .v4 .u32 a;"), (StateSpace::Const, 16, 16, Some(16)));
+        assert_eq!(read(".local .align 16 .u16 a[2][3];"), (StateSpace::Local, 2, 16, Some(12)));
+        // As PTX before 1.5 declares textures.
+        assert_eq!(read(".tex .u32 a;").0, StateSpace::Global);
+    }
+
     /// Each is a level of the initialiser, which is read by a function that calls itself.
     #[test]
     fn dimensions_are_limited() {

@@ -227,6 +227,13 @@ fn what_does_not_exist_is_not_known() {
     ] {
         assert!(crate::tensor::mma(mnemonic, 4, 10).is_none(), "{mnemonic}");
     }
+    // Doubles go with doubles, and have no limit to be cut to.
+    for mnemonic in [
+        "mma.sync.aligned.m8n8k4.row.col.satfinite.f64.f64.f64.f64",
+        "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f32",
+    ] {
+        assert!(crate::tensor::mma(mnemonic, 2, 4).is_none(), "{mnemonic}");
+    }
     let known = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32";
     assert!(crate::tensor::mma(known, 4, 10).is_some());
     assert!(crate::tensor::mma(known, 4, 9).is_none() && crate::tensor::mma(known, 2, 10).is_none());

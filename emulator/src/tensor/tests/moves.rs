@@ -116,8 +116,13 @@ fn what_does_not_exist_is_not_known() {
         "ldmatrix.sync.aligned.m16n16.x4.trans.shared.b8",
         "ldmatrix.sync.aligned.m16n16.x1.shared.b8",
         "stmatrix.sync.aligned.m16n8.x1.trans.shared.b8",
+        "ldmatrix.sync.aligned.m8n16.x1.trans.shared.b8x16.b6x16_p32",
+        "stmatrix.sync.aligned.m8n16.x1.shared.b8x16.b6x16_p32",
         "movmatrix.sync.aligned.m8n8.trans.b16",
     ] {
         assert!(matrix_move(mnemonic).is_none(), "{mnemonic}");
+    }
+    for (results, sources) in [(1, 2), (2, 1)] {
+        assert!(movmatrix("movmatrix.sync.aligned.m8n8.trans.b16", results, sources).is_none());
     }
 }

@@ -237,4 +237,6 @@ fn what_does_not_exist_is_not_known() {
         unknown(mnemonic, 1, 1);
     }
     unknown("div.full.f64", 1, 2);
+    unknown("div.full.approx.f32", 1, 2);
+    unknown("sin.approx.f32", 2, 1);
 }

@@ -96,6 +96,8 @@ fn flushed_comparisons() {
     assert_eq!(run("setp.eq.f32", [1, 0x8000_0000]), 0);
     assert_eq!(apply(&flushing("setp.eq.f32", 2), [1, 0]), 1);
     assert_eq!(run("setp.lt.ftz.f16", [0x8001, 0]), 0);
+    // Doubles keep their subnormals on the oldest devices, too.
+    assert_eq!(apply(&flushing("setp.eq.f64", 2), [1, 0]), 0);
 }
 
 #[test]

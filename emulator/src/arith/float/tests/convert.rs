@@ -230,13 +230,22 @@ fn nan_to_integers() {
 fn copies_keep_their_bits() {
     assert_eq!(run("cvt.f32.f32", [0xABCD_7F80_0001]), 0x7F80_0001);
     assert_eq!(run("cvt.f16.f16", [0xFFFF_7C01]), 0x7C01);
+    assert_eq!(run("cvt.relu.f32.f32", [(-1.0_f32).to_bits().into()]), 0);
 }
 
 #[test]
 fn what_does_not_exist_is_not_known() {
-    for mnemonic in
-        ["cvt.s32.f32", "cvt.f32.s32", "cvt.rn.s32.f32", "cvt.rni.f32.s32", "cvt.s32.s32", "cvt.rs.f16.f32"]
-    {
+    for mnemonic in [
+        "cvt.s32.f32",
+        "cvt.f32.s32",
+        "cvt.rn.s32.f32",
+        "cvt.rni.f32.s32",
+        "cvt.rna.f32.s32",
+        "cvt.rn.relu.f32.s32",
+        "cvt.rn.satfinite.f32.s32",
+        "cvt.s32.s32",
+        "cvt.rs.f16.f32",
+    ] {
         unknown(mnemonic, 1, 1);
     }
     unknown("cvt.rn.f16.f32", 1, 2);

@@ -201,6 +201,8 @@ fn what_does_not_exist_is_not_known() {
     for (mnemonic, sources) in [
         ("cvt.rm.f16x2.f32", 2),
         ("cvt.rn.f16x2.f32", 1),
+        ("cvt.rn.rni.f16x2.f32", 2),
+        ("cvt.rn.sat.f16x2.f32", 2),
         ("cvt.rz.satfinite.e4m3x2.f32", 2),
         ("cvt.rn.bf16x2.e4m3x2", 1),
         ("cvt.rn.f16x2.bf16x2", 1),

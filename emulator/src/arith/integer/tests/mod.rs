@@ -148,10 +148,16 @@ fn what_is_not_understood_is_refused() {
     refuse("mad.lo.sat.s32", 1, 3);
     refuse("min.relu.u32", 1, 2);
     refuse("setp.lt.b32", 1, 2);
-    refuse("setp.lo.s32", 1, 2);
+    for unsigned in ["lo", "ls", "hi", "hs"] {
+        refuse(&format!("setp.{unsigned}.s32"), 1, 2);
+    }
     refuse("lop3.xor.b32", 2, 5);
     refuse("mov.u32", 1, 2);
     refuse("mov.b64", 1, 3);
+    refuse("mov.b16", 1, 4);
+    refuse("mov.b16", 4, 1);
+    refuse("mov.f32", 1, 4);
+    refuse("mov.f32", 4, 1);
     refuse("bfi.b16", 1, 4);
     refuse("cvt.pack.sat.u8.s32", 1, 2);
     refuse("vadd2.u32.u32.u32.sat.add", 1, 3);
