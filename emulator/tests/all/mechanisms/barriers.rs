@@ -116,3 +116,31 @@ fn a_barrier_that_nobody_else_reaches_is_a_deadlock() {
     let stop = run_plain(&kernel(body), 64, 1).stop;
     assert!(matches!(stop, Some(Stop::Deadlock { .. })), "{stop:?}");
 }
+
+/// Even threads wait at the first barrier and odd ones at the second; each goes on once.
+#[test]
+fn lanes_that_name_different_barriers_wait_apart() {
+    let body = "and.b32 %r1, %t, 1; add.u32 %r1, %r1, 1; barrier.sync %r1, 32;
+        red.global.add.u32 [%own], 1; ret;";
+    assert_eq!(words(&kernel(body), 64, 64), each(64, |_| 1));
+}
+
+/// Counts are those of whole warps: the second has eight threads.
+#[test]
+fn lanes_that_do_not_exist_count() {
+    let body =
+        ".shared .align 4 .b32 s[40]; mov.u32 %r1, s; mad.lo.u32 %r2, %t, 4, %r1; st.shared.u32 [%r2], %t;
+        bar.sync 0, 64; sub.u32 %r3, 39, %t; mad.lo.u32 %r2, %r3, 4, %r1; ld.shared.u32 %r4, [%r2];
+        st.global.u32 [%own], %r4; bar.sync 0, 64; ret;";
+    assert_eq!(words(&kernel(body), 40, 40), each(40, |t| 39 - t));
+}
+
+/// The rest of the warp ends after the others have come to the barrier, at which a warp is missing.
+#[test]
+fn a_barrier_that_waits_for_another_warp_is_no_divergence() {
+    let body = "setp.lt.u32 %p1, %t, 16; @%p1 bra low; bar.sync 0, 64; ret; low: mov.u32 %r1, 1; exit;";
+    let checks = Checks { barrier_divergence: true, ..Checks::default() };
+    let outcome = run_with(&kernel(body), 32, 1, &with_checks(checks));
+    assert!(matches!(outcome.stop, Some(Stop::Deadlock { .. })), "{:?}", outcome.stop);
+    assert_eq!(outcome.reports, []);
+}

@@ -1,7 +1,7 @@
 //! Calls: parameters in memory and in registers, recursion, addresses of functions, what devices offer.
 
-use super::{each, kernel, run_plain, words};
-use ptxopt_emulator::{Effect, PrintArgument, Stop};
+use super::{each, kernel, run_plain, run_with, words};
+use ptxopt_emulator::{Effect, Limits, Options, PrintArgument, Stop};
 
 /// `t!` modulo 2^32, with a frame for each call.
 const FACTORIAL: &str = ".func (.param .b32 result) factorial(.param .b32 n) {
@@ -19,6 +19,22 @@ fn recursion_gives_each_call_its_own_registers() {
         ld.param.b32 %r1, [b]; } st.global.u32 [%own], %r1; ret;";
     let factorial = |t: u32| (1..=t).fold(1, u32::wrapping_mul);
     assert_eq!(words(&(FACTORIAL.to_owned() + &kernel(body)), 32, 32), each(32, factorial));
+}
+
+/// What a function has in memory a call may give and take in registers, and the other way around.
+#[test]
+fn results_go_between_registers_and_memory() {
+    let functions = ".func (.param .b32 d) in_memory(.param .b32 a) { .reg .b32 %r<3>;
+            ld.param.u32 %r1, [a]; add.u32 %r2, %r1, 5; st.param.b32 [d], %r2; ret; }
+        .func (.reg .u32 d) in_register(.reg .u32 a) { add.u32 d, a, 9; ret; }\n";
+    let body = "call (%r1), in_memory, (%t);
+        { .param .b32 before; .param .b32 b; st.param.b32 [before], 1000; call (b), in_register, (%t);
+          ld.param.b32 %r2, [b]; ld.param.b32 %r3, [before]; }
+        mad.lo.u32 %r1, %r2, 100, %r1; mad.lo.u32 %r1, %r3, 10, %r1; st.global.u32 [%own], %r1; ret;";
+    assert_eq!(
+        words(&(functions.to_owned() + &kernel(body)), 8, 8),
+        each(8, |t| t + 5 + 100 * (t + 9) + 10_000)
+    );
 }
 
 #[test]
@@ -111,4 +127,39 @@ fn an_alias_is_its_function() {
         .alias uno, one;\n";
     let body = "call (%r1), uno, (); st.global.u32 [%own], %r1; ret;";
     assert_eq!(words(&(functions.to_owned() + &kernel(body)), 1, 1), [1]);
+}
+
+/// They have no register in the function, but their place among the arguments.
+#[test]
+fn parameters_that_the_body_never_names_are_passed_over() {
+    let body = ".reg .v2 .u32 v; .reg .b128 q; mov.u32 v.x, 3; mov.u32 v.y, 4; mov.u64 %rd1, 5; mov.b128 q, {%rd1, %rd1};
+        setp.eq.u32 %p1, %t, 0;";
+    for (ty, argument) in [
+        (".u16", "%h1"),
+        (".u32", "7"),
+        (".f64", "%rd1"),
+        (".pred", "%p1"),
+        (".v2 .u32", "v"),
+        (".b128", "q"),
+    ] {
+        let function = format!(
+            ".func (.reg .u32 d) f(.reg {ty} unused, .reg .u32 a, .reg {ty} last) {{ add.u32 d, a, 1; ret; }}\n"
+        );
+        let body =
+            format!("{body} call (%r1), f, ({argument}, %t, {argument}); st.global.u32 [%own], %r1; ret;");
+        assert_eq!(words(&(function + &kernel(&body)), 4, 4), each(4, |t| t + 1), "{ty}");
+    }
+}
+
+#[test]
+fn calls_go_no_deeper_than_a_stack_has_room_for() {
+    let limits = Limits { steps: 1 << 20, ..Limits::default() };
+    let function = ".func f() { call f, (); ret; }\n";
+    let outcome = run_with(
+        &(function.to_owned() + &kernel("call f, (); ret;")),
+        1,
+        1,
+        &Options { limits, ..Options::default() },
+    );
+    assert_eq!(outcome.stop, Some(Stop::MemoryLimit));
 }

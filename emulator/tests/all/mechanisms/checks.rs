@@ -1,7 +1,7 @@
 //! What is reported of reads before writes, and of races.
 
-use super::{kernel, run_with, with_checks};
-use ptxopt_emulator::{Checks, Finding, Report, StateSpace};
+use super::{kernel, load, run_with, with_checks};
+use ptxopt_emulator::{Argument, Checks, Finding, Launch, Report, StateSpace, run};
 
 fn uninitialised(body: &str, threads: u32) -> Vec<Report> {
     let checks = Checks { uninitialised: true, ..Checks::default() };
@@ -61,6 +61,37 @@ fn a_frame_of_an_earlier_call_holds_nothing() {
     assert_eq!(outcome.reports.len(), 1, "{:?}", outcome.reports);
 }
 
+/// Compilers read a structure of twelve bytes as a vector of sixteen.
+#[test]
+fn the_bytes_after_a_parameter_are_not_missed() {
+    let function = ".func f(.param .align 16 .b8 a[12], .param .align 16 .b8 b[12]) { .reg .b32 %r<9>;
+        ld.param.v4.b32 {%r1, %r2, %r3, %r4}, [a]; ld.param.v4.b32 {%r5, %r6, %r7, %r8}, [b]; ret; }\n";
+    let found = |stores: &str| {
+        let body = format!(
+            "{{ .param .align 16 .b8 a[12]; .param .align 16 .b8 b[12]; {stores} call f, (a, b); }} ret;"
+        );
+        let checks = Checks { uninitialised: true, ..Checks::default() };
+        run_with(&(function.to_owned() + &kernel(&body)), 1, 1, &with_checks(checks)).reports.len()
+    };
+    let all = "st.param.v2.b32 [a], {1, 2}; st.param.b32 [a+8], 3; st.param.v2.b32 [b], {1, 2}; st.param.b32 [b+8], 3;";
+    assert_eq!(found(all), 0);
+    assert_eq!(found(&all.replace("st.param.b32 [a+8], 3;", "")), 1);
+    assert_eq!(found(&all.replace("st.param.v2.b32 [b], {1, 2};", "")), 1);
+}
+
+/// A function without `ret` returns at its end.
+#[test]
+fn a_result_that_nobody_wrote_is_missed_at_the_end_of_the_function() {
+    let function = ".func (.reg .u32 d) f()\n{\n.reg .u32 x;\n}\n";
+    let checks = Checks { uninitialised: true, ..Checks::default() };
+    let body = "call (%r1), f, (); ret;";
+    let outcome = run_with(&(function.to_owned() + &kernel(body)), 1, 1, &with_checks(checks));
+    let found: Vec<(Finding, u32)> =
+        outcome.reports.iter().map(|report| (report.finding, report.place.line)).collect();
+    // The header takes three lines.
+    assert_eq!(found, [(Finding::UninitialisedRegister, 7)]);
+}
+
 const EXCHANGE: &str = ".shared .align 4 .b32 s[64];
     mov.u32 %r1, s; mad.lo.u32 %r2, %t, 4, %r1; st.shared.u32 [%r2], %t;
     BARRIER
@@ -118,4 +149,20 @@ fn a_flag_orders_what_came_before_it() {
         ld.shared.u32 %r2, [s]; st.global.u32 [%out], %r2; ret;
         writer: st.shared.u32 [s], 9; st.release.cta.shared.u32 [s+4], 1; ret;";
     assert_eq!(races(body, 33), []);
+}
+
+#[test]
+fn the_other_side_of_a_race_is_named_in_three_dimensions() {
+    let body =
+        "mov.u32 %r1, %tid.z; mov.u32 %r2, %tid.y; mad.lo.u32 %r1, %r1, 3, %r2; mad.lo.u32 %r1, %r1, 4, %t;
+        setp.ge.u32 %p1, %r1, 22; @%p1 st.global.u32 [%out], %r1; ret;";
+    let args = vec![Argument::Buffer(vec![0; 4])];
+    let launch = Launch { entry: "k".to_owned(), grid: [1; 3], block: [4, 3, 2], shared_bytes: 0, args };
+    let options = with_checks(Checks { races: true, silent_writes: true, ..Checks::default() });
+    let reports = run(&load(&kernel(body)), &launch, &options).reports;
+    let [Report { finding: Finding::Race { other, .. }, place }] = &reports[..] else {
+        panic!("{reports:?}")
+    };
+    // Threads 22 = (1 * 3 + 2) * 4 + 2, and 23.
+    assert_eq!((other.thread.tid, place.thread.tid), ([2, 2, 1], [3, 2, 1]));
 }

@@ -124,3 +124,18 @@ fn threads_that_called_together_are_together_after_it() {
     assert_eq!(called.lanes - plain.lanes, 6 * 32 * (1 + 4) - 3 * 2 * 8);
     assert!(called.lanes_per_issue().is_some_and(|lanes| lanes < 32.0));
 }
+
+/// The lower half comes to the product first, and waits there for the upper one.
+#[test]
+fn waiting_at_a_matrix_is_issued_once() {
+    let body = ".reg .f64 %d<3>; setp.lt.u32 %p1, %t, 16; @!%p1 bra far;
+        near: mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d1, %d2}, {%d0}, {%d0}, {%d0, %d0}; ret;
+        far: mov.u32 %r1, 1; bra near;";
+    assert_eq!(count_of(body), (2 + 2 + 2, 2 * 32 + 2 * 16 + 2 * 32));
+}
+
+#[test]
+fn lanes_of_an_issue_are_a_mean() {
+    assert_eq!(Count { issued: 4, lanes: 90 }.lanes_per_issue(), Some(22.5));
+    assert_eq!(Count::default().lanes_per_issue(), None);
+}

@@ -268,3 +268,14 @@ fn ctas_that_wait_for_one_another_take_turns() {
     let outcome = run(&module, &launch, &Options::default());
     assert_eq!((outcome.stop.clone(), super::words_of(&outcome)), (None, vec![1, 1, 1, 1]));
 }
+
+/// The number in brackets after a name counts elements, vectors whole.
+#[test]
+fn elements_of_arrays_are_named() {
+    let variables =
+        ".global .align 4 .u32 g[3] = { 10, 20, 30 }; .global .align 2 .u16 h[4] = { 1, 2, 3, 4 };
+        .const .v2 .u32 c[2] = { {5, 6}, {7, 8} };\n";
+    let body = "ld.global.u32 %r1, g[2]; ld.global.u16 %r2, h[3]; ld.const.u32 %r3, c[1]; mov.u64 %rd1, g[1];
+        ld.global.u32 %r4, [%rd1]; st.global.v4.u32 [%out], {%r1, %r2, %r3, %r4}; ret;";
+    assert_eq!(words(&(variables.to_owned() + &kernel(body)), 1, 4), [30, 4, 7, 20]);
+}

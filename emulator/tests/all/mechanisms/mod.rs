@@ -7,6 +7,7 @@ mod calls;
 mod checks;
 mod counts;
 mod divergence;
+mod matrices;
 mod memory;
 mod operands;
 mod stops;

@@ -67,3 +67,24 @@ fn one_register_for_two_results_holds_one_of_them() {
     );
     assert_eq!(words(&twice, 1, 2), [7, 1]);
 }
+
+/// Digits with a point are a double, and become a single where the source is one: `set` and `slct` name two types.
+#[test]
+fn a_real_literal_has_the_type_of_its_source() {
+    let body = "cvt.rn.f64.u32 %rd1, %t; cvt.rn.f32.u32 %f1, %t; mov.b64 %rd2, 0; mov.b64 %rd3, 1;
+        set.lt.u32.f64 %r1, %rd1, 1.5; set.lt.f32.f64 %f2, %rd1, 2.5; mov.b32 %r2, %f2;
+        slct.f64.f32 %rd4, 1.5, 2.5, %f1; slct.u64.f32 %rd5, %rd2, %rd3, -1.5; slct.f32.s32 %f3, 3.5, 4.5, %t;
+        st.global.v2.u32 [%out], {%r1, %r2}; st.global.u64 [%out+8], %rd4; st.global.u64 [%out+16], %rd5;
+        st.global.f32 [%out+24], %f3; ret;";
+    let one_and_a_half = 1.5f64.to_bits();
+    let expected = [
+        u32::MAX,
+        1.0f32.to_bits(),
+        one_and_a_half as u32,
+        (one_and_a_half >> 32) as u32,
+        1,
+        0,
+        3.5f32.to_bits(),
+    ];
+    assert_eq!(words(&kernel(body), 1, 7), expected);
+}

@@ -35,6 +35,7 @@ fn a_texture_shows_the_same_again() {
         let twice = outcome(&format!("cvt.rn.f32.u32 %f1, %t; {} {} ret;", read("%r1"), read("%r5")));
         let once = outcome(&format!("cvt.rn.f32.u32 %f1, %t; {} ret;", read("%r1")));
         assert_eq!(twice.buffers, once.buffers, "{root}");
+        assert!(once.log.is_empty() && words_of(&once)[..4].iter().all(|&word| word != 0), "{root}");
     }
 }
 
@@ -100,6 +101,25 @@ fn functions_without_a_body_give_a_hash_of_their_arguments() {
     assert_eq!(outcome.log.len(), 4);
 }
 
+/// It may do anything, though it gives a result.
+#[test]
+fn a_call_of_what_is_no_function_is_an_effect() {
+    let outcome = outcome(".shared .b32 s; call (%r1), s, (%t); ret;");
+    let inputs: Vec<&[u64]> = outcome
+        .log
+        .iter()
+        .map(|entry| match &entry.effect {
+            Effect::Instruction { mnemonic, inputs } if mnemonic == "call" => &inputs[..],
+            effect => panic!("{effect:?}"),
+        })
+        .collect();
+    assert_eq!(inputs.len(), 4);
+    assert!(
+        inputs.iter().enumerate().all(|(thread, inputs)| inputs.contains(&(thread as u64))),
+        "{inputs:?}"
+    );
+}
+
 /// Every other thread calls: what it would store after the call stays as it was.
 #[test]
 fn a_call_that_never_returns_ends_the_thread() {
@@ -129,6 +149,39 @@ fn what_no_instruction_has_is_not_modelled() {
         "cp.async.ca.shared.global [%r1], [%out], 4294967300;".to_owned(),
     ] {
         let stop = run_with(&kernel(&format!("{statement} ret;")), 4, 4, &Options::default()).stop;
+        assert!(matches!(stop, Some(Stop::NotSupported { .. })), "{statement}: {stop:?}");
+    }
+}
+
+/// Accumulators of products are read and written; other results are written alone.
+#[test]
+fn an_accumulator_is_an_input() {
+    let result = |instruction: &str, before: u32| {
+        let body =
+            format!("mov.u32 %r1, {before}; mov.u64 %rd1, 1; {instruction} st.global.u32 [%own], %r1; ret;");
+        outcome(&body).buffers
+    };
+    let product = "wgmma.frob {%r1, %r2}, %rd1, %rd1;";
+    assert_ne!(result(product, 5), result(product, 6));
+    assert_eq!(result("frobnicate.b32 %r1, %t;", 5), result("frobnicate.b32 %r1, %t;", 6));
+}
+
+#[test]
+fn what_copied_text_names_is_an_input() {
+    let outcome = outcome("add.u32 %r1, %t, 1000; frob => %r1; ret;");
+    for (thread, entry) in outcome.log.iter().enumerate() {
+        let Effect::Instruction { inputs, .. } = &entry.effect else { panic!("{entry:?}") };
+        assert!(inputs.contains(&(1000 + thread as u64)), "{inputs:?}");
+    }
+    assert_eq!(outcome.log.len(), 4);
+}
+
+/// A constant is added to registers of one integer alone.
+#[test]
+fn a_sum_with_a_register_of_several_cells_is_not_modelled() {
+    for statement in ["add.u32 %r1, v+1, 2;", "mov.b128 q, q+1;", "mov.f32 %f1, %f2+1;"] {
+        let body = format!(".reg .v2 .u32 v; .reg .b128 q; {statement} ret;");
+        let stop = run_with(&kernel(&body), 4, 4, &Options::default()).stop;
         assert!(matches!(stop, Some(Stop::NotSupported { .. })), "{statement}: {stop:?}");
     }
 }

@@ -58,6 +58,9 @@ fn parts_of_a_warp_meet_under_their_own_masks() {
         redux.sync.add.u32 %r1, %t, %r5;";
     // The sum of the eight lanes of the part: 8 * first + 28.
     assert_eq!(words(&with(body), 32, 32), each(32, |t| 64 * (t / 8) + 28));
+    // None of them runs ahead: they are one group again.
+    let body = format!("{body} activemask.b32 %r1;");
+    assert_eq!(words(&with(&body), 32, 32), each(32, |_| u32::MAX));
 }
 
 #[test]
