@@ -79,7 +79,8 @@ impl Races {
                 cell.write = Some(now);
                 cell.reads.clear();
             } else {
-                cell.reads.retain(|read| read.clock > clock[read.thread as usize] && read.thread != thread);
+                // Its own clock is past the reads of the thread itself.
+                cell.reads.retain(|read| read.clock > clock[read.thread as usize]);
                 cell.reads.push(now);
             }
         }
