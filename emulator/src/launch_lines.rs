@@ -424,6 +424,23 @@ mod tests {
     }
 
     #[test]
+    fn random_buffers_of_values_are_their_own() {
+        let line = "k grid 1 block 1 args value[16]=zero@0=u8[32]=bits@8=u8[32]=bits value[8]=zero@0=u8[32]=bits u8[32]=bits";
+        let mut found: Vec<Vec<u8>> = Vec::new();
+        for argument in LaunchLine::parse(line).unwrap().launch(0).args {
+            match argument {
+                Argument::Structure(_, buffers) => found.extend(buffers.into_iter().map(|(_, bytes)| bytes)),
+                Argument::Buffer(bytes) => found.push(bytes),
+                Argument::Scalar(bytes) => panic!("{bytes:?}"),
+            }
+        }
+        assert_eq!(found.len(), 4);
+        found.sort_unstable();
+        found.dedup();
+        assert_eq!(found.len(), 4);
+    }
+
+    #[test]
     fn values_hold_numbers_and_addresses() {
         let line = LaunchLine::parse("k grid 1 block 1 args value[24]=zero@0=u8[3]=step:2@12=u32:7").unwrap();
         let launch = line.launch(0);

@@ -54,3 +54,22 @@ impl From<Diagnostics> for LoadError {
         Self::Text(diagnostics)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Module;
+
+    #[test]
+    fn an_error_says_where_and_what() {
+        let text = b".version 8.0\n.target sm_90\n.global .u32 g = 1.5\n;";
+        let place = text.iter().position(|&byte| byte == b'=').unwrap();
+        let error = LoadError::declaration(text, place, "a real".to_owned());
+        assert_eq!(error.summary("k.ptx", text), "k.ptx:3: a real");
+        assert_eq!(error.to_string(), "line 3: a real");
+        let text = b".version 8.0\n.target sm_90\n.entry k() { bra nowhere; }";
+        let Err(error) = Module::load(text) else { panic!("there is no such label") };
+        assert_eq!(error.summary("k.ptx", text), format!("k.ptx:3:18: {error}"));
+        assert!(error.to_string().contains("`nowhere`"), "{error}");
+    }
+}

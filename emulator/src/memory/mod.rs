@@ -140,3 +140,20 @@ pub fn put_value(bytes: &mut [u8], value: u64) {
         count => bytes.copy_from_slice(&all[..count.min(8)]),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lowest_byte_of_a_value_comes_first() {
+        for count in 0..=8 {
+            let bytes: Vec<u8> = (1..=count).collect();
+            let value = bytes.iter().enumerate().map(|(at, &byte)| u64::from(byte) << (8 * at)).sum();
+            assert_eq!(value_of(&bytes), value);
+            let mut written = vec![0xFF; bytes.len()];
+            put_value(&mut written, value);
+            assert_eq!(written, bytes);
+        }
+    }
+}

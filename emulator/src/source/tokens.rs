@@ -278,3 +278,19 @@ fn value_of(digits: &str, radix: u32) -> Option<u64> {
     }
     value
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_shown_as_they_are_written() {
+        let text = b".reg // a comment\n name 7 0x10U 0f3F800000 1.5 \"text\" { /* another */ \x07";
+        let mut tokens = Tokens::new(text, 0, text.len());
+        for expected in
+            ["`.reg`", "`name`", "7", "16", "0f3F800000", "1.5", "a string", "`{`", "byte 0x07", "the end"]
+        {
+            assert_eq!(tokens.next().unwrap().to_string(), expected);
+        }
+    }
+}

@@ -86,6 +86,10 @@ fn two_and_four_blocks_of_nibbles() {
         check(name, E2M1, 64, 2, bytes, threads);
         check(&name.replace("mxf4", "mxf4nvf4"), E2M1, 64, 2, bytes, threads);
     }
+    let name = name.replace("mxf4", "mxf4nvf4").replace("2X", "4X");
+    for threads in [[0, 0], [1, 2]] {
+        check(&name, E2M1, 64, 4, [0, 0], threads);
+    }
 }
 
 #[test]

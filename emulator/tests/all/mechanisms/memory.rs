@@ -67,6 +67,24 @@ fn initialisers_of_every_kind() {
     assert_eq!(all, expected);
 }
 
+#[test]
+fn reals_are_written_with_a_point_or_with_an_exponent() {
+    let variable = ".global .align 8 .f64 d[4] = { 1.5, 5e-1, 25E1, 1.25e+2 };\n";
+    let body = "ld.global.v2.u64 {%rd1, %rd2}, [d]; ld.global.v2.u64 {%rd3, %rd4}, [d+16];
+        st.global.v2.u64 [%out], {%rd1, %rd2}; st.global.v2.u64 [%out+16], {%rd3, %rd4}; ret;";
+    let expected: Vec<u8> = [1.5f64, 0.5, 250.0, 125.0].iter().flat_map(|real| real.to_le_bytes()).collect();
+    assert_eq!(run_plain(&(variable.to_owned() + &kernel(body)), 1, 8).buffers[0], expected);
+}
+
+#[test]
+fn a_variable_may_be_announced_before_it_is_declared_and_again() {
+    let variables = ".extern .global .align 4 .u32 g; .extern .const .align 4 .u32 c[2];
+        .visible .global .align 4 .u32 g = 6; .visible .const .align 4 .u32 c[2] = { 7, 8 };
+        .extern .global .align 4 .u32 g;\n";
+    let body = "ld.global.u32 %r1, [g]; ld.const.u32 %r2, [c+4]; st.global.v2.u32 [%out], {%r1, %r2}; ret;";
+    assert_eq!(words(&(variables.to_owned() + &kernel(body)), 1, 2), [6, 8]);
+}
+
 /// What only a host could use is declared and not in the way.
 #[test]
 fn textures_and_managed_variables_are_declared() {

@@ -43,6 +43,11 @@ fn accesses_past_the_end() {
     let body = "mov.u64 %rd1, c; cvta.const.u64 %rd1, %rd1; st.u32 [%rd1], 1; ret;";
     let stop = run_plain(&(constant + &kernel(body)), 1, 1).stop;
     assert!(matches!(stop, Some(Stop::OutOfBounds { .. })), "{stop:?}");
+    let parameter =
+        "mov.b64 %rd1, out; cvta.param.u64 %rd1, %rd1; ld.u64 %rd2, [%rd1]; st.u64 [%rd1], %rd2; ret;";
+    let stop = run_plain(&kernel(parameter), 1, 1).stop;
+    let Some(Stop::OutOfBounds { access, .. }) = stop else { panic!("{stop:?}") };
+    assert_eq!((access.space, access.bytes), (StateSpace::Param, 8));
 }
 
 #[test]
@@ -80,6 +85,22 @@ fn memory_of_ctas_that_are_done_is_given_back() {
     let limits = Limits { memory_bytes: 1 << 20, ..Limits::default() };
     let outcome = run(&module, &launch, &Options { limits, ..Options::default() });
     assert_eq!(outcome.stop, None);
+}
+
+/// Nobody frees it, so it is still there when its CTA is done.
+#[test]
+fn memory_that_is_allocated_stays() {
+    let functions = ".extern .func (.param .b64 r) malloc(.param .b64 n);\n";
+    let body = "{ .param .b64 n; .param .b64 r; st.param.b64 [n], 65536; call.uni (r), malloc, (n); } ret;";
+    let module = load(&(functions.to_owned() + &kernel(body)));
+    let stop = |ctas| {
+        let args = vec![Argument::Buffer(vec![0; 4])];
+        let launch =
+            Launch { entry: "k".to_owned(), grid: [ctas, 1, 1], block: [1; 3], shared_bytes: 0, args };
+        let limits = Limits { memory_bytes: 1 << 20, ..Limits::default() };
+        run(&module, &launch, &Options { limits, ..Options::default() }).stop
+    };
+    assert_eq!((stop(12), stop(20)), (None, Some(Stop::MemoryLimit)));
 }
 
 #[test]
@@ -185,6 +206,17 @@ fn a_launch_must_fit() {
 fn text_that_is_no_module_is_refused() {
     assert!(Module::load(b"int main() {}").is_err());
     assert!(Module::load(b".version 8.0\n.target sm_90\n.global .u32 x = { nonsense").is_err());
+}
+
+#[test]
+fn parameters_of_an_impossible_size_are_refused() {
+    let is_taken = |parameter: &str| {
+        let text = format!(".version 8.0\n.target sm_90\n.extern .func f(.param {parameter});\n");
+        Module::load(text.as_bytes()).is_ok()
+    };
+    assert!(is_taken(".align 4 .b8 s[1048576]"));
+    assert!(!is_taken(".align 4 .b8 s[1048577]") && !is_taken(".b64 s[4294967296][4294967296]"));
+    assert!(!is_taken(".align 3 .b8 s[4]"));
 }
 
 #[test]
