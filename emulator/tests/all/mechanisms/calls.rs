@@ -28,8 +28,8 @@ fn results_go_between_registers_and_memory() {
             ld.param.u32 %r1, [a]; add.u32 %r2, %r1, 5; st.param.b32 [d], %r2; ret; }
         .func (.reg .u32 d) in_register(.reg .u32 a) { add.u32 d, a, 9; ret; }\n";
     let body = "call (%r1), in_memory, (%t);
-        { .param .b32 before; .param .b32 b; st.param.b32 [before], 1000; call (b), in_register, (%t);
-          ld.param.b32 %r2, [b]; ld.param.b32 %r3, [before]; }
+        { .local .b32 before; .param .b32 b; st.local.b32 [before], 1000; call (b), in_register, (%t);
+          ld.param.b32 %r2, [b]; ld.local.b32 %r3, [before]; }
         mad.lo.u32 %r1, %r2, 100, %r1; mad.lo.u32 %r1, %r3, 10, %r1; st.global.u32 [%own], %r1; ret;";
     assert_eq!(
         words(&(functions.to_owned() + &kernel(body)), 8, 8),

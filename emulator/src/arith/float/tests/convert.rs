@@ -231,6 +231,7 @@ fn copies_keep_their_bits() {
     assert_eq!(run("cvt.f32.f32", [0xABCD_7F80_0001]), 0x7F80_0001);
     assert_eq!(run("cvt.f16.f16", [0xFFFF_7C01]), 0x7C01);
     assert_eq!(run("cvt.relu.f32.f32", [(-1.0_f32).to_bits().into()]), 0);
+    assert_eq!(run("cvt.satfinite.f32.f32", [f32::NEG_INFINITY.to_bits().into()]), f32::MIN.to_bits().into());
 }
 
 #[test]
