@@ -234,6 +234,15 @@ fn what_does_not_exist_is_not_known() {
     ] {
         assert!(crate::tensor::mma(mnemonic, 2, 4).is_none(), "{mnemonic}");
     }
+    let deep = "mma.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f32.e4m3.e4m3.f32";
+    assert!(crate::tensor::mma(deep, 4, 16).is_none());
+    let bits = "mma.sync.aligned.m8n8k128.row.col.f32.b1.b1.s32.xor.popc";
+    assert!(crate::tensor::mma(bits, 2, 4).is_none());
+    // Factors come with `.block_scale`, and it with them.
+    for scaled in ["scale_vec::1X", "block_scale", "block_scale.scale_vec::1X"] {
+        let mnemonic = format!("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.{scaled}.f32.e4m3.e4m3.f32");
+        assert!(crate::tensor::mma(&mnemonic, 4, 10).is_none(), "{mnemonic}");
+    }
     let known = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32";
     assert!(crate::tensor::mma(known, 4, 10).is_some());
     assert!(crate::tensor::mma(known, 4, 9).is_none() && crate::tensor::mma(known, 2, 10).is_none());

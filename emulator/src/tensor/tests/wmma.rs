@@ -181,9 +181,11 @@ fn what_does_not_exist_is_not_known() {
     assert!(wmma("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", 8, 23).is_none());
     assert!(wmma("wmma.mma.sync.aligned.row.col.m16n16k8.f16.tf32.tf32.f32", 4, 16).is_none());
     assert!(wmma("wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f16", 8, 12).is_none());
-    for mnemonic in
-        ["wmma.load.a.sync.aligned.row.m16n16k16.f64", "wmma.store.d.sync.aligned.row.m16n16k16.s8"]
-    {
+    for mnemonic in [
+        "wmma.load.a.sync.aligned.row.m16n16k16.f64",
+        "wmma.store.d.sync.aligned.row.m16n16k16.s8",
+        "wmma.load.a.row.m16n16k16.f16",
+    ] {
         assert!(wmma_fragment(mnemonic).is_none(), "{mnemonic}");
     }
 }

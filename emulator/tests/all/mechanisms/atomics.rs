@@ -87,6 +87,14 @@ fn narrow_and_wide_cells() {
 }
 
 #[test]
+fn cells_of_128_bits_are_exchanged_whatever_they_hold() {
+    let body = ".reg .b128 q<3>; mov.b64 %rd1, 5; mov.b64 %rd2, 6; mov.b128 q1, {%rd1, %rd2};
+        st.global.u64 [%out], 7; atom.global.exch.b128 q2, [%out], q1; mov.b128 {%rd3, %rd4}, q2;
+        st.global.v2.u64 [%out+16], {%rd3, %rd4}; ret;";
+    assert_eq!(words(&kernel(body), 1, 8), [5, 0, 6, 0, 7, 0, 0, 0]);
+}
+
+#[test]
 fn vectors_are_atomic_by_element() {
     let body = "mov.f32 %f1, 0f3F800000; mov.f32 %f2, 0f40000000;
         atom.global.add.v2.f32 {%f3, %f4}, [%out], {%f1, %f2};

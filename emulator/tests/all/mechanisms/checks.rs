@@ -139,6 +139,10 @@ fn equal_values_race_where_silent_writes_count() {
     assert_eq!(found("st.global.u32 [%out], 5; ld.global.u32 %r1, [%out]; ret;").len(), 1);
     assert_eq!(found("st.global.u32 [%out], %t; add.u32 %t, %t, 1; st.global.u32 [%out], %t; ret;").len(), 2);
     assert_eq!(races("ld.global.u32 %r1, [%out]; ret;", 2), []);
+    // An atomic that changes nothing is no silent write.
+    let body =
+        "setp.eq.u32 %p1, %t, 0; @%p1 st.global.u32 [%out], 5; @!%p1 red.global.add.u32 [%out], 0; ret;";
+    assert_eq!(found(body).len(), 1);
 }
 
 #[test]

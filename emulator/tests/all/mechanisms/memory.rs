@@ -120,6 +120,14 @@ fn generic_addresses_say_where_they_point() {
     assert_eq!(words(&(functions.to_owned() + &kernel(body)), 1, 5), [22, 33, 11, 15, 22]);
 }
 
+/// The high half of a clock is none in a run as short as this.
+#[test]
+fn clocks_go_on() {
+    let body = "mov.u32 %r1, %clock; mov.u64 %rd1, %clock64; mov.u32 %r2, %clock_hi; cvt.u64.u32 %rd2, %r1;
+        setp.gt.u64 %p1, %rd1, %rd2; selp.u32 %r3, 1, 0, %p1; st.global.v2.u32 [%out], {%r2, %r3}; ret;";
+    assert_eq!(words(&kernel(body), 1, 2), [0, 1]);
+}
+
 #[test]
 fn local_memory_is_each_threads_own() {
     let body =

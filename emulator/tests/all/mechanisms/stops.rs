@@ -87,6 +87,28 @@ fn memory_of_ctas_that_are_done_is_given_back() {
     assert_eq!(outcome.stop, None);
 }
 
+/// What lies after a variable is no other one, so far as a mistake goes.
+#[test]
+fn variables_lie_apart() {
+    let variables = ".global .align 4 .b8 a[256]; .global .align 4 .b8 b[256];\n";
+    for beyond in [256, 1024, 65_536] {
+        let body = format!("mov.u64 %rd1, a; ld.global.u32 %r1, [%rd1+{beyond}]; ret;");
+        let stop = run_plain(&(variables.to_owned() + &kernel(&body)), 1, 1).stop;
+        assert!(matches!(stop, Some(Stop::OutOfBounds { .. })), "{beyond}: {stop:?}");
+    }
+}
+
+#[test]
+fn the_log_has_a_limit() {
+    let run = |log_entries| {
+        let limits = Limits { log_entries, ..Limits::default() };
+        let options = Options { limits, uninterpreted: true, ..Options::default() };
+        let outcome = run_with(&kernel("quiesce.global [%out], %t; ret;"), 4, 1, &options);
+        (outcome.stop, outcome.log.len())
+    };
+    assert_eq!((run(4), run(3)), ((None, 4), (Some(Stop::LogLimit), 3)));
+}
+
 /// Nobody frees it, so it is still there when its CTA is done.
 #[test]
 fn memory_that_is_allocated_stays() {
@@ -160,6 +182,8 @@ fn no_device_takes_an_impossible_extent() {
     // The product of the third block is 1,024 in 64 bits.
     for (grid, block) in [
         ([1, 65_536, 1], [1; 3]),
+        ([1, 0, 1], [1; 3]),
+        ([1; 3], [1, 0, 1]),
         ([1; 3], [1, 1, 65]),
         ([1; 3], [1_024, 134_201_345, 134_234_113]),
         ([1 << 31, 1, 1], [1; 3]),

@@ -145,6 +145,8 @@ fn what_no_instruction_has_is_not_modelled() {
         format!("mov.b32 {{{many}}}, {{{many}}};"),
         format!("vote.sync.ballot.b32 {{{many}}}, %p1, -1;"),
         format!("shfl.sync.idx.b32 {{{}}}, %r2, 0, 31, -1;", registers(3)),
+        "mov.b32 {%h1, %h2, %h3}, %r1;".to_owned(),
+        "mov.b32 %r1, {%h1, %h2, %h3};".to_owned(),
         "cp.async.ca.shared.global [%r1], [%out], 64;".to_owned(),
         "cp.async.ca.shared.global [%r1], [%out], 4294967300;".to_owned(),
     ] {

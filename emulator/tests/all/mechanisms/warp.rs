@@ -23,6 +23,16 @@ fn votes() {
 }
 
 #[test]
+fn lanes_know_who_is_before_and_after_them() {
+    let mask = |name: &str| words(&with(&format!("mov.u32 %r1, %lanemask_{name};")), 32, 32);
+    assert_eq!(mask("eq"), each(32, |t| 1 << t));
+    assert_eq!(mask("lt"), each(32, |t| (1 << t) - 1));
+    assert_eq!(mask("le"), each(32, |t| u32::MAX >> (31 - t)));
+    assert_eq!(mask("ge"), each(32, |t| u32::MAX << t));
+    assert_eq!(mask("gt"), each(32, |t| (u32::MAX << t) - (1 << t)));
+}
+
+#[test]
 fn shuffles_pick_lanes_as_the_isa_says() {
     let shuffle = |mode: &str, b: &str, c: &str| {
         let body = format!(

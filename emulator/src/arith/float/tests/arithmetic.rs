@@ -256,6 +256,8 @@ fn what_does_not_exist_is_not_known() {
     unknown("add.f32", 2, 2);
     unknown("sqrt.rn.f16", 1, 1);
     unknown("div.rn.bf16", 1, 2);
+    unknown("div.rn.f32x2", 1, 2);
+    unknown("sqrt.rn.f32x2", 1, 1);
 }
 
 #[test]

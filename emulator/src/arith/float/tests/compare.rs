@@ -84,6 +84,7 @@ fn two_predicates() {
 fn pairs_give_a_predicate_each() {
     // Low halves 1 < 2, high halves 2 < 1.
     assert_eq!(both(&known("setp.lt.f16x2", 2, 2), [0x4000_3C00, 0x3C00_4000]), [1, 0]);
+    assert_eq!(both(&known("setp.lt.f16x2", 2, 2), [0x3C00_4000, 0x4000_3C00]), [0, 1]);
     assert_eq!(both(&known("setp.gt.bf16x2", 2, 2), [0x4000_3F80, 0x3F80_4000]), [0, 1]);
     assert_eq!(both(&known("setp.nan.f16x2", 2, 2), [0x7E00_3C00, 0]), [0, 1]);
     assert_eq!(both(&known("setp.lt.and.f16x2", 2, 3), [0x3C00_3C00, 0x4000_4000, 0]), [0, 0]);

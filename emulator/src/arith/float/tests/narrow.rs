@@ -209,6 +209,8 @@ fn what_does_not_exist_is_not_known() {
         ("cvt.rn.ue8m0x2.f32", 2),
         ("cvt.rs.f16x2.f32", 2),
         ("cvt.rn.satfinite.e4m3x4.f32", 4),
+        ("cvt.rn.satfinite.e4m3x4.f16x2", 1),
+        ("cvt.rn.satfinite.e4m3x2.f16x2", 2),
     ] {
         unknown(mnemonic, 1, sources);
     }

@@ -17,6 +17,7 @@ fn signs() {
     assert_eq!(run("copysign.f32", [0x8000_0000, 0x3F80_0000]), 0xBF80_0000);
     assert_eq!(run("copysign.f64", [0, 0xBFF0_0000_0000_0000]), 0x3FF0_0000_0000_0000);
     unknown("copysign.f16", 1, 2);
+    unknown("copysign.ftz.f32", 1, 2);
     unknown("abs.sat.f32", 1, 1);
 }
 

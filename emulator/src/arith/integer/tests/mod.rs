@@ -154,6 +154,9 @@ fn what_is_not_understood_is_refused() {
     refuse("lop3.xor.b32", 2, 5);
     refuse("mov.u32", 1, 2);
     refuse("mov.b64", 1, 3);
+    refuse("mov.b64", 2, 2);
+    refuse("mov.b64", 2, 4);
+    refuse("mov.b64", 4, 2);
     refuse("mov.b16", 1, 4);
     refuse("mov.b16", 4, 1);
     refuse("mov.f32", 1, 4);
