@@ -52,6 +52,7 @@ operations! {
     Mad24 "mad24" "part! .sat type",
     Madc "madc" "part! .cc type",
     Fma "fma" "rounding! .ftz .sat .oob .relu type type?",
+    Clmad "clmad" "part! type",
     Sad "sad" "type",
     Dp4a "dp4a" "type type",
     Dp2a "dp2a" "part! type type",
@@ -120,6 +121,8 @@ operations! {
     Prefetch "prefetch" "space level eviction_l2 .tensormap",
     Prefetchu "prefetchu" "level",
     ApplyPriority "applypriority" "space eviction_l2",
+    ApplyPriorityBulk "applypriority.async.bulk" "space completion eviction_l2",
+    ApplyPriorityTensor "applypriority.async.bulk.tensor" "geometry space completion tensor_mode eviction_l2",
     Discard "discard" "space level",
     CreatePolicyFractional "createpolicy.fractional" "eviction_l2 eviction_rest type",
     CreatePolicyRange "createpolicy.range" "space eviction_l2 eviction_rest type",
@@ -135,6 +138,8 @@ operations! {
     MultimemLoadReduce "multimem.ld_reduce" "ordering scope space reduction! accumulation vector type",
     MultimemStore "multimem.st" "ordering scope space vector type",
     MultimemReduce "multimem.red" "ordering scope space reduction! vector type",
+    MultimemStoreAsync "multimem.st.async" "ordering scope space type",
+    MultimemReduceAsync "multimem.red.async" "ordering scope space reduction! type",
 
     // Asynchronous copies.
     CopyAsync "cp.async" "cache space source_space .L2::cache_hint prefetch_size",
@@ -143,6 +148,9 @@ operations! {
     CopyAsyncWaitAll "cp.async.wait_all" "",
     CopyAsyncArrive "cp.async.mbarrier.arrive" ".noinc space type",
     CopyBulk "cp.async.bulk" "space source_space completion multicast .L2::cache_hint .cp_mask",
+    MultimemCopyBulk "multimem.cp.async.bulk" "ordering scope space source_space completion .cp_mask type?",
+    MultimemReduceBulk "multimem.cp.reduce.async.bulk"
+        "ordering scope space source_space completion reduction! .noftz type",
     CopyBulkCommit "cp.async.bulk.commit_group" "",
     CopyBulkWait "cp.async.bulk.wait_group" ".read",
     CopyBulkPrefetch "cp.async.bulk.prefetch" "level space .L2::cache_hint",
@@ -154,16 +162,18 @@ operations! {
         "geometry space source_space reduction! tensor_mode completion .L2::cache_hint",
 
     // Barriers in memory, tensor maps, cluster launches.
-    MbarrierInit "mbarrier.init" "space type",
+    MbarrierInit "mbarrier.init" "memory_layout space type",
     MbarrierInval "mbarrier.inval" "space type",
     MbarrierExpect "mbarrier.expect_tx" "ordering scope space type",
     MbarrierComplete "mbarrier.complete_tx" "ordering scope space type",
     MbarrierArrive "mbarrier.arrive" ".expect_tx .noComplete ordering scope space type",
     MbarrierArriveDrop "mbarrier.arrive_drop" ".expect_tx .noComplete ordering scope space type",
+    MbarrierCheckLayout "mbarrier.check_layout" "memory_layout! space type",
     MbarrierTestWait "mbarrier.test_wait" ".parity ordering scope space type",
     MbarrierTryWait "mbarrier.try_wait" ".parity ordering scope space type",
-    MbarrierPendingCount "mbarrier.pending_count" "type",
+    MbarrierPendingCount "mbarrier.pending_count" "memory_layout type",
     TensorMapReplace "tensormap.replace" "tensor_mode map_field space type type",
+    TensorMapQuery "tensormap.query.alloc_class_large" "space type",
     TensorMapCopyFence "tensormap.cp_fenceproxy" "space source_space proxy ordering scope .sync .aligned",
     LaunchTryCancel "clusterlaunchcontrol.try_cancel" ".async space completion multicast type",
     LaunchIsCanceled "clusterlaunchcontrol.query_cancel.is_canceled" "type type",
@@ -171,6 +181,20 @@ operations! {
     LaunchFirstCtaX "clusterlaunchcontrol.query_cancel.get_first_ctaid::x" "type type",
     LaunchFirstCtaY "clusterlaunchcontrol.query_cancel.get_first_ctaid::y" "type type",
     LaunchFirstCtaZ "clusterlaunchcontrol.query_cancel.get_first_ctaid::z" "type type",
+
+    // Copies, reductions and atomic accesses over a fabric.
+    FabricGet "fabric.try_get"
+        ".async geometry space tensor_mode completion .mbarrier::report::fabric .L2::cache_hint ordering scope type",
+    FabricPut "fabric.try_put"
+        ".async .multimem space completion .mbarrier::report::fabric .counted::bytes .cp_mask ordering scope type",
+    FabricReduce "fabric.try_red"
+        ".async .multimem space completion .mbarrier::report::fabric .counted::bytes ordering scope reduction! type",
+    FabricAtomic "fabric.try_atom" ".async space completion .mbarrier::report::fabric ordering scope reduction! type",
+    FabricPullReduce "fabric.try_pullred"
+        ".async .multimem space completion .mbarrier::report::fabric ordering scope reduction! accumulation type .sync",
+    FabricSubmit "fabric.submit" ".op_restrict::fetching",
+    FabricSubmitGroup "fabric.submit.commit_group" "",
+    FabricWait "fabric.wait" "restriction!",
 
     // Textures and surfaces.
     Tex "tex" "geometry! vector type type",
@@ -217,6 +241,8 @@ operations! {
     LoadMatrix "ldmatrix" ".sync .aligned extent repetition .trans space unpacked packed type?",
     StoreMatrix "stmatrix" ".sync .aligned extent repetition .trans space type",
     MoveMatrix "movmatrix" ".sync .aligned extent .trans type",
+    SparseCompress "spcompress" "type type .sp::2:4 repetition",
+    SparseDecompress "spdecompress" "type type .sp::2:4 repetition",
     WmmaLoadA "wmma.load.a" ".sync .aligned layout extent space type",
     WmmaLoadB "wmma.load.b" ".sync .aligned layout extent space type",
     WmmaLoadC "wmma.load.c" ".sync .aligned layout extent space type",
@@ -246,6 +272,10 @@ operations! {
     TcWaitStore "tcgen05.wait::st" ".sync .aligned",
     TcLoad "tcgen05.ld" ".sync .aligned tile repetition .pack::16b type",
     TcLoadReduce "tcgen05.ld.red" ".sync .aligned tile repetition reduction! .abs .NaN type",
+    TcLoadCompress "tcgen05.ld.spcompress"
+        ".sync .aligned tile repetition reduction! .sp::2:4 .abs .NaN type type",
+    TcLoadReduceCompress "tcgen05.ld.red.spcompress"
+        ".sync .aligned tile repetition reduction! .sp::2:4 .abs .NaN type type",
     TcStore "tcgen05.st" ".sync .aligned tile repetition .unpack::16b type",
     TcCopy "tcgen05.cp" "cta_group tile broadcast unpacked packed",
     TcShift "tcgen05.shift" "cta_group .down",
@@ -284,6 +314,7 @@ operations! {
     Brkpt "brkpt" "",
     Pmevent "pmevent" "",
     PmeventMask "pmevent.mask" "",
+    TraceMark "trace.mark" "type?",
     Nanosleep "nanosleep" "type",
 }
 

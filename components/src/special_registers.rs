@@ -1,4 +1,4 @@
-//! Special registers (PTX ISA 9.0, section 10).
+//! Special registers (PTX ISA 9.5, section 10).
 
 /// How a special register behaves when it is read twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +60,8 @@ pub const SPECIAL_REGISTERS: &[SpecialRegister] = &[
     of_place("nwarpid"),
     of_place("smid"),
     of_place("nsmid"),
+    of_place("locality_domain_id"),
+    of_place("locality_domain_supplemental_sm"),
     fixed("gridid"),
     fixed("is_explicit_cluster"),
     fixed("clusterid"),
@@ -87,6 +89,8 @@ pub const SPECIAL_REGISTERS: &[SpecialRegister] = &[
     fixed("total_smem_size"),
     fixed("aggr_smem_size"),
     fixed("dynamic_smem_size"),
+    fixed("perctamemoryoffset"),
+    fixed("perctamemorysize"),
     fixed("current_graph_exec"),
     varying("pm0"),
     varying("pm1"),

@@ -1,4 +1,4 @@
-//! Fundamental types and state spaces of PTX (ISA 9.0, sections 5.1 and 5.2).
+//! Fundamental types and state spaces of PTX (ISA 9.5, sections 5.1 and 5.2).
 
 use bytemuck::{Pod, Zeroable};
 
@@ -41,8 +41,9 @@ ptx_types! {
     U16x2 "u16x2" 32, S16x2 "s16x2" 32, U8x4 "u8x4" 32, S8x4 "s8x4" 32,
     E4m3 "e4m3" 8, E5m2 "e5m2" 8, E4m3x2 "e4m3x2" 16, E5m2x2 "e5m2x2" 16, E2m1x2 "e2m1x2" 8,
     E2m3x2 "e2m3x2" 16, E3m2x2 "e3m2x2" 16, Ue8m0x2 "ue8m0x2" 16,
+    Ue5m3x2 "ue5m3x2" 16, S2f6x2 "s2f6x2" 16, Ue8m0x4 "ue8m0x4" 32, E2m1p4x4 "e2m1p4x4" 32,
     E4m3x4 "e4m3x4" 32, E5m2x4 "e5m2x4" 32, E2m1x4 "e2m1x4" 16, E2m3x4 "e2m3x4" 32, E3m2x4 "e3m2x4" 32,
-    U4 "u4" 4, S4 "s4" 4, B1 "b1" 1, B4x16 "b4x16" 64, U2 "u2" 2, S2 "s2" 2,
+    U4 "u4" 4, S4 "s4" 4, B1 "b1" 1, B4x16 "b4x16" 64, B2 "b2" 2, U2 "u2" 2, S2 "s2" 2,
     TexRef "texref" 64, SamplerRef "samplerref" 64, SurfRef "surfref" 64,
     E2m1 "e2m1" 4, E2m3 "e2m3" 6, E3m2 "e3m2" 6, Ue8m0 "ue8m0" 8, Ue4m3 "ue4m3" 8, B1024 "b1024" 1024,
 }

@@ -64,6 +64,10 @@ impl Outline {
                     *tokens = ahead;
                     while !matches!(tokens.next()?, Token::Mark(b'}') | Token::End) {}
                 }
+                Token::Directive(b"nv_intermediate_source_section" | b"metadata_section") => {
+                    *tokens = ahead;
+                    nested_section(tokens)?;
+                }
                 Token::Directive(b"alias") => {
                     let name = ahead.word()?;
                     ahead.expect(b',')?;
@@ -108,6 +112,23 @@ impl Outline {
         match self.by_name.get(name) {
             Some(&function) => Some(&self.headers[function]),
             None => self.prototype_by_name.get(name).map(|&prototype| &self.prototypes[prototype]),
+        }
+    }
+}
+
+/// Moves past the braces of a section. Sources of other languages in it (ISA 9.4) are lines of any text.
+fn nested_section(tokens: &mut Tokens<'_>) -> Result<(), LoadError> {
+    let mut depth = 0;
+    loop {
+        match tokens.next()? {
+            Token::Mark(b'{') => depth += 1,
+            Token::Mark(b'}') => depth -= 1,
+            Token::Directive(b"source_begin") => tokens.skip_to_line(b".source_end"),
+            Token::End => return Ok(()),
+            _ => {}
+        }
+        if depth == 0 {
+            return Ok(());
         }
     }
 }

@@ -19,6 +19,8 @@ pub enum Problem {
     UnterminatedComment,
     /// An opening brace without its closing one.
     UnclosedBrace,
+    /// No line ends a source of another language.
+    UnclosedSource,
     /// The text does not start as a PTX module does.
     NoVersion,
     /// A name that is no register, label, variable, function or special register here.
@@ -142,6 +144,7 @@ impl fmt::Display for Problem {
             }
             Self::UnterminatedString => f.write_str("string without its closing quote"),
             Self::UnterminatedComment => f.write_str("comment without its closing `*/`"),
+            Self::UnclosedSource => f.write_str("source that no `.source_end` ends"),
             Self::UnclosedBrace => f.write_str("brace that is never closed"),
             Self::NoVersion => f.write_str("no PTX module: expected `.version` first"),
             Self::UndefinedName(name) => {

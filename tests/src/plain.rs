@@ -242,7 +242,7 @@ impl<'t> Walk<'_, 't> {
     fn statement(&mut self) -> Statement {
         let first = self.at;
         match (self.word(0), self.word(1)) {
-            (b".", b"loc") => {
+            (b".", b"loc" | b"loc_intermediate") => {
                 self.skip_line();
                 Statement::Loc(self.joined(first, " "))
             }

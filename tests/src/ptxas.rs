@@ -1,6 +1,7 @@
 //! The assembler as a judge: does it accept a module, and are two modules the same to it?
 //!
-//! It is installed by `tests/tools/install-ptxas`. Good verdicts are remembered by content in the user's cache folder, so
+//! It is installed by `tests/tools/install-ptxas`, in two releases: one with which everything is measured, and a later
+//! one for modules of a version of PTX that the first does not know. Good verdicts are remembered by content in the user's cache folder, so
 //! that a test that runs again asks about what has changed only. Bad ones are not: they are few, and their messages are
 //! wanted.
 
@@ -18,6 +19,9 @@ use xxhash_rust::xxh3::xxh3_128;
 
 /// The oldest architecture that release 13 makes code for. Modules for older ones are valid for it, too.
 const OLDEST_ARCH: u32 = 75;
+
+/// The latest version of PTX that the release knows with which everything is measured.
+const MEASURED_KNOWS: (u32, u32) = (9, 0);
 
 /// Memory for the assembler. The largest module of the sets needs a tenth of it; one wrong number in a mutant, and it
 /// asks for all there is.
@@ -37,6 +41,12 @@ pub enum Mode {
 
 /// The assembler, and what it accepted before.
 pub struct Ptxas {
+    measured: Release,
+    newer: Release,
+}
+
+/// A release of the assembler, and what it accepted before.
+struct Release {
     binary: PathBuf,
     known: Mutex<Known>,
 }
@@ -48,29 +58,30 @@ struct Known {
     file: File,
 }
 
-fn release() -> String {
-    constant_of_script("tools/install-ptxas", "RELEASE")
+/// The number of the release that the script calls `name`.
+fn release(name: &str) -> String {
+    constant_of_script("tools/install-ptxas", name)
 }
 
-/// Where the assembler is, if it is installed.
-#[must_use]
-pub fn binary() -> Option<PathBuf> {
-    let binary = cache_folder()?.join(format!("ptxas-{}/ptxas", release()));
+/// Where a release is, if it is installed.
+fn binary_of(release: &str) -> Option<PathBuf> {
+    let binary = cache_folder()?.join(format!("ptxas-{release}/ptxas"));
     binary.is_file().then_some(binary)
 }
 
-impl Ptxas {
-    /// The assembler, if it is installed; else a line that says that it is not.
-    ///
-    /// # Panics
-    /// When the cache folder cannot be written.
-    #[must_use]
-    pub fn find() -> Option<Self> {
-        let (Some(cache), Some(binary)) = (cache_folder(), binary()) else {
-            skipped(NO_PTXAS);
-            return None;
-        };
-        let folder = cache.join(format!("verdicts-{}", release()));
+/// Where the assembler is with which everything is measured, if both releases are installed.
+#[must_use]
+pub fn binary() -> Option<PathBuf> {
+    binary_of(&release("NEWER"))?;
+    binary_of(&release("RELEASE"))
+}
+
+impl Release {
+    /// The release that the script calls `name`, if it is installed.
+    fn find(name: &str) -> Option<Self> {
+        let release = release(name);
+        let binary = binary_of(&release)?;
+        let folder = cache_folder()?.join(format!("verdicts-{release}"));
         fs::create_dir_all(&folder).expect("the cache folder can be written");
         let path = folder.join("accepted");
         // A line that a stopped run left unfinished spells no key and is passed over.
@@ -85,6 +96,37 @@ impl Ptxas {
         Some(Self { binary, known: Mutex::new(Known { accepted, file }) })
     }
 
+    fn is_known(&self, key: u128) -> bool {
+        self.known.lock().expect("no holder panics").accepted.contains(&key)
+    }
+
+    fn remember(&self, key: u128) {
+        let mut known = self.known.lock().expect("no holder panics");
+        known.accepted.insert(key);
+        // One call, so that lines of processes that run at once do not mix.
+        known.file.write_all(format!("{key:032x}\n").as_bytes()).expect("the cache folder can be written");
+    }
+}
+
+impl Ptxas {
+    /// The assembler, if it is installed; else a line that says that it is not.
+    ///
+    /// # Panics
+    /// When the cache folder cannot be written.
+    #[must_use]
+    pub fn find() -> Option<Self> {
+        let (Some(measured), Some(newer)) = (Release::find("RELEASE"), Release::find("NEWER")) else {
+            skipped(NO_PTXAS);
+            return None;
+        };
+        Some(Self { measured, newer })
+    }
+
+    /// The release that knows the version of PTX that `text` is written in.
+    fn release_for(&self, text: &[u8]) -> &Release {
+        if version(&head(text)) > MEASURED_KNOWS { &self.newer } else { &self.measured }
+    }
+
     /// Whether the assembler accepts `text`; else what it says.
     ///
     /// # Errors
@@ -94,12 +136,13 @@ impl Ptxas {
     /// When it cannot be run.
     pub fn accepts(&self, text: &[u8], flags: &Flags, mode: Mode) -> Result<(), String> {
         let key = xxh3_128(&[format!("{mode:?} {flags:?}\n").as_bytes(), text].concat());
-        if self.is_known(key) {
+        let release = self.release_for(text);
+        if release.is_known(key) {
             return Ok(());
         }
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         self.run(text, flags, mode, SECONDS_MAX, &folder.path().join("cubin"))?;
-        self.remember(key);
+        release.remember(key);
         Ok(())
     }
 
@@ -112,14 +155,15 @@ impl Ptxas {
     /// When it cannot be run.
     pub fn makes_same_code(&self, one: &[u8], other: &[u8], flags: &Flags) -> Result<bool, String> {
         let key = xxh3_128(&[format!("same code {flags:?} {}\n", one.len()).as_bytes(), one, other].concat());
-        if self.is_known(key) {
+        let release = self.release_for(one);
+        if release.is_known(key) {
             return Ok(true);
         }
         let (one, other) = (self.cubin(one, flags, SECONDS_MAX)?, self.cubin(other, flags, SECONDS_MAX)?);
         let code = |file| code_sections(file).expect("the assembler writes ELF files");
         let is_same = code(&one) == code(&other);
         if is_same {
-            self.remember(key);
+            release.remember(key);
         }
         Ok(is_same)
     }
@@ -149,17 +193,6 @@ impl Ptxas {
         Ok((fs::read(path).expect("the assembler wrote its output"), said))
     }
 
-    fn is_known(&self, key: u128) -> bool {
-        self.known.lock().expect("no holder panics").accepted.contains(&key)
-    }
-
-    fn remember(&self, key: u128) {
-        let mut known = self.known.lock().expect("no holder panics");
-        known.accepted.insert(key);
-        // One call, so that lines of processes that run at once do not mix.
-        known.file.write_all(format!("{key:032x}\n").as_bytes()).expect("the cache folder can be written");
-    }
-
     /// Runs the assembler; what it said is its result, good or bad.
     fn run(
         &self,
@@ -174,7 +207,7 @@ impl Ptxas {
         let kind = if mode == Mode::Check { "compute" } else { "sm" };
         let limited = format!("ulimit -v {MEMORY_MAX_KIB}; ulimit -t {seconds}; exec \"$0\" \"$@\"");
         let mut command = Command::new("sh");
-        command.arg("-c").arg(limited).arg(&self.binary);
+        command.arg("-c").arg(limited).arg(&self.release_for(text).binary);
         command.arg(format!("-arch={kind}_{}", flags.arch)).args(&flags.others);
         let run = command.arg(&input).arg("-o").arg(output).output().expect("the assembler can be run");
         let said = String::from_utf8_lossy(&[run.stderr, run.stdout].concat()).into_owned();
@@ -226,6 +259,13 @@ fn head(text: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(&text[..text.len().min(1 << 16)])
 }
 
+/// What `.version` says; 0.0 where there is none.
+fn version(head: &str) -> (u32, u32) {
+    let words = head.lines().find_map(|line| line.trim_start().strip_prefix(".version"));
+    let numbers = words.and_then(|words| words.split_whitespace().next()?.split_once('.'));
+    numbers.and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?))).unwrap_or_default()
+}
+
 /// What follows `.target`.
 fn target(head: &str) -> &str {
     head.lines().find_map(|line| line.trim_start().strip_prefix(".target")).unwrap_or_default().trim_start()
@@ -234,6 +274,13 @@ fn target(head: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_version_is_two_numbers() {
+        assert_eq!(version("// .version\n\n.version 9.5\r\n.target sm_107a\n"), (9, 5));
+        assert_eq!(version("  .version 8.10 // x\n"), (8, 10));
+        assert_eq!(version(".target sm_90\n"), (0, 0));
+    }
 
     #[test]
     fn flags_come_from_the_first_line_or_the_target() {

@@ -1,4 +1,4 @@
-//! The opcode table: every root instruction of PTX ISA 1.0 to 9.0.
+//! The opcode table: every root instruction of PTX ISA 1.0 to 9.5.
 //!
 //! [`Opcodes::find`] gives the row that a mnemonic means: the row with the most required parts among those whose
 //! root is the mnemonic's, whose leading qualifiers lead the mnemonic, and whose starred runs of qualifiers

@@ -29,6 +29,17 @@ fn a_starred_run_is_contiguous_and_in_order() {
     assert_ne!(pattern("cvt.rn.f16x2.e4m3x2"), pattern("cvt.rn.satfinite.e4m3x2.f16x2"));
 }
 
+/// ISA 9.4: the first source of such a sum has the second type, the other one the first.
+#[test]
+fn sources_of_different_types_do_not_change_places() {
+    for mnemonic in ["add.rn.e4m3x4.e5m2x4", "add.rn.f32x2.f16x2.f32x2", "mul.rn.e5m2x4.e4m3x4.ue8m0x4"] {
+        let (root, words) = mnemonic.split_once('.').unwrap();
+        let words: Vec<&[u8]> = words.split('.').map(str::as_bytes).collect();
+        let (_, row) = Opcodes::get().find(root.as_bytes(), &words).unwrap();
+        assert!(!row.effects.contains(Effects::COMMUTES), "{mnemonic}");
+    }
+}
+
 fn root(row: &Row) -> &'static str {
     row.pattern.split(['.', '*']).next().unwrap_or_default()
 }
@@ -73,8 +84,9 @@ fn what_threads_do_together_is_convergent() {
         "wgmma",
         "wmma",
     ];
-    // The fence of a tensor map is the only instruction of its root that the whole warp executes.
-    let is_together = |row: &Row| TOGETHER.contains(&root(row)) || row.pattern == "tensormap.cp_fenceproxy";
+    // The only instructions of their roots that the whole warp executes.
+    const ALONE: &[&str] = &["tensormap.cp_fenceproxy", "fabric.try_pullred"];
+    let is_together = |row: &Row| TOGETHER.contains(&root(row)) || ALONE.contains(&row.pattern);
     let wrong: Vec<&str> = Opcodes::rows()
         .filter(|row| row.effects.contains(Effects::CONVERGENT) != is_together(row))
         .map(|row| row.pattern)

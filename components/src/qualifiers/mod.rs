@@ -92,6 +92,16 @@ bitflags! {
         const ASYNC = 1 << 35;
         /// `.mbarrier_init`: orders the initialisation of barriers only.
         const MBARRIER_INIT = 1 << 36;
+        /// `.sp::2:4`: two of four elements are there.
+        const TWO_OF_FOUR = 1 << 37;
+        /// `.multimem`: the far side is several devices.
+        const MULTIMEM = 1 << 38;
+        /// `.mbarrier::report::fabric`: what went wrong is reported to the barrier.
+        const FABRIC_REPORT = 1 << 39;
+        /// `.counted::bytes`: a counter on the far side counts the bytes.
+        const COUNTED = 1 << 40;
+        /// `.op_restrict::fetching`: only what fetches is submitted.
+        const FETCHING = 1 << 41;
     }
 }
 
@@ -135,6 +145,11 @@ impl Modifiers {
         (Self::COPY_MASK, "cp_mask"),
         (Self::ASYNC, "async"),
         (Self::MBARRIER_INIT, "mbarrier_init"),
+        (Self::TWO_OF_FOUR, "sp::2:4"),
+        (Self::MULTIMEM, "multimem"),
+        (Self::FABRIC_REPORT, "mbarrier::report::fabric"),
+        (Self::COUNTED, "counted::bytes"),
+        (Self::FETCHING, "op_restrict::fetching"),
     ];
 }
 
@@ -258,10 +273,12 @@ qualifiers! {
     action: Action,
     /// Proxies that are ordered.
     proxy: Proxy,
-    /// Restriction of a fence.
+    /// Restriction of a fence or wait.
     restriction: SyncRestriction,
     /// How the end is told.
     completion: Completion,
+    /// Layout of a barrier in memory.
+    memory_layout: BarrierLayout,
     /// Several destinations.
     multicast: Multicast,
     /// CTAs that take part.

@@ -20,6 +20,56 @@ pub(crate) enum Meaning {
     Type(PtxType),
 }
 
+/// Words of PTX ISA 9.1 to 9.5 that no operation's syntax has. The opcode table knows operands and effects of the instructions that
+/// they qualify; of the results no phase knows anything.
+const OPAQUE: &[&str] = &[
+    // Arithmetic and conversions.
+    "2pi",
+    "pzo",
+    "scaled::n1::ue8m0",
+    "scaled::n2::ue8m0",
+    // Memory and caches.
+    "proxy::readonly",
+    "valid_addr",
+    "L1::32B",
+    "fabric",
+    // Asynchronous copies and barriers in memory.
+    "ignore_oob",
+    "multicast::cluster::16b",
+    "multicast::cluster::32b",
+    "override::global_address",
+    "override::global_dim",
+    "override::global_dim_stride",
+    "im2col_no_offs::w",
+    "im2col_no_offs::w::128",
+    "phase_type::primary",
+    "phase_type::conditional",
+    "alloc_large",
+    "alloc_small",
+    "alloc_same",
+    // Fences and waits.
+    "async::fabric",
+    "fabric::async",
+    "fabric::fabric",
+    "fabric::generic",
+    "generic::fabric",
+    "sync_restrict::proxy::async",
+    "sync_restrict::shared::cluster::read",
+    "sync_restrict::shared::read::mma::a",
+    "sync_restrict::shared::read::mma::b",
+    // Tensor cores.
+    "exclusive",
+    "kind::ti16",
+    "decompress::lut::b",
+    "collector::b::discard",
+    "collector::b::fill",
+    "collector::b::lastuse",
+    "collector::b::use",
+];
+
+/// What of a copy is reported to its barrier, with a number after it (ISA 9.4).
+const REPORT_OF_VALIDITY: &[u8] = b"mbarrier::report::validity::";
+
 /// Looked up once for each word of a new mnemonic, and never gone through.
 static MEANINGS: LazyLock<HashMap<&'static [u8], Vec<Meaning>>> = LazyLock::new(index);
 
@@ -39,7 +89,7 @@ fn index() -> HashMap<&'static [u8], Vec<Meaning>> {
     }
     // What belongs to the name of an operation means nothing by itself.
     let names = Operation::ALL.iter().flat_map(|operation| operation.name().split('.').skip(1));
-    for word in names {
+    for word in names.chain(OPAQUE.iter().copied()) {
         meanings.entry(word.as_bytes()).or_default();
     }
     meanings
@@ -54,7 +104,7 @@ pub(crate) fn meanings(word: &[u8]) -> &'static [Meaning] {
 /// mnemonic with one is kept like an instruction that is not known.
 #[must_use]
 pub fn is_known(word: &[u8]) -> bool {
-    MEANINGS.contains_key(word) || Extent::parse(word).is_some()
+    MEANINGS.contains_key(word) || Extent::parse(word).is_some() || word.starts_with(REPORT_OF_VALIDITY)
 }
 
 #[cfg(test)]

@@ -126,13 +126,20 @@ words! {
         Alias "alias", Async "async", AsyncGeneric "async::generic", TensorMapGeneric "tensormap::generic",
     }
 
-    /// What a fence restricts its effect to.
-    SyncRestriction { Cta "sync_restrict::shared::cta", Cluster "sync_restrict::shared::cluster", }
+    /// What a fence or a wait restricts its effect to.
+    SyncRestriction {
+        Cta "sync_restrict::shared::cta", Cluster "sync_restrict::shared::cluster", Read "sync_restrict::read",
+        Reads "sync_restrict::reads",
+    }
 
     /// How an asynchronous operation says that it has ended.
     Completion {
         MbarrierBytes "mbarrier::complete_tx::bytes", BulkGroup "bulk_group", MbarrierArrive "mbarrier::arrive::one",
+        Mbarrier16Bytes "mbarrier::complete_tx::16B",
     }
+
+    /// How a barrier in memory is laid out.
+    BarrierLayout { V0 "layout::v0", V1 "layout::v1", }
 
     /// Copies that go to several CTAs.
     Multicast { Cluster "multicast::cluster", ClusterAll "multicast::cluster::all", }

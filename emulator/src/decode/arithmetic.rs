@@ -28,7 +28,8 @@ const WITH_EFFECT: [&str; 12] = [
 ];
 
 /// Instructions of these roots that do no more than give a result, unless they are ordered.
-const WITHOUT_EFFECT: [&str; 2] = ["multimem.ld_reduce", "clusterlaunchcontrol.query_cancel"];
+const WITHOUT_EFFECT: [&str; 3] =
+    ["multimem.ld_reduce", "clusterlaunchcontrol.query_cancel", "tensormap.query"];
 
 /// Whether an instruction without a model does something beside giving its results.
 fn has_effect(mnemonic: &str) -> bool {
@@ -41,7 +42,25 @@ fn has_effect(mnemonic: &str) -> bool {
 
 /// Roots that compute from what they are given alone, or read textures: a kernel that writes what it reads so has no defined result,
 /// and may read once for twice.
-const REPEATABLE: [&str; 5] = ["cvt", "tex", "tld4", "txq", "suq"];
+const REPEATABLE: [&str; 14] = [
+    "add",
+    "cos",
+    "cvt",
+    "fma",
+    "mul",
+    "set",
+    "sin",
+    "spcompress",
+    "spdecompress",
+    "sub",
+    "tex",
+    "tld4",
+    "txq",
+    "suq",
+];
+
+/// Instructions whose first two operands are results.
+const TWO_RESULTS: [&str; 3] = ["spcompress", "tcgen05.ld.red", "tcgen05.ld.spcompress"];
 
 impl Decoder<'_> {
     /// What the evaluators know.
@@ -106,7 +125,12 @@ impl Decoder<'_> {
         let has_result = !is_verbatim
             && !WITHOUT_RESULT.iter().any(|known| of.mnemonic.starts_with(known))
             && of.items.first().is_some_and(|item| !item.is_address && !item.is_list);
-        let result_count = if has_result { of.items[0].operands().len() } else { 0 };
+        let result_items = match has_result {
+            true if TWO_RESULTS.iter().any(|known| of.mnemonic.starts_with(known)) => 2,
+            true => 1,
+            false => 0,
+        };
+        let result_count: usize = of.items.iter().take(result_items).map(|item| item.operands().len()).sum();
         let mut targets = Vec::new();
         let mut sources = Vec::new();
         for (at, &operand) in of.operands.iter().enumerate() {

@@ -108,6 +108,18 @@ impl<'t> Tokens<'t> {
         self.at += rest.iter().position(|&byte| byte == b'\n').map_or(rest.len(), |at| at + 1);
     }
 
+    /// Moves to the next line that starts with `word`.
+    pub fn skip_to_line(&mut self, word: &[u8]) {
+        loop {
+            self.skip_line();
+            let rest = &self.text[self.at.min(self.end)..self.end];
+            let line = rest.split(|&byte| byte == b'\n').next().unwrap_or_default();
+            if rest.is_empty() || line.trim_ascii_start().starts_with(word) {
+                return;
+            }
+        }
+    }
+
     fn name(&mut self) -> &'t [u8] {
         let first = self.at;
         while continues_name(self.byte()) || self.text[self.at.min(self.end)..self.end].starts_with(b"::") {

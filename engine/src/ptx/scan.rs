@@ -181,6 +181,7 @@ impl<'t> Scanner<'t> {
                 b"file" => self.file()?,
                 b"loc" => self.words_to_line_end(),
                 b"section" => self.section()?,
+                b"nv_intermediate_source_section" | b"metadata_section" => self.nested_section()?,
                 _ => self.declaration(first, directive).map_err(|error| blame(error, first, directive))?,
             }
             if matches!(directive, b"version" | b"target" | b"address_size") {
@@ -292,6 +293,50 @@ impl<'t> Scanner<'t> {
             self.word()?;
         }
         Ok(())
+    }
+
+    /// `.nv_intermediate_source_section { .code_block { ... .source_begin, lines of any text, .source_end } ... }`
+    /// (ISA 9.4): the sources that `.loc_intermediate` points into. `.metadata_section { ... }`, which says what the marks of
+    /// `trace.mark` are of.
+    fn nested_section(&mut self) -> Result<(), Diagnostic> {
+        self.cursor.skip_blank()?;
+        let open = self.cursor.pos;
+        self.cursor.expect(b'{', "`{`")?;
+        let mut depth = 1;
+        while depth > 0 {
+            self.cursor.skip_blank()?;
+            match self.cursor.peek() {
+                _ if self.cursor.is_at_end() => return Err(Diagnostic::new(open, 1, Problem::UnclosedBrace)),
+                b'.' => {
+                    let first = self.cursor.pos;
+                    if self.directive() == b"source_begin" {
+                        self.source_lines(first)?;
+                    }
+                }
+                mark @ (b'{' | b'}') => {
+                    depth += if mark == b'{' { 1 } else { -1 };
+                    self.cursor.pos += 1;
+                }
+                _ => self.word()?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves past the line that ends the source whose first directive stands at `first`.
+    fn source_lines(&mut self, first: usize) -> Result<(), Diagnostic> {
+        self.cursor.skip_line();
+        while !self.cursor.is_at_end() {
+            let line = self.cursor.pos + 1;
+            self.cursor.pos = line;
+            self.cursor.skip_line();
+            let line = &self.cursor.text[line..self.cursor.pos];
+            if line.trim_ascii_start().starts_with(b".source_end") {
+                self.cursor.pos -= line.trim_ascii_start().len() - ".source_end".len();
+                return Ok(());
+            }
+        }
+        Err(Diagnostic::new(first, ".source_begin".len(), Problem::UnclosedSource))
     }
 
     /// Moves past one word, number, string or punctuation byte and the blanks after it; remembers words.
@@ -598,6 +643,21 @@ mod tests {
         assert!(!module.mentions(b"$L__tmp2"));
     }
 
+    /// Sources of another language are text: only the line that ends them counts.
+    #[test]
+    fn intermediate_sources_are_passed_over() {
+        let block = ".code_block { .ir_name: \"}\" .sourceFileName: 2\n .source_begin\n a } { \"unb // x /* y\n\t.source_end }";
+        let after = ".entry k() { ret; }";
+        let text = format!("{HEAD}.nv_intermediate_source_section {{ {block} /* }} */ {block} }}\n{after}");
+        let module = Module::scan(text.as_bytes()).unwrap();
+        assert_eq!(module.functions.len(), 1);
+        assert_eq!(&text[module.functions[0].header.range()], ".entry k() ");
+        for section in [".nv_intermediate_source_section {}", ".metadata_section { .metadata_domain 1 }"] {
+            let text = format!("{HEAD}{section} {after}");
+            assert_eq!(Module::scan(text.as_bytes()).unwrap().functions.len(), 1, "{section}");
+        }
+    }
+
     #[test]
     fn each_way_of_not_ending_is_an_error() {
         let problem = |tail: &str| match Module::scan(format!("{HEAD}{tail}").as_bytes()) {
@@ -608,6 +668,13 @@ mod tests {
         assert_eq!(problem(".entry k() { /* "), Problem::UnterminatedComment);
         assert_eq!(problem(".entry k() { .pragma \"x"), Problem::UnterminatedString);
         assert_eq!(problem(".global .u32 g = { 1"), Problem::UnclosedBrace);
+        let sources = ".nv_intermediate_source_section";
+        assert_eq!(problem(&format!("{sources} {{ .code_block {{ }}")), Problem::UnclosedBrace);
+        assert_eq!(
+            problem(&format!("{sources} {{ .source_begin\n x .source_end\n}}")),
+            Problem::UnclosedSource
+        );
+        assert_eq!(problem(&format!("{sources} {{ .source_begin")), Problem::UnclosedSource);
         assert!(matches!(problem(".global .u32 g"), Problem::Unexpected { found: Found::End, .. }));
         assert!(matches!(problem(".entry k("), Problem::Unexpected { found: Found::End, .. }));
         assert!(

@@ -28,6 +28,8 @@ pub enum LeftReason {
     TooManyEdges,
     /// `.target` in the body, which the assembler takes, and which may be another one than that of the module.
     TargetInBody,
+    /// A directive that is not known and goes on past its line: what follows may be a statement of its own.
+    UnknownDirective,
 }
 
 impl fmt::Display for LeftReason {
@@ -43,6 +45,7 @@ impl fmt::Display for LeftReason {
             Self::OperandNotTaken => "an operand is of a kind that its instruction does not take",
             Self::TooManyEdges => "too many edges through branch tables",
             Self::TargetInBody => "a target is named in the body",
+            Self::UnknownDirective => "a directive is not known",
         })
     }
 }

@@ -136,6 +136,13 @@ mod each_problem {
     }
 
     #[test]
+    fn unclosed_source() {
+        let section =
+            ".nv_intermediate_source_section { .code_block { \u{a6}.source_begin\n x .source_end\n } }";
+        refused(&format!("{HEAD}{section}"), &Problem::UnclosedSource);
+    }
+
+    #[test]
     fn no_version() {
         for text in ["\u{a6}", "\u{a6}\n\n// only a comment\n/* and another */\n", "\u{a6} \t\r\n\0"] {
             refused(text, &Problem::NoVersion);
@@ -275,6 +282,7 @@ mod each_problem {
             Problem::UnterminatedString => unterminated_string(),
             Problem::UnterminatedComment => unterminated_comment(),
             Problem::UnclosedBrace => unclosed_brace(),
+            Problem::UnclosedSource => unclosed_source(),
             Problem::NoVersion => no_version(),
             Problem::UndefinedName(_) => undefined_name(),
             Problem::UndefinedLabel(_) => undefined_label(),

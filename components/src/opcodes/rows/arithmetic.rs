@@ -34,6 +34,8 @@ pub(super) const ROWS: &[Row] = &[
     row("madc", "=t .t/i .t/i .t/i", CHAIN_IN_SWAPS),
     row("mad24", "=t .t/i .t/i .t/i", SWAPS),
     row("fma", "=t .t/i .t/i .t/i", SWAPS),
+    // Products of polynomials over one bit: the lower or upper half, and the third source is added.
+    row("clmad", "=t .t .t .t", SWAPS),
     row("sad", "=t .t/i .t/i .t/i", SWAPS),
     // Dot products: four bytes by four bytes, or two halves by two bytes. The two factors may differ in
     // signedness, so swapping them would need the type suffixes swapped as well; where the types of `dp4a` are the

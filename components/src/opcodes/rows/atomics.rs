@@ -7,6 +7,8 @@ use super::super::row::{Effects, Row, row};
 
 const ATOMIC: Effects = Effects::READ.and(Effects::WRITE).and(Effects::ATOMIC);
 const WRITE: Effects = Effects::WRITE;
+/// Performed some time after the instruction has issued, in order.
+const LATER: Effects = Effects::ASYNC.and(Effects::ORDER).and(Effects::PINNED);
 
 pub(super) const ROWS: &[Row] = &[
     // Address, value, for `.cas` the value to compare with and the new one, then perhaps a cache policy.
@@ -28,4 +30,6 @@ pub(super) const ROWS: &[Row] = &[
     row("multimem.ld_reduce", "=t/ve @", Effects::READ),
     row("multimem.st", "@ .t/iv", WRITE),
     row("multimem.red", "@ .t/iv", ATOMIC),
+    row("multimem.st.async", "@ .t/iv", WRITE.and(LATER)),
+    row("multimem.red.async", "@ .t/iv", ATOMIC.and(LATER)),
 ];

@@ -22,6 +22,11 @@ pub(super) const ROWS: &[Row] = &[
     row("set*.f16x2", "=t .t2 .t2 .pred/i!?", PURE),
     row("set*.bf16", "=t .t2 .t2 .pred/!?", PURE),
     row("set*.bf16x2", "=t .t2 .t2 .pred/!?", PURE),
+    // Packed integers have one type, of sources and result (ISA 9.4).
+    row("set*.u8x4", "=t .t .t", PURE),
+    row("set*.s8x4", "=t .t .t", PURE),
+    row("set*.u16x2", "=t .t .t", PURE),
+    row("set*.s16x2", "=t .t .t", PURE),
     row("set*.f16.u16", "=t .t2/i .t2/i .pred/i!?", PURE),
     row("set*.f16.s16", "=t .t2/i .t2/i .pred/i!?", PURE),
     row("set*.f16.b16", "=t .t2/i .t2/i .pred/i!?", PURE),

@@ -63,6 +63,29 @@ pub(super) const ROWS: &[Row] = &[
     row("ex2*.f16x2", "=t .t", PURE),
     row("ex2*.bf16", "=t .t", PURE),
     row("ex2*.bf16x2", "=t .t", PURE),
+    // Four integers in one register, and two (ISA 9.2 and 9.4).
+    row("add*.u8x4", "=t .t .t", SWAPS),
+    row("add*.s8x4", "=t .t .t", SWAPS),
+    row("sub*.u8x4", "=t .t .t", PURE),
+    row("sub*.s8x4", "=t .t .t", PURE),
+    row("sub*.u16x2", "=t .t .t", PURE),
+    row("sub*.s16x2", "=t .t .t", PURE),
+    row("min*.u8x4", "=t .t .t", SWAPS),
+    row("min*.s8x4", "=t .t .t", SWAPS),
+    row("max*.u8x4", "=t .t .t", SWAPS),
+    row("max*.s8x4", "=t .t .t", SWAPS),
+    row("neg*.s8x4", "=t .t", PURE),
+    row("neg*.s16x2", "=t .t", PURE),
+    // Four small floats (ISA 9.4): the first source of a sum and both of a product have types of their own, so that they do not
+    // change places.
+    row("add*.e4m3x4", "=t .t2 .t", PURE),
+    row("add*.e5m2x4", "=t .t2 .t", PURE),
+    row("sub*.e4m3x4", "=t .t2 .t", PURE),
+    row("sub*.e5m2x4", "=t .t2 .t", PURE),
+    row("mul*.e4m3x4", "=t .t2 .t3", PURE),
+    row("mul*.e5m2x4", "=t .t2 .t3", PURE),
+    row("fma*.e4m3x4", "=t .t2 .t3 .t", PURE),
+    row("fma*.e5m2x4", "=t .t2 .t3 .t", PURE),
     // Mixed precision: the narrow sources are widened to `.f32` before the operation. Only the `.f32` slot
     // takes a literal; the sources of add and sub have different types and do not swap.
     row("add*.f32.f16", "=t .t2 .t/i", PURE),
@@ -71,4 +94,11 @@ pub(super) const ROWS: &[Row] = &[
     row("sub*.f32.bf16", "=t .t2 .t/i", PURE),
     row("fma*.f32.f16", "=t .t2 .t2 .t/i", SWAPS),
     row("fma*.f32.bf16", "=t .t2 .t2 .t/i", SWAPS),
+    // Two of them at once (ISA 9.4), of which only the first source is narrow.
+    row("add*.f32x2.f16x2", "=t .t2 .t", PURE),
+    row("add*.f32x2.bf16x2", "=t .t2 .t", PURE),
+    row("sub*.f32x2.f16x2", "=t .t2 .t", PURE),
+    row("sub*.f32x2.bf16x2", "=t .t2 .t", PURE),
+    row("fma*.f32x2.f16x2", "=t .t2 .t .t", PURE),
+    row("fma*.f32x2.bf16x2", "=t .t2 .t .t", PURE),
 ];

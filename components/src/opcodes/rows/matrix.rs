@@ -14,6 +14,9 @@ pub(super) const ROWS: &[Row] = &[
     row("ldmatrix", "=b32/ve @", LOAD),
     row("stmatrix", "@ .b32/v", STORE),
     row("movmatrix", "=b32 .b32", WARP),
+    // Two of four elements, and which, of each thread's own (ISA 9.4).
+    row("spcompress", "=b32/v =b32/v .b32/v .b32/i", Effects::PURE),
+    row("spdecompress", "=b32/v .b32/v .b32/v", Effects::PURE),
     // The last operand is the stride between rows or columns.
     row("wmma.load.a", "=x/ve @ .b32/i?", LOAD),
     row("wmma.load.b", "=x/ve @ .b32/i?", LOAD),

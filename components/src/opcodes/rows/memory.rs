@@ -8,6 +8,7 @@ use super::super::row::{Effects, Row, row};
 const READ: Effects = Effects::READ;
 const WRITE: Effects = Effects::WRITE;
 const PINNED: Effects = Effects::PINNED;
+const BULK: Effects = Effects::ASYNC.and(Effects::ORDER).and(PINNED);
 
 pub(super) const ROWS: &[Row] = &[
     row("ld", "=t/ve @ .b64/i?", READ),
@@ -20,6 +21,9 @@ pub(super) const ROWS: &[Row] = &[
     row("prefetch", "@", PINNED),
     row("prefetchu", "@", PINNED),
     row("applypriority", "@ .x/i", PINNED),
+    // Changes of the priority that join the bulk group of the thread.
+    row("applypriority.async.bulk", "@ .b32/i", BULK),
+    row("applypriority.async.bulk.tensor", "@", BULK),
     row("discard", "@ .x/i", WRITE),
     // Cache policies are plain values. A fraction, a range or a property that is out of bounds has no defined result,
     // so none of them is speculated.

@@ -9,5 +9,6 @@ pub(super) const ROWS: &[Row] = &[
     row("brkpt", "", PINNED.and(Effects::ORDER)),
     row("pmevent", ".b32/i", PINNED),
     row("pmevent.mask", ".b32/i", PINNED),
+    row("trace.mark", ".b32/i .x/i?", PINNED.and(Effects::ORDER)),
     row("nanosleep", ".u32/i", PINNED),
 ];

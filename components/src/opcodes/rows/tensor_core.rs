@@ -38,6 +38,9 @@ pub(super) const ROWS: &[Row] = &[
     // The reducing load has a second result, the minimum or maximum over what it loaded.
     row("tcgen05.ld.red", "=t/v =t @", TENSOR_LOAD).with(InFlight::UntilLoadWait),
     row("tcgen05.ld.red*.16x32bx2", "=t/v =t @ .b32/i", TENSOR_LOAD).with(InFlight::UntilLoadWait),
+    // Two of four elements, and which (ISA 9.4).
+    row("tcgen05.ld.spcompress", "=b32/v =b32/v @ .b32/i?", TENSOR_LOAD).with(InFlight::UntilLoadWait),
+    row("tcgen05.ld.red.spcompress", "=b32/v =b32/v =t @ .b32/i?", TENSOR_LOAD).with(InFlight::UntilLoadWait),
     row("tcgen05.st", "@ .b32/v", TENSOR_STORE).with(InFlight::UntilStoreWait),
     row("tcgen05.st*.16x32bx2", "@ .b32/i .b32/v", TENSOR_STORE).with(InFlight::UntilStoreWait),
     row("tcgen05.cp", "@ .b64/i", TENSOR),
@@ -52,6 +55,9 @@ pub(super) const ROWS: &[Row] = &[
     row("tcgen05.mma*.block_scale", "@ .x/i .b64/i .b32/i @ @ .pred/i!", TENSOR),
     row("tcgen05.mma.sp*.block_scale", "@ .x/i .b64/i @ .b32/i @ @ .pred/i!", TENSOR),
     // Weight-stationary forms may end with a mask of zero columns.
+    // A table in tensor memory decompresses the second matrix (ISA 9.4).
+    row("tcgen05.mma*.decompress::lut::b", "@ .x/i .b64/i @ .b32/i .x/iv!*", TENSOR),
+    row("tcgen05.mma*.block_scale.decompress::lut::b", "@ .x/i .b64/i @ .b32/i @ @ .pred/i!", TENSOR),
     row("tcgen05.mma.ws", "@ .x/i .b64/i .b32/i .pred/i! .b64/i?", TENSOR),
     row("tcgen05.mma.ws.sp", "@ .x/i .b64/i @ .b32/i .pred/i! .b64/i?", TENSOR),
 ];

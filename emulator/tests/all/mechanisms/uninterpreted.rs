@@ -49,6 +49,29 @@ fn a_conversion_gives_the_same_again() {
     assert_eq!(twice.buffers, once.buffers);
 }
 
+/// Both were removed as equal, which the judge must not see.
+#[test]
+fn sums_without_a_model_give_the_same_again() {
+    let read = |result: &str| {
+        format!(
+            "add.rn.f32x2.f16x2.f32x2 {result}, %t, %own; cvt.u32.u64 %r1, {result}; st.global.u32 [%own], %r1;"
+        )
+    };
+    let twice = outcome(&format!("{} {} ret;", read("%rd1"), read("%rd2")));
+    let once = outcome(&format!("{} ret;", read("%rd1")));
+    assert_eq!(twice.buffers, once.buffers);
+}
+
+#[test]
+fn compression_has_two_results() {
+    let body = "spcompress.b8.b2.sp::2:4.x1 {%r1}, {%r2}, {%t, %t}, 5;
+        st.global.u32 [%own], %r1; st.global.u32 [%own+16], %r2; ret;";
+    let mut all = words_of(&outcome(body));
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 8);
+}
+
 /// What copied text does to a variable that it names is not known, and others may look.
 #[test]
 fn text_that_names_a_variable_is_not_run() {

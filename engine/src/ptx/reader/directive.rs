@@ -36,7 +36,7 @@ impl Reader<'_, '_> {
         let word = self.cursor.name();
         match &self.cursor.text[word..self.cursor.pos] {
             b"reg" => self.registers(),
-            b"loc" => self.loc(first),
+            b"loc" | b"loc_intermediate" => self.loc(first),
             b"pragma" => self.pragma(first),
             b"target" => self.target_in_body(),
             b"local" | b"shared" | b"param" | b"const" | b"global" | b"tex" | b"sampler" | b"surf"
@@ -48,6 +48,10 @@ impl Reader<'_, '_> {
             }
             _ => {
                 self.skip_to_semicolon()?;
+                // One that ends with its line would hide an instruction in its text.
+                if memchr::memchr(b'\n', &self.cursor.text[first..self.cursor.pos]).is_some() {
+                    self.leave(LeftReason::UnknownDirective);
+                }
                 self.push_anchor(AnchorKind::Directive, Span::between(first, self.cursor.pos + 1));
                 self.cursor.pos += 1;
                 Ok(())
@@ -69,7 +73,8 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// `.loc file line column [, function_name label [+ n], inlined_at file line column]`: ends without a semicolon.
+    /// `.loc file line column [, function_name label [+ n], inlined_at file line column]`, or `.loc_intermediate` (ISA 9.4) with the
+    /// same: ends without a semicolon.
     fn loc(&mut self, first: usize) -> Result<(), Diagnostic> {
         self.cursor.skip_blank()?;
         if !Cursor::is_digit(self.cursor.peek()) {

@@ -457,7 +457,19 @@ mod left {
             LeftReason::OperandNotTaken => operand_not_taken(),
             LeftReason::TooManyEdges => too_many_edges(),
             LeftReason::TargetInBody => target_in_body(),
+            LeftReason::UnknownDirective => unknown_directive(),
         };
+    }
+
+    /// One that ended with its line had the next instruction for its text.
+    #[test]
+    fn unknown_directive() {
+        assert_eq!(reason(".newthing 1 2 3;"), None);
+        assert_eq!(
+            reason(".reg .b32 r; .newthing 1 2 3\n mov.b32 r, 1;"),
+            Some(LeftReason::UnknownDirective)
+        );
+        assert_eq!(reason(".reg .b32 r; .loc_intermediate 1 2 3\n mov.b32 r, 1;"), None);
     }
 
     /// It ends where its names do, without a semicolon: what comes after it is read.
