@@ -108,13 +108,13 @@ impl<'t> Tokens<'t> {
         self.at += rest.iter().position(|&byte| byte == b'\n').map_or(rest.len(), |at| at + 1);
     }
 
-    /// Moves to the next line that starts with `word`.
+    /// Moves to the next line that holds `word` alone.
     pub fn skip_to_line(&mut self, word: &[u8]) {
         loop {
             self.skip_line();
             let rest = &self.text[self.at.min(self.end)..self.end];
             let line = rest.split(|&byte| byte == b'\n').next().unwrap_or_default();
-            if rest.is_empty() || line.trim_ascii_start().starts_with(word) {
+            if rest.is_empty() || line.trim_ascii() == word {
                 return;
             }
         }
@@ -304,5 +304,16 @@ mod tests {
         {
             assert_eq!(tokens.next().unwrap().to_string(), expected);
         }
+    }
+
+    #[test]
+    fn a_line_of_one_word_is_found_past_any_text() {
+        let text = b"first\n } \"\n.endless\n x .end\n\t.end \n{";
+        let mut tokens = Tokens::new(text, 0, text.len());
+        tokens.skip_to_line(b".end");
+        assert_eq!(tokens.next().unwrap(), Token::Directive(b"end"));
+        assert_eq!(tokens.next().unwrap(), Token::Mark(b'{'));
+        tokens.skip_to_line(b".end");
+        assert_eq!(tokens.next().unwrap(), Token::End);
     }
 }

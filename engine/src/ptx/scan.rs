@@ -330,9 +330,7 @@ impl<'t> Scanner<'t> {
             let line = self.cursor.pos + 1;
             self.cursor.pos = line;
             self.cursor.skip_line();
-            let line = &self.cursor.text[line..self.cursor.pos];
-            if line.trim_ascii_start().starts_with(b".source_end") {
-                self.cursor.pos -= line.trim_ascii_start().len() - ".source_end".len();
+            if self.cursor.text[line..self.cursor.pos].trim_ascii() == b".source_end" {
                 return Ok(());
             }
         }
@@ -646,7 +644,7 @@ mod tests {
     /// Sources of another language are text: only the line that ends them counts.
     #[test]
     fn intermediate_sources_are_passed_over() {
-        let block = ".code_block { .ir_name: \"}\" .sourceFileName: 2\n .source_begin\n a } { \"unb // x /* y\n\t.source_end }";
+        let block = ".code_block { .ir_name: \"}\" .sourceFileName: 2\n .source_begin\n a } { \"unb // x /* y\n.source_ending }\n\t.source_end \n}";
         let after = ".entry k() { ret; }";
         let text = format!("{HEAD}.nv_intermediate_source_section {{ {block} /* }} */ {block} }}\n{after}");
         let module = Module::scan(text.as_bytes()).unwrap();
