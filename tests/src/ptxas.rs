@@ -1,9 +1,9 @@
 //! The assembler as a judge: does it accept a module, and are two modules the same to it?
 //!
 //! It is installed by `tests/tools/install-ptxas`, in two releases: one with which everything is measured, and a later
-//! one for modules of a version of PTX that the first does not know. Good verdicts are remembered by content in the user's cache folder, so
-//! that a test that runs again asks about what has changed only. Bad ones are not: they are few, and their messages are
-//! wanted.
+//! one for modules of a version of PTX that the first does not know. Good verdicts are remembered by content in the
+//! user's cache folder, so that a test that runs again asks about what has changed only. Bad ones are not: they are few,
+//! and their messages are wanted.
 
 use crate::cubin::code_sections;
 use crate::modules::{cache_folder, constant_of_script};
