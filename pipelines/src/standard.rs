@@ -176,6 +176,26 @@ pub const ORDER: &[Edge] = &[
         reason: "phases that thread and merge branches would lead threads past Flow blocks",
     },
     Edge {
+        before: "ConvertAllMovPhiToMov",
+        after: "AdvancedPhasePreSched",
+        reason: "what is defined under a guard is no value",
+    },
+    Edge {
+        before: "AdvancedPhaseAfterSetRegAttr",
+        after: "AdvancedPhasePreSched",
+        reason: "an arm has one access once nothing more is deleted in it, and no branch is led elsewhere",
+    },
+    Edge {
+        before: "AdvancedPhasePreSched",
+        after: "structurizecfg",
+        reason: "Flow blocks stand between a branch and where it led",
+    },
+    Edge {
+        before: "AdvancedPhasePreSched",
+        after: "FinalInspectionPass",
+        reason: "the inspection sees the code that is written",
+    },
+    Edge {
         before: "fix-irreducible",
         after: "structurizecfg",
         reason: "the structurizer takes no function with a cycle of several entries",
@@ -366,7 +386,7 @@ mod tests {
             numbers(&Options::default()),
             [
                 3, 6, 10, 13, 15, 16, 22, 23, 29, 30, 32, 33, 37, 38, 46, 49, 52, 58, 61, 62, 63, 64, 65, 73,
-                75, 76, 84, 89, 92, 94, 125
+                75, 76, 84, 89, 92, 97, 94, 125
             ]
         );
         let verified = Options { verify: VerifyLevel::Fast, ..Options::default() };

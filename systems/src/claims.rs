@@ -5,8 +5,8 @@
 
 use crate::check::tests::run;
 use crate::flow::{
-    nested_branches, optimize_branches, optimize_switches, predicate, simplify_loops, split_at_control_flow,
-    unroll_loops,
+    guard_accesses, nested_branches, optimize_branches, optimize_switches, predicate, simplify_loops,
+    split_at_control_flow, unroll_loops,
 };
 use crate::ranges::{rematerialize, split_high_pressure, split_ranges};
 use crate::ssa::{build_ssa, leave_ssa, promote_locals};
@@ -99,6 +99,11 @@ fn eliminate_dead_quick() {
 #[test]
 fn optimize_branches() {
     assert!(check("optimize_branches", &[SPLIT, SWEEP], &optimize_branches::PHASE) > 35);
+}
+
+#[test]
+fn guard_accesses() {
+    assert!(check("guard_accesses", &[SPLIT, SWEEP], &guard_accesses::PHASE) > 10);
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use crate::analyze::{control_flow, def_use, liveness, loops, post_dominators, uniformity};
 use crate::flow::{
-    nested_branches, optimize_branches, optimize_switches, simplify_loops, split_at_control_flow,
+    guard_accesses, nested_branches, optimize_branches, optimize_switches, simplify_loops,
+    split_at_control_flow,
 };
 use crate::ranges::{rematerialize, split_high_pressure, split_ranges};
 use crate::report::{code, graph, registers};
@@ -17,7 +18,7 @@ use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::{Phase, Wanted};
 
 /// Each phase with the name of its file, followed by what tells those of one file apart.
-const NAMES: [(&Phase, &str); 42] = [
+const NAMES: [(&Phase, &str); 43] = [
     (&control_flow::ANALYSIS, "analyze_control_flow"),
     (&control_flow::PHASE, "analyze_control_flow"),
     (&def_use::ANALYSIS, "def_use"),
@@ -26,6 +27,7 @@ const NAMES: [(&Phase, &str); 42] = [
     (&post_dominators::ANALYSIS, "post_dominators"),
     (&uniformity::ANALYSIS, "analyze_uniformity"),
     (&uniformity::PHASE, "analyze_uniformity"),
+    (&guard_accesses::PHASE, "guard_accesses"),
     (&nested_branches::PHASE, "nested_branches"),
     (&optimize_branches::PHASE, "optimize_branches"),
     (&optimize_switches::PHASE, "optimize_switches"),

@@ -76,6 +76,13 @@ impl Change<'_, '_> {
         self.set_guard(inst, Some(Operand::predicate(vreg, !negated)));
     }
 
+    /// Puts an instruction that has no guard, and is no way out of its block, under one.
+    pub fn add_guard(&mut self, inst: InstId, guard: Operand) {
+        let head = &self.f.rows.heads[inst.index()];
+        assert!(!head.opcode.is_guarded() && !head.marks.contains(Marks::CONTROL), "{inst:?} takes no guard");
+        self.set_guard(inst, Some(guard));
+    }
+
     /// Takes the guard of an instruction away: of a conditional branch the edge of the fall-through goes.
     pub fn drop_guard(&mut self, inst: InstId) {
         if self.f.rows.heads[inst.index()].marks.contains(Marks::CONTROL) {

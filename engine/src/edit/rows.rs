@@ -266,7 +266,7 @@ impl Change<'_, '_> {
         inst
     }
 
-    /// Turns the guard of an instruction around, or takes it away.
+    /// Gives an instruction another guard, or none.
     pub(super) fn set_guard(&mut self, inst: InstId, guard: Option<Operand>) {
         let f = &*self.f;
         let form = f.rows.heads[inst.index()].form;

@@ -23,7 +23,7 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 52] = [
+pub const SHAPES: [Shape; 53] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
     Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
@@ -75,6 +75,7 @@ pub const SHAPES: [Shape; 52] = [
     Shape { name: "regions", of: "branches to one join that takes many values", large: 2_000, text: regions },
     Shape { name: "returns", of: "calls between reads of a value", large: 8_000, text: returns },
     Shape { name: "joints", of: "cases with a short branch", large: 2_000, text: joints },
+    Shape { name: "guards", of: "guards of which each decides the next", large: 2_000, text: guards },
     Shape { name: "detours", of: "cases that ask what one block asks again", large: 2_000, text: detours },
 ];
 
@@ -346,6 +347,16 @@ fn arms(count: usize) -> String {
         writeln!(text, "B{n}: add.u32 %r1, %r1, %r3;")
     });
     kernel("", &body)
+}
+
+/// Guards each of which holds where the one before does, around a branch around one access.
+fn guards(count: usize) -> String {
+    let body = each(count, |text, n| {
+        writeln!(text, "setp.lt.u32 %g{n}, %r0, {n};\n@%g{n} bra G{n};")?;
+        writeln!(text, "setp.eq.u32 %p1, %r1, {n};\n@%p1 bra A{n};\nred.global.add.u32 [%d0], {n};")?;
+        writeln!(text, "A{n}: st.volatile.global.u32 [%d0], {n};\nG{n}:")
+    });
+    kernel(&format!(".reg .pred %g<{count}>;"), &body)
 }
 
 /// Arms that all divide one number by ten. Every third has remainder and quotient, the others one of both; none comes before another

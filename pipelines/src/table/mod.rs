@@ -191,14 +191,15 @@ pub const FAMILIES: [Family; 1] = [Family {
     phases: &[PhaseNumber(16), PhaseNumber(33), PhaseNumber(61), PhaseNumber(84)],
 }];
 
-/// The one of the late phases that changes code: what the final inspection has not seen is not written.
-const HIGH_PRESSURE: PhaseNumber = PhaseNumber(138);
+/// Those of the late phases that change code: what the final inspection has not seen is not written.
+const CHANGING: [PhaseNumber; 2] = [PhaseNumber(97), PhaseNumber(138)];
 
-/// The rows in the order in which they run: passes stand before the final inspection, and before them what splits live ranges.
+/// The rows in the order in which they run: passes stand before the final inspection, and before them what changes code after it in
+/// the sources.
 pub fn in_order() -> impl Iterator<Item = &'static PhaseRow> {
     let (before, after) = PHASES.split_at(FINAL_INSPECTION);
-    let early = after.iter().filter(|row| row.number == HIGH_PRESSURE);
-    let late = after.iter().filter(|row| row.number != HIGH_PRESSURE);
+    let early = after.iter().filter(|row| CHANGING.contains(&row.number));
+    let late = after.iter().filter(|row| !CHANGING.contains(&row.number));
     before.iter().chain(early).chain(&PASSES).chain(late)
 }
 
@@ -326,7 +327,7 @@ mod tests {
         assert_eq!(running(OptLevel::O0), [0, 6, 9, 76, 83, 94, 96, 102, 125, 126, 128, 132, 150, 151, 154]);
         let more = [
             0, 3, 6, 9, 10, 13, 15, 16, 18, 23, 27, 29, 30, 32, 33, 37, 38, 46, 52, 53, 58, 61, 62, 65, 70,
-            73, 75, 76, 83, 84, 89, 92, 94, 96, 102, 125, 126, 128, 132, 150, 151, 154,
+            73, 75, 76, 83, 84, 89, 92, 94, 96, 97, 102, 125, 126, 128, 132, 150, 151, 154,
         ];
         assert_eq!(running(OptLevel::O1), more);
         let above_one = more

@@ -12,8 +12,8 @@ use Category::{
 };
 use ptxopt_systems::analyze::{control_flow, uniformity};
 use ptxopt_systems::flow::{
-    nested_branches, optimize_branches, optimize_switches, predicate, simplify_loops, split_at_control_flow,
-    unroll_loops,
+    guard_accesses, nested_branches, optimize_branches, optimize_switches, predicate, simplify_loops,
+    split_at_control_flow, unroll_loops,
 };
 use ptxopt_systems::ranges::{rematerialize, split_high_pressure, split_ranges};
 use ptxopt_systems::report::code;
@@ -157,7 +157,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(94, "FinalInspectionPass", Validation, Any, Runs(&inspect::FINAL)),
     row(95, "SetAfterLegalization", Cleanup, Above(1), Runs(&advance_progress::LEGALIZATION)),
     row(96, "ReportBeforeScheduling", Reporting, Any, Runs(&code::PHASE)),
-    row(97, "AdvancedPhasePreSched", Gate, Any, Nothing(HOOK)),
+    row(97, "AdvancedPhasePreSched", Gate, Any, Runs(&guard_accesses::PHASE)),
     row(98, "BackPropagateVEC2D", Optimization, Any, Nothing(UNSAID)),
     row(99, "OriDoSyncronization", Scheduling, Above(1), Nothing(SCHEDULING)),
     row(100, "ApplyPostSyncronizationWars", Scheduling, Above(1), Nothing(SCHEDULING)),

@@ -2,6 +2,7 @@
 //! [`loop_entries`], [`depends_on_convergence`].
 
 pub mod conditions;
+pub mod guard_accesses;
 pub mod guards;
 pub mod loop_entries;
 pub mod nested_branches;

@@ -93,7 +93,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { hops_max: 8, insts_max: 8, region_max: 64 }
+        Self { hops_max: 64, insts_max: 8, region_max: 64 }
     }
 }
 
@@ -423,8 +423,8 @@ impl Threader<'_, '_, '_> {
     /// Where control comes to in the end that goes from `block` to `target`, past crossings.
     fn destination(&mut self, block: BlockId, target: BlockId) -> Option<Destination> {
         let mut destination = None;
-        let (mut before, mut at) = (block, target);
-        for _ in 0..self.settings.hops_max {
+        let (mut before, mut at, mut hops) = (block, target, 0);
+        while hops < self.settings.hops_max {
             let Some(number) = self.crossings.number(at) else { break };
             let Some(answer) = self.answer([block, target], before, number) else { break };
             let Crossing { taken, next, .. } = self.crossings.all[number];
@@ -434,7 +434,9 @@ impl Threader<'_, '_, '_> {
             }
             destination = Some(Destination { block: to, like: at });
             (before, at) = (at, to);
+            hops += 1;
         }
+        self.f.stats().limits_hit += u64::from(hops == self.settings.hops_max);
         destination
     }
 

@@ -21,7 +21,7 @@ What running cannot show is not in the table: fences and memory orders (the emul
 
 /// The phases that change something, and the mistakes that are typical of each: those that follow from its own rules.
 /// Phases 0, 3, 9 and 94, and the reports, change nothing: 3 stands after the mistakes of 15 and 18.
-pub const OF_PHASES: [(&str, &[&str]); 20] = [
+pub const OF_PHASES: [(&str, &[&str]); 21] = [
     (
         "6 SetControlFlowOpLastInBB",
         &["branch-crossed", "guarded-end", "exit-removed", "call-guarded", "return-exits"],
@@ -144,6 +144,10 @@ pub const OF_PHASES: [(&str, &[&str]); 20] = [
     (
         "63 OriDoPredication",
         &["select-arms", "guard-negation", "guard-dropped", "arms-swapped", "guarded-write-kills"],
+    ),
+    (
+        "97 AdvancedPhasePreSched, guard_accesses",
+        &["guard-negation", "guard-dropped", "branch-crossed", "volatile-load", "guarded-write-kills"],
     ),
     (
         "75 LateArchOptimizeFirst, fuse",

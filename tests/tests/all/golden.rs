@@ -48,6 +48,7 @@ const GOLDENS: &[Golden] = &[
     Golden { phase: "general_optimize", before: &[6], step: 29, is_listed: false },
     Golden { phase: "sweep", before: &[6, 10, 33], step: 76, is_listed: true },
     Golden { phase: "optimize_branches", before: &[6, 76], step: 15, is_listed: false },
+    Golden { phase: "guard_accesses", before: &[6, 76], step: 97, is_listed: false },
     Golden { phase: "optimize_switches", before: &[6, 76], step: 30, is_listed: false },
     Golden { phase: "nested_branches", before: &[6, 76], step: 38, is_listed: false },
     Golden { phase: "simplify_loops", before: &[6], step: 18, is_listed: true },
@@ -121,6 +122,7 @@ test_folders! {
     general_optimize
     sweep
     optimize_branches
+    guard_accesses
     optimize_switches
     nested_branches
     simplify_loops

@@ -23,6 +23,13 @@
 //! they do not live at the same time (`interference`). In code that no phase has changed, all of a web is one register
 //! again, and no copy is left. What is left is made as parallel copies (`copies`): what one of them writes, another may read.
 //!
+//! # Numbers
+//! Where a copy is left of a register that a number was moved into, the copy takes the number. The move goes where nothing else reads
+//! the register.
+//! ```text
+//!     mov.u32 r1, 0;  ...  mov.b32 P, r1;               ...  mov.b32 P, 0;
+//! ```
+//!
 //! # Variables that come back
 //! The registers that were made for values of one register, and that one, did not live at the same time when the form was
 //! built. Deleting instructions and edges only shortens lives. So where no phase has named any of them at another place
@@ -51,6 +58,7 @@
 mod copies;
 mod interference;
 mod live_ends;
+mod numbers;
 mod webs;
 
 use super::moves::{move_form, operand_of};
@@ -59,11 +67,13 @@ use bevy_ecs::prelude::*;
 use copies::{Copy, Sequence};
 use interference::Interference;
 use live_ends::LiveEnds;
+use numbers::Numbers;
 use ptxopt_components::code_object::{CodeFlags, Room};
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::operand::Operand;
 use ptxopt_components::types::PtxType;
 use ptxopt_engine::edit::{Change, Editor, FunctionEditor};
+use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::store::view::FunctionView;
@@ -105,10 +115,10 @@ pub fn leave(f: &mut FunctionEditor<'_>, origins: &OriginsOf, scratch: &mut Scra
     let Scratch { webs, ends, interference, plan } = scratch;
     webs.collect(&f.view(), origins);
     if webs.is_any() {
-        let function = f.view();
+        let (function, forms) = f.view_and_forms();
         let limits_hit = interference.find(&function, webs, ends);
         webs.coalesce(&function, interference);
-        plan.make(&function, webs);
+        plan.make(&function, forms, webs);
         f.stats().limits_hit += limits_hit;
         if !plan.fits(f.room()) {
             // PTX has no phis.
@@ -141,6 +151,9 @@ struct Plan {
     first_new: usize,
     /// By node: the name of what it came together with.
     names: Vec<VRegId>,
+    numbers: Numbers,
+    /// Moves of numbers that copies take from them.
+    dead: Vec<InstId>,
     renamed: Vec<(InstId, usize, Operand)>,
 }
 
@@ -156,7 +169,7 @@ struct Parallel {
 
 impl Plan {
     /// Names what came together, and lists the copies that are left.
-    fn make(&mut self, function: &FunctionView<'_>, webs: &mut Webs) {
+    fn make(&mut self, function: &FunctionView<'_>, forms: &FormTable, webs: &mut Webs) {
         self.name_all(function, webs);
         self.rename(function, webs);
         self.parallel.clear();
@@ -171,6 +184,7 @@ impl Plan {
             }
             self.close(phis[0].block, false, first);
         }
+        self.numbers.find(function, forms, webs, &self.names);
         webs.sort_pairs_by_pred();
         for pairs in webs.pairs.chunk_by(|one, other| one.pred == other.pred) {
             let first = self.copies.len();
@@ -178,16 +192,20 @@ impl Plan {
                 let phi = &webs.phis[pair.phi];
                 let to = self.names[phi.node.index()];
                 let from = match pair.node {
-                    Some(node) => operand_of(phi.ty, self.names[node.index()]),
+                    Some(node) if self.names[node.index()] == to => continue,
+                    Some(node) => {
+                        let name = self.names[node.index()];
+                        self.numbers.take(node, phi.ty).unwrap_or_else(|| operand_of(phi.ty, name))
+                    }
                     None if pair.value.vreg().is_some() => continue,
                     None => pair.value,
                 };
-                if from.vreg() != Some(to) {
-                    self.copies.push(Copy { to, from, ty: phi.ty });
-                }
+                self.copies.push(Copy { to, from, ty: phi.ty });
             }
             self.close(pairs[0].pred, true, first);
         }
+        self.dead.clear();
+        self.dead.extend(self.numbers.dead());
     }
 
     /// Puts the copies since `first` in sequence. Phis of several successors may have come together: then they get one
@@ -270,7 +288,8 @@ impl Plan {
             }
         }
         let phis = webs.phis.iter().map(|phi| phi.inst);
-        phis.chain(webs.returning_phis.iter().copied()).for_each(|phi| change.delete(phi));
+        let gone = phis.chain(webs.returning_phis.iter().copied()).chain(self.dead.iter().copied());
+        gone.for_each(|inst| change.delete(inst));
     }
 
     /// Lists the operands that name another register from now on.
