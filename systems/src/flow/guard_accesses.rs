@@ -26,9 +26,10 @@
 //! value that is defined under a guard is a variable, which phases about values do not see; so this one comes after them.
 //!
 //! # What the assembler makes of it
-//! `ptxas` 13.0.88 at -O3 makes the same machine code of both: 1,412 such accesses in 57 modules of the wild set, of faiss and of XLA, with
-//! 205 kernels, 331,592 machine instructions (`--bin compared`). It takes such branches out by itself. So the gain is for those who read or
-//! run the PTX otherwise. Of arms that compute, it makes more: the header of [`predicate`](super::predicate) has the figures.
+//! `ptxas` 13.0.88 at -O3 makes the same machine code of both, since it takes such branches out by itself: with single loads under a guard,
+//! 57 modules of the wild set, of faiss and of XLA have 331,592 machine instructions, as before; with single atomics 12 modules of the wild
+//! set and of cuBLASLt 181,454 for 181,453 (`--bin compared`). So the gain is for those who read or run the PTX otherwise. Of arms that
+//! compute it makes more: the header of [`predicate`](super::predicate) has the figures.
 //!
 //! # What is left alone
 //! - A branch with `.uni`, which promises that all threads go one way.
@@ -40,36 +41,49 @@
 use bevy_ecs::prelude::*;
 use ptxopt_components::anchor::AnchorKind;
 use ptxopt_components::code_object::CodeFlags;
-use ptxopt_components::form::FormFlags;
+use ptxopt_components::form::{Form, FormFlags};
 use ptxopt_components::ids::{BlockId, Id, InstId};
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::types::StateSpace;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
+use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
+use ptxopt_engine::store::view::FunctionView;
 
 /// Phase 97.
 pub const PHASE: Phase =
     Phase { name: "guard_accesses", breaks: Fact::OF_EDGES, install: |slot| slot.add(run), ..Phase::NOTHING };
 
 /// Works on every function that is not in SSA form.
-pub fn run(mut editor: Editor, mut pinned: Local<Vec<BlockId>>) {
+pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
     editor.each(CodeFlags::WORKED_ON, |mut f| {
         // Past the bisect limit there is nothing more to do.
-        let _ = guard_accesses(&mut f, &mut pinned);
+        let _ = guard_accesses(&mut f, &mut scratch);
     });
 }
 
-/// Works on one function; `pinned` is memory for the blocks that a directive belongs to.
-fn guard_accesses(f: &mut FunctionEditor<'_>, pinned: &mut Vec<BlockId>) -> Option<()> {
+/// Memory of the phase.
+#[derive(Default)]
+pub struct Scratch {
+    /// Blocks that a directive belongs to, sorted.
+    pinned: Vec<BlockId>,
+    arms: Vec<Arm>,
+}
+
+/// Works on one function. No arm is the block before another one, so all are found first.
+fn guard_accesses(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) -> Option<()> {
+    let Scratch { pinned, arms } = scratch;
+    let (function, forms) = f.view_and_forms();
     let is_pin = |kind| matches!(kind, AnchorKind::BlockPragma | AnchorKind::Directive);
     pinned.clear();
-    pinned.extend(f.view().anchors.iter().filter(|anchor| is_pin(anchor.kind)).map(|anchor| anchor.block));
+    pinned.extend(function.anchors.iter().filter(|anchor| is_pin(anchor.kind)).map(|anchor| anchor.block));
     pinned.sort_unstable();
-    for block in (0..f.view().blocks.len()).map(BlockId::new) {
-        let Some(Arm { branch, access, guard }) = Arm::after(f, block, pinned) else { continue };
+    arms.clear();
+    arms.extend(function.block_ids().filter_map(|head| Arm::after(&function, forms, head, pinned)));
+    for &Arm { branch, access, guard } in &*arms {
         let mut change = f.change_in_place(branch, "a branch around one access to memory")?;
         change.add_guard(access, guard);
         change.delete_branch(branch);
@@ -78,6 +92,7 @@ fn guard_accesses(f: &mut FunctionEditor<'_>, pinned: &mut Vec<BlockId>) -> Opti
 }
 
 /// A block that a branch leads around.
+#[derive(Clone, Copy)]
 struct Arm {
     branch: InstId,
     /// All that the block does.
@@ -88,35 +103,40 @@ struct Arm {
 
 impl Arm {
     /// The arm that `head` falls into unless its branch is taken.
-    fn after(f: &FunctionEditor<'_>, head: BlockId, pinned: &[BlockId]) -> Option<Self> {
-        let function = f.view();
-        let branch = function.control_of(head)?;
-        let OperandKind::Predicate { vreg, negated } = function.guard_of(branch)?.kind() else { return None };
-        let join = function.operands_of(branch).first()?.as_block()?;
-        let block = f.next_in_text(head)?;
-        let is_arm = function.preds(block) == [head] && function.succs(block) == [join] && join > block;
-        if !is_arm || f.form_of(branch).flags.contains(FormFlags::UNIFORM) {
+    fn after(
+        function: &FunctionView<'_>,
+        forms: &FormTable,
+        head: BlockId,
+        pinned: &[BlockId],
+    ) -> Option<Self> {
+        let &[join, block] = function.succs(head) else { return None };
+        if function.preds(block) != [head] || function.succs(block) != [join] || join <= block {
             return None;
         }
+        let form_of = |inst: InstId| forms.get(function.heads[inst.index()].form);
+        let branch = function.control_of(head)?;
+        let OperandKind::Predicate { vreg, negated } = function.guard_of(branch)?.kind() else { return None };
+        let leads_around = function.operands_of(branch).first()?.as_block() == Some(join)
+            && !form_of(branch).flags.contains(FormFlags::UNIFORM);
         let mut insts = function.insts_of(block);
         let access = insts.next()?;
         let is_jump =
-            |inst: InstId| f.form_of(inst).operation == Operation::Bra && function.guard_of(inst).is_none();
-        if !insts.all(is_jump) || !may_get_a_guard(f, access) {
-            return None;
-        }
-        let is_free = pinned.binary_search(&block).is_err();
-        is_free.then(|| Self { branch, access, guard: Operand::predicate(vreg, !negated) })
+            |inst: InstId| form_of(inst).operation == Operation::Bra && function.guard_of(inst).is_none();
+        let is_alone = function.guard_of(access).is_none() && insts.all(is_jump);
+        let is_arm = leads_around && is_alone && is_plain_access(form_of(access));
+        (is_arm && pinned.binary_search(&block).is_err()).then(|| Self {
+            branch,
+            access,
+            guard: Operand::predicate(vreg, !negated),
+        })
     }
 }
 
-/// Whether an instruction is an access to memory that may be put under a guard.
-fn may_get_a_guard(f: &FunctionEditor<'_>, inst: InstId) -> bool {
-    let form = f.form_of(inst);
+/// Whether instructions of a form access memory and do nothing beside that keeps them from a guard.
+fn is_plain_access(form: &Form) -> bool {
     let plain = Effects::READ | Effects::WRITE | Effects::ATOMIC | Effects::SPECULATABLE | Effects::COMMUTES;
     matches!(form.operation, Operation::Ld | Operation::St | Operation::Atom | Operation::Red)
         && form.flags.contains(FormFlags::MODELLED)
         && plain.contains(form.effects)
         && form.space != StateSpace::Param
-        && !f.head(inst).opcode.is_guarded()
 }

@@ -469,6 +469,16 @@ const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "float-of-what-was-cut",
+        &[
+            "shr.s32 %w4, %w1, 24; cvt.s8.s32 %h4, %w4; cvt.rn.f32.s16 %f4, %h4; mov.b32 %w0, %f4;",
+            "shr.s32 %w4, %w1, 16; cvt.s16.s32 %h4, %w4; cvt.rn.sat.f32.s16 %f4, %h4; mov.b32 %w0, %f4;",
+            "shr.u32 %w4, %w1, 16; cvt.u16.u32 %h4, %w4; cvt.rz.f32.u16 %f4, %h4; mov.b32 %w0, %f4;",
+            "and.b32 %w4, %w1, 127; cvt.s8.s32 %h4, %w4; cvt.rn.f32.u16 %f4, %h4; mov.b32 %w0, %f4;",
+            "and.b32 %w4, %w1, 255; cvt.u8.u32 %h4, %w4; cvt.rn.f16.s16 %h0, %h4;",
+        ],
+    ),
+    (
         "compare-extensions",
         &[
             "cvt.s64.s16 %d4, %h1; setp.lt.s64 %p0, %d4, -77;",

@@ -139,7 +139,8 @@ pub(super) fn plain(operand: Operand) -> Operand {
     operand.vreg().map_or(operand, Operand::register)
 }
 
-fn is_integer_type(ty: PtxType) -> bool {
+/// Whether a type is one of integers, with a sign or without.
+pub(super) fn is_integer_type(ty: PtxType) -> bool {
     ty.kind() == TypeKind::Integer
 }
 
