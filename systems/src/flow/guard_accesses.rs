@@ -25,6 +25,9 @@
 //! The same threads execute the access, and a register that it does not write keeps what it held. Predication leaves loads alone, since a
 //! value that is defined under a guard is a variable, which phases about values do not see; so this one comes after them.
 //!
+//! A jump after the access stays, though what it leads over might stand elsewhere now: blocks are placed by phase 89, and what that leaves are
+//! the arms here.
+//!
 //! # What the assembler makes of it
 //! `ptxas` 13.0.88 at -O3 makes the same machine code of both, since it takes such branches out by itself: with single loads under a guard,
 //! 57 modules of the wild set, of faiss and of XLA have 331,592 machine instructions, as before; with single atomics 12 modules of the wild
