@@ -44,7 +44,7 @@ const THREE: &str = r"// Stands before the first.
     mul.lo.u32 %r2, %r1, 22;
     setp.gt.u32 %p1, %r1, 0x10;
     @%p1   bra   DONE;
-    red.global.add.u32 [%rd1], %r1;
+    st.volatile.global.u32 [%rd1], %r1;
 DONE:
     ret;
 }
