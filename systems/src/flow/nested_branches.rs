@@ -10,7 +10,8 @@
 //!               dead-code elimination
 //! Cost          a pass that lists definitions, where they are not known, a walk over guarded instructions, for each block
 //!               that only asks something a walk over [`Settings::region_max`] blocks, two where a way from it goes around its loop;
-//!               the phis of a block to which branches are led are written anew once
+//!               each branch passes [`Settings::hops_max`] blocks at most, which is counted where it does; the phis of a block to which
+//!               branches are led are written anew once
 //! Paper         the edges that dominate a block: Click 1995, "Combining Analyses, Combining Optimizations"; threading: Mueller
 //!               and Whalley 1992, "Avoiding Unconditional Jumps by Code Replication", without the replication
 //! Checked by    check/edges.rs, check/control_flow.rs, check/ssa.rs
