@@ -245,7 +245,14 @@ fn number_and_replace(
     if mode == Mode::JoinedArms {
         let is_joined =
             |block: BlockId| function.blocks[block.index()].flags.contains(BlockFlags::ARMS_JOINED);
-        numbers.find_in(&function, forms, reaching, is_joined);
+        let mut joined = None;
+        numbers.find_in(&function, forms, reaching, |tree, block| {
+            let is_below = joined.is_some_and(|joined| tree.dominates(joined, block));
+            if !is_below && is_joined(block) {
+                joined = Some(block);
+            }
+            is_below || is_joined(block)
+        });
     } else {
         numbers.find(&function, forms, reaching, mode == Mode::AroundLoops);
     }

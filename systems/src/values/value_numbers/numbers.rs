@@ -15,6 +15,7 @@ use ptxopt_components::ids::{BlockId, Id, InstId, NameId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::types::{StateSpace, truncate};
 use ptxopt_engine::forms::FormTable;
+use ptxopt_engine::graph::dominator_tree::DominatorTree;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::reaching::{Reaching, Value};
 
@@ -147,7 +148,7 @@ impl ValueNumbers {
             let local_is_private = self.list_changes(function, forms);
             self.overwritten.local_is_private = local_is_private;
             self.chains.start(function, reaching.tree(), &self.used, &self.changes, local_is_private);
-            self.walk(function, forms, reaching, &|chains, block| {
+            self.walk(function, forms, reaching, &mut |chains, _, block| {
                 chains.enter(function, block);
                 true
             });
@@ -164,7 +165,7 @@ impl ValueNumbers {
         function: &FunctionView<'_>,
         forms: &FormTable,
         reaching: &mut Reaching,
-        wanted: impl Fn(BlockId) -> bool,
+        mut wanted: impl FnMut(&DominatorTree, BlockId) -> bool,
     ) {
         self.around_loops.start(false);
         self.meanings.update(forms);
@@ -173,8 +174,8 @@ impl ValueNumbers {
         self.frame.forget();
         self.overwritten.local_is_private = false;
         self.chains.start_apart();
-        self.walk(function, forms, reaching, &|chains, block| {
-            let is_wanted = wanted(block);
+        self.walk(function, forms, reaching, &mut |chains, tree, block| {
+            let is_wanted = wanted(tree, block);
             if is_wanted {
                 chains.write(Write { space: None, seen_by: Reach::Anywhere });
             }
@@ -188,11 +189,11 @@ impl ValueNumbers {
         function: &FunctionView<'_>,
         forms: &FormTable,
         reaching: &mut Reaching,
-        enters: &dyn Fn(&mut Chains, BlockId) -> bool,
+        enters: &mut dyn FnMut(&mut Chains, &DominatorTree, BlockId) -> bool,
     ) {
         for at in 0..reaching.tree().preorder().len() {
             let block = reaching.tree().preorder()[at];
-            if !enters(&mut self.chains, block) {
+            if !enters(&mut self.chains, reaching.tree(), block) {
                 continue;
             }
             let mut walk = Walk { numbers: self, function, forms, reaching, block };

@@ -52,7 +52,7 @@ fn listen<const ASSUMES: bool>(mut editor: Editor, mut values: ResMut<ReachingVa
         let mut numbers = ValueNumbers::default();
         numbers.find(&function, forms, reaching, ASSUMES);
         let mut in_blocks = ValueNumbers::default();
-        in_blocks.find_in(&function, forms, reaching, |_| true);
+        in_blocks.find_in(&function, forms, reaching, |_, _| true);
         let naive = Naive { numbers: &numbers, function, forms, reaching }.find();
         FOUND.with_borrow_mut(|found| {
             compare(&numbers, &naive, found);
