@@ -235,27 +235,36 @@ impl<'t> Tokens<'t> {
         let first = self.at;
         let word = self.name();
         let spelled = std::str::from_utf8(word).unwrap_or_default();
-        let is_decimal = word.iter().all(u8::is_ascii_digit) || spelled.contains(['e', 'E']);
-        let is_coded =
-            matches!(spelled.get(..2), Some("0x" | "0X" | "0f" | "0F" | "0d" | "0D" | "0b" | "0B"));
-        if is_decimal && !is_coded && (self.byte() == b'.' || spelled.contains(['e', 'E'])) {
+        let text = &self.text[first..self.end];
+        let after_digits = &text[text.iter().take_while(|byte| byte.is_ascii_digit()).count()..];
+        if let [b'.', ..] | [b'e' | b'E', b'0'..=b'9', ..] | [b'e' | b'E', b'+' | b'-', b'0'..=b'9', ..] =
+            after_digits
+        {
             self.at = first;
             return self.decimal();
         }
-        let bits = |digits: &str, radix| {
-            let digits = digits.strip_suffix('U').unwrap_or(digits);
-            value_of(digits, radix).ok_or_else(|| self.error("malformed number"))
+        let (prefix, radix, digits_max) = match spelled.get(..2) {
+            Some("0f" | "0F") => (2, 16, 8),
+            Some("0d" | "0D") => (2, 16, 16),
+            Some("0x" | "0X") => (2, 16, usize::MAX),
+            Some("0b" | "0B") => (2, 2, usize::MAX),
+            Some(octal) if octal.starts_with('0') && octal.as_bytes()[1].is_ascii_digit() => {
+                (1, 8, usize::MAX)
+            }
+            _ => (0, 10, usize::MAX),
         };
-        let integer = |value: u64| {
-            if spelled.ends_with('U') { Token::Unsigned(value) } else { Token::Integer(value) }
-        };
-        Ok(match spelled.get(..2) {
-            Some("0f" | "0F") => Token::Single(bits(&spelled[2..], 16)? as u32),
-            Some("0d" | "0D") => Token::Double(f64::from_bits(bits(&spelled[2..], 16)?)),
-            Some("0x" | "0X") => integer(bits(&spelled[2..], 16)?),
-            Some("0b" | "0B") => integer(bits(&spelled[2..], 2)?),
-            Some(octal) if octal.starts_with('0') && octal != "0U" => integer(bits(&spelled[1..], 8)?),
-            _ => integer(bits(spelled, 10)?),
+        // The number ends where no digit follows; what is left is a word of its own.
+        let digits =
+            spelled[prefix..].chars().take(digits_max).take_while(|digit| digit.is_digit(radix)).count();
+        let end = prefix + digits;
+        let value = value_of(&spelled[prefix..end], radix).ok_or_else(|| self.error("malformed number"))?;
+        let is_unsigned = digits_max == usize::MAX && spelled[end..].starts_with('U');
+        self.at = first + end + usize::from(is_unsigned);
+        Ok(match digits_max {
+            8 => Token::Single(value as u32),
+            16 => Token::Double(f64::from_bits(value)),
+            _ if is_unsigned => Token::Unsigned(value),
+            _ => Token::Integer(value),
         })
     }
 
@@ -304,6 +313,35 @@ mod tests {
         {
             assert_eq!(tokens.next().unwrap().to_string(), expected);
         }
+    }
+
+    #[test]
+    fn a_name_may_begin_where_a_number_ends() {
+        let text = b"8p 4name 1f4 0x8g 0b10b 8UUq 0f3F800000f 1e3 017 0 0U 09";
+        let mut tokens = Tokens::new(text, 0, text.len());
+        for expected in [
+            "8",
+            "`p`",
+            "4",
+            "`name`",
+            "1",
+            "`f4`",
+            "8",
+            "`g`",
+            "2",
+            "`b`",
+            "8",
+            "`Uq`",
+            "0f3F800000",
+            "`f`",
+            "1000",
+        ] {
+            assert_eq!(tokens.next().unwrap().to_string(), expected);
+        }
+        let numbers = [15, 0].map(Token::Integer);
+        assert_eq!([tokens.next().unwrap(), tokens.next().unwrap()], numbers);
+        assert_eq!(tokens.next().unwrap(), Token::Unsigned(0));
+        assert!(tokens.next().is_err());
     }
 
     #[test]

@@ -12,19 +12,25 @@ const NAME_START: u8 = 1 << 2;
 const DIGIT: u8 = 1 << 3;
 /// May continue a mnemonic: a name with dots and double colons.
 const MNEMONIC: u8 = 1 << 4;
+/// Stands between data: white space and commas.
+const BETWEEN: u8 = 1 << 5;
+/// Starts a number or a directive, in which what may continue a name is no name.
+const DATA_START: u8 = 1 << 6;
 
 const CLASS: [u8; 256] = {
     let mut class = [0; 256];
     let mut byte = 0;
     while byte < 256 {
         class[byte] = match byte as u8 {
-            b' ' | b'\t' | b'\r' | b'\n' | 0x0b | 0x0c | 0 => BLANK,
+            b' ' | b'\t' | b'\r' | b'\n' | 0x0b | 0x0c | 0 => BLANK | BETWEEN,
             b'a'..=b'z' | b'A'..=b'Z' => NAME | NAME_START | MNEMONIC,
             b'_' => NAME | NAME_START | MNEMONIC,
             b'$' => NAME | NAME_START,
             b'%' => NAME_START,
-            b'0'..=b'9' => NAME | DIGIT | MNEMONIC,
-            b'.' | b':' => MNEMONIC,
+            b'0'..=b'9' => NAME | DIGIT | MNEMONIC | DATA_START,
+            b'.' => MNEMONIC | DATA_START,
+            b':' => MNEMONIC,
+            b',' => BETWEEN,
             _ => 0,
         };
         byte += 1;
@@ -172,6 +178,20 @@ impl<'t> Cursor<'t> {
     /// Moves past decimal digits.
     pub fn skip_digits(&mut self) {
         self.skip_class(DIGIT);
+    }
+
+    /// Moves past directives, numbers, commas and white space: what debug sections are made of. A step is the same for each byte, since
+    /// where a number ends cannot be foreseen.
+    pub fn skip_data(&mut self) {
+        let mut goes_on = BETWEEN | DATA_START;
+        while let Some(&byte) = self.text.get(self.pos)
+            && let class = CLASS[byte as usize]
+            && class & goes_on != 0
+        {
+            let is_between = class & BETWEEN != 0;
+            goes_on = BETWEEN | DATA_START | NAME * u8::from(!is_between);
+            self.pos += 1;
+        }
     }
 
     /// Moves past the integer that starts here, and no further: a name may follow it without a blank, as the `q` of

@@ -285,14 +285,17 @@ impl<'t> Scanner<'t> {
         }
         let open = self.cursor.pos;
         self.cursor.pos += 1;
-        self.cursor.skip_blank()?;
-        while !self.cursor.eat(b'}') {
+        loop {
+            self.cursor.skip_data();
+            self.cursor.skip_blank()?;
+            if self.cursor.eat(b'}') {
+                return Ok(());
+            }
             if self.cursor.is_at_end() {
                 return Err(Diagnostic::new(open, 1, Problem::UnclosedBrace));
             }
             self.word()?;
         }
-        Ok(())
     }
 
     /// `.nv_intermediate_source_section { .code_block { ... .source_begin, lines of any text, .source_end } ... }`
@@ -639,6 +642,18 @@ mod tests {
             assert!(module.mentions(name.as_bytes()), "{name}");
         }
         assert!(!module.mentions(b"$L__tmp2"));
+    }
+
+    /// Letters are a name only where they begin neither in a number nor in a directive.
+    #[test]
+    fn what_directives_and_numbers_hold_is_no_name() {
+        let data = ".b8 1,0x2a,0x3b\n.b64 a/* x */+b // y\n.b8.c 5d e 6.f,%g,.h\t-i 7\u{0}j";
+        let text = format!("{HEAD}.section .debug_str {{ {data}k }}");
+        let module = Module::scan(text.as_bytes()).unwrap();
+        let found: Vec<char> =
+            ('a'..='z').filter(|name| module.mentions(name.to_string().as_bytes())).collect();
+        assert_eq!(found, ['a', 'b', 'e', 'i']);
+        assert!(module.mentions(b"%g") && module.mentions(b"jk") && !module.mentions(b"x2a"));
     }
 
     /// Sources of another language are text: only the line that ends them counts.

@@ -23,11 +23,21 @@ use ptxopt_components::vreg::{VRegFlags, VRegName};
 #[derive(Default)]
 pub struct WriterScratch {
     code: Vec<u8>,
-    /// By register of the function: whether the text names it.
-    is_used: Vec<bool>,
+    /// By register of the function: how the text spells it.
+    spelled: Vec<Spelled>,
     /// By table of the function: whether it was written.
     is_written: Vec<bool>,
 }
+
+/// How a register is written: the bytes of its name, and behind the places for them how many there are. 0 where the text has not named
+/// it, and [`LONG`] where they are too many.
+type Spelled = [u8; SPELLED_MAX + 1];
+
+/// Bytes of a register's name that are kept for the next time.
+const SPELLED_MAX: usize = 15;
+
+/// In the place of a number of bytes: there are more.
+const LONG: u8 = u8::MAX;
 
 /// Puts a module together: its own text, with each function replaced. `functions[i]` is the text of
 /// `module.functions[i]`, header included. With `keep_rolled` a pragma at module level asks the assembler to unroll no loop
@@ -65,19 +75,19 @@ pub fn write_function(
         out.extend_from_slice(&text[place.header.first as usize..place.body.end()]);
         return;
     }
-    let WriterScratch { code, is_used, is_written } = scratch;
+    let WriterScratch { code, spelled, is_written } = scratch;
     is_written.clear();
     is_written.resize(function.tables.len(), false);
     code.clear();
-    is_used.clear();
-    is_used.resize(function.vregs.len(), false);
+    spelled.clear();
+    spelled.resize(function.vregs.len(), Spelled::default());
     let mut writer =
-        Writer { function, forms, text, is_used, is_written, last: (None, None), labelled: None, out: code };
+        Writer { function, forms, text, spelled, is_written, last: (None, None), labelled: None, out: code };
     writer.code();
     out.extend_from_slice(text[place.header.range()].trim_ascii_end());
     out.extend_from_slice(b"\n{\n");
     write_variables(function, text, out);
-    write_registers(function, text, is_used, out);
+    write_registers(function, text, spelled, out);
     out.extend_from_slice(code);
     out.push(b'}');
 }
@@ -139,11 +149,12 @@ fn write_variables(function: &FunctionView<'_>, text: &[u8], out: &mut Vec<u8>) 
 const COMPARED_MAX: usize = 16;
 
 /// Declares the registers that the text names: ranges by prefix, then single names; both sorted by type and bytes.
-fn write_registers(function: &FunctionView<'_>, text: &[u8], is_used: &[bool], out: &mut Vec<u8>) {
+fn write_registers(function: &FunctionView<'_>, text: &[u8], spelled: &[Spelled], out: &mut Vec<u8>) {
     let mut ranges: Vec<(PackedType, VRegName)> = Vec::new();
     let mut range_of_prefix: AHashMap<NameId, usize> = AHashMap::new();
     let mut singles: Vec<(PackedType, VRegName)> = Vec::new();
-    for vreg in function.vreg_ids().filter(|vreg| is_used[vreg.index()]) {
+    let is_named = |vreg: &VRegId| spelled[vreg.index()][SPELLED_MAX] > 0;
+    for vreg in function.vreg_ids().filter(is_named) {
         let (head, name) = (function.vregs[vreg.index()], function.vreg_names[vreg.index()]);
         if head.flags.intersects(VRegFlags::FORMAL | VRegFlags::CARRY) {
             continue;
@@ -202,7 +213,7 @@ struct Writer<'a> {
     function: &'a FunctionView<'a>,
     forms: &'a FormTable,
     text: &'a [u8],
-    is_used: &'a mut [bool],
+    spelled: &'a mut [Spelled],
     is_written: &'a mut [bool],
     /// The block before the one that is written, and the control-flow instruction that was written last.
     last: (Option<BlockId>, Option<InstId>),
@@ -352,13 +363,33 @@ impl Writer<'_> {
         self.out.extend_from_slice(b";\n");
     }
 
+    /// Most registers are named more than once: the bytes are copied then, all places for them at once.
     #[inline]
     fn register(&mut self, vreg: VRegId) {
-        self.is_used[vreg.index()] = true;
+        let spelled = self.spelled[vreg.index()];
+        match spelled[SPELLED_MAX] {
+            0 | LONG => self.spell(vreg),
+            length => {
+                let end = self.out.len() + usize::from(length);
+                self.out.extend_from_slice(&spelled);
+                self.out.truncate(end);
+            }
+        }
+    }
+
+    /// Writes the name of a register and keeps it.
+    fn spell(&mut self, vreg: VRegId) {
+        let first = self.out.len();
         let name = self.function.vreg_names[vreg.index()];
         self.out.extend_from_slice(self.function.pools.names.bytes(self.text, name.prefix));
         if name.number != VRegName::WHOLE {
             number(i64::from(name.number), self.out);
+        }
+        let (bytes, spelled) = (&self.out[first..], &mut self.spelled[vreg.index()]);
+        spelled[SPELLED_MAX] = LONG;
+        if bytes.len() <= SPELLED_MAX {
+            spelled[..bytes.len()].copy_from_slice(bytes);
+            spelled[SPELLED_MAX] = bytes.len() as u8;
         }
     }
 

@@ -133,7 +133,8 @@ pub enum Mode {
     ExtendedBlock,
     /// Mode 2: in all blocks that dominate it.
     Dominators,
-    /// There too, but only in blocks and for blocks in which arms of branches are joined. No mode of the knob: what phase 64 does.
+    /// There too, but only in and for blocks in which arms of branches are joined and those that these dominate. No mode of the knob: what
+    /// phase 64 does.
     JoinedArms,
     /// Modes 3 to 6: in all blocks that dominate it, and values around loops are equal unless they are seen to differ.
     AroundLoops,
