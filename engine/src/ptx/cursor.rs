@@ -180,16 +180,21 @@ impl<'t> Cursor<'t> {
         self.skip_class(DIGIT);
     }
 
-    /// Moves past directives, numbers, commas and white space: what debug sections are made of. A step is the same for each byte, since
-    /// where a number ends cannot be foreseen.
+    /// Moves past directives, numbers, commas and white space: what debug sections are made of. Long runs of them are passed by chunks;
+    /// then a step is the same for each byte, since where a number ends cannot be foreseen.
     pub fn skip_data(&mut self) {
         let mut goes_on = BETWEEN | DATA_START;
+        while let Some(chunk) = self.text.get(self.pos..).and_then(<[u8]>::first_chunk::<CHUNK>)
+            && is_data(chunk, goes_on & NAME != 0)
+        {
+            goes_on = after_data(CLASS[chunk[CHUNK - 1] as usize]);
+            self.pos += CHUNK;
+        }
         while let Some(&byte) = self.text.get(self.pos)
             && let class = CLASS[byte as usize]
             && class & goes_on != 0
         {
-            let is_between = class & BETWEEN != 0;
-            goes_on = BETWEEN | DATA_START | NAME * u8::from(!is_between);
+            goes_on = after_data(class);
             self.pos += 1;
         }
     }
@@ -242,6 +247,33 @@ impl<'t> Cursor<'t> {
     }
 }
 
+/// Bytes of data that are looked at together.
+const CHUNK: usize = 32;
+
+/// The classes of what may follow a byte of data: inside a number or a directive what may continue a name, too.
+#[inline(always)]
+fn after_data(class: u8) -> u8 {
+    BETWEEN | DATA_START | if class & BETWEEN == 0 { NAME } else { 0 }
+}
+
+/// Whether all of a chunk is data, `goes_on` where a number or a directive may go on at its start. In the arithmetic of bytes, and not
+/// by [`CLASS`], so that the compiler makes vectors of it.
+fn is_data(chunk: &[u8; CHUNK], goes_on: bool) -> bool {
+    let is_between = |byte: u8| {
+        (byte == b' ') | (byte == b',') | (byte == 0) | (byte.wrapping_sub(b'\t') <= b'\r' - b'\t')
+    };
+    let is_letter =
+        |byte: u8| ((byte | 0x20).wrapping_sub(b'a') <= b'z' - b'a') | (byte == b'_') | (byte == b'$');
+    let is_start = |byte: u8| (byte.wrapping_sub(b'0') <= 9) | (byte == b'.');
+    let mut before = [if goes_on { b'0' } else { b' ' }; CHUNK];
+    before[1..].copy_from_slice(&chunk[..CHUNK - 1]);
+    let is_other = |(&byte, &before): (&u8, &u8)| {
+        let is_name = is_letter(byte) & is_between(before);
+        is_name | !(is_between(byte) | is_letter(byte) | is_start(byte))
+    };
+    chunk.iter().zip(&before).fold(true, |is_all, pair| is_all & !is_other(pair))
+}
+
 /// The diagnostic, moved to the end of the line before where that is what has to change: a mark is missing, and what
 /// stands instead of it is on a later line. `from` is a place before it that no string or comment reaches over.
 ///
@@ -276,5 +308,64 @@ pub(super) fn at_the_missing_mark(text: &[u8], from: usize, diagnostic: Diagnost
         Diagnostic { offset: end, length: 1, ..diagnostic }
     } else {
         diagnostic
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same, word by word.
+    fn end_of_data(text: &[u8]) -> usize {
+        let mut cursor = Cursor::new(text, 0);
+        loop {
+            cursor.skip_class(BLANK);
+            if Cursor::is_digit(cursor.peek()) || cursor.peek() == b'.' {
+                cursor.pos += 1;
+                cursor.skip_class(NAME);
+            } else if !cursor.eat(b',') {
+                return cursor.pos;
+            }
+        }
+    }
+
+    fn check(text: &[u8]) {
+        let mut cursor = Cursor::new(text, 0);
+        cursor.skip_data();
+        assert_eq!(cursor.pos, end_of_data(text), "{}", text.escape_ascii());
+    }
+
+    #[test]
+    fn each_byte_ends_data_or_does_not_at_each_place() {
+        let data = b".b8 105,0x2f\t.b64 7\n.b32 12345,6 .b8 1\r\n.b8 99,100,101,102 .b16 7,8,9,10\n0";
+        for place in 0..data.len() {
+            for byte in 0..=u8::MAX {
+                let mut text = *data;
+                text[place] = byte;
+                check(&text);
+            }
+            check(&data[..place]);
+        }
+    }
+
+    #[test]
+    fn chunks_end_where_single_bytes_do() {
+        let mut state = 1u32;
+        let mut random = |count: usize| {
+            // The minimal standard generator (Park and Miller 1988).
+            state = (u64::from(state) * 48_271 % 0x7fff_ffff) as u32;
+            state as usize % count
+        };
+        let data = [".b8 ", "1", "0x7f", ",", "\n", "\t", " ", ".u64", "12345", "\0", ".debug_$x"];
+        let others = ["name", "%r1", "}", "\"", "-", ":", "/", "\u{e9}", "_", "$L", "_1"];
+        for _ in 0..20_000 {
+            let mut text = String::new();
+            for _ in 0..random(60) {
+                text += data[random(data.len())];
+            }
+            text += others[random(others.len())];
+            text += &" 1".repeat(random(20));
+            check(text.as_bytes());
+        }
     }
 }
