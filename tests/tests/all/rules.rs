@@ -469,6 +469,16 @@ const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "convert-low-bits",
+        &[
+            "cvt.u32.u8 %w4, %h1; cvt.s32.s8 %w0, %w4;",
+            "cvt.u32.u16 %w4, %h1; cvt.s32.s8 %w0, %w4;",
+            "cvt.s64.s32 %d4, %w1; cvt.u32.u8 %w0, %d4;",
+            "cvt.u16.u32 %h4, %w1; cvt.s64.s8 %d0, %h4;",
+            "cvt.s32.s16 %w4, %h1; cvt.u64.u8 %d0, %w4;",
+        ],
+    ),
+    (
         "float-of-what-was-cut",
         &[
             "shr.s32 %w4, %w1, 24; cvt.s8.s32 %h4, %w4; cvt.rn.f32.s16 %f4, %h4; mov.b32 %w0, %f4;",
@@ -476,6 +486,16 @@ const CASES: &[(&str, &[&str])] = &[
             "shr.u32 %w4, %w1, 16; cvt.u16.u32 %h4, %w4; cvt.rz.f32.u16 %f4, %h4; mov.b32 %w0, %f4;",
             "and.b32 %w4, %w1, 127; cvt.s8.s32 %h4, %w4; cvt.rn.f32.u16 %f4, %h4; mov.b32 %w0, %f4;",
             "and.b32 %w4, %w1, 255; cvt.u8.u32 %h4, %w4; cvt.rn.f16.s16 %h0, %h4;",
+        ],
+    ),
+    (
+        "nan-of-a-magnitude",
+        &[
+            "mov.b32 %f1, %w1; mov.b32 %f2, %w2; abs.f32 %f3, %f1; abs.f32 %f4, %f2; setp.nan.f32 %p0, %f3, %f4;",
+            "mov.b32 %f1, %w1; abs.ftz.f32 %f3, %f1; setp.num.ftz.f32 %p0, %f3, %f3;",
+            "mov.b32 %f1, %w1; mov.b32 %f2, %w2; neg.f32 %f3, %f2; setp.lt.s32 %p1, %w1, 7; setp.nan.and.f32 %p0, %f1, %f3, %p1;",
+            "abs.f16 %h4, %h1; neg.f16 %h5, %h2; setp.num.f16 %p0, %h4, %h5;",
+            "abs.f64 %d4, %d1; set.nan.u32.f64 %w0, %d4, %d2;",
         ],
     ),
     (

@@ -63,6 +63,24 @@ pub(super) const RULES: &[Rule] = &[
         apply: Apply::Any(cut_and_extend),
     },
     Rule {
+        name: "convert-low-bits",
+        operations: &[Operation::Cvt],
+        pattern: "x = cvt.T.U y; cvt.V.W x -> cvt.V.W y, where neither T nor U is narrower than W",
+        reason: "it reads bits that were not converted",
+        guards: &[
+            Guard {
+                needs: "bits that the first conversion leaves as they are",
+                without: "cvt.u32.u8 %r2, %r1; cvt.s32.s16 %r3, %r2 with %r1 = 256 is 0",
+            },
+            Guard {
+                needs: "y still holds what was converted",
+                without: "cvt.u32.u16 %r1, %rs1; mov.b16 %rs1, 7; cvt.s32.s8 %r2, %r1 is of the old %rs1",
+            },
+        ],
+        when: Clues::CONVERTED,
+        apply: Apply::Any(convert_low_bits),
+    },
+    Rule {
         name: "float-of-what-was-cut",
         operations: &[Operation::Cvt],
         pattern: "x = cvt.s8.s32 y; cvt.rn.f32.s16 z, x -> cvt.rn.f32.s32 z, y, where x is the number that y is",
@@ -140,6 +158,18 @@ fn convert_twice(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     let types = [integer_of(second.to.bits(), has_sign), integer_of(first.from.bits(), has_sign)];
     let operands = [New::register(result), New::Operand(first.source)];
     walk.instead(inst, Operation::Cvt, Qualifiers::default(), &types, &operands)
+}
+
+fn convert_low_bits(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let second = walk.conversion(inst)?;
+    let definition = walk.computed_by(second.source, inst)?;
+    let first = walk.conversion(definition)?;
+    let is_as_before = second.from.bits() <= first.from.bits().min(first.to.bits());
+    if !is_as_before || !walk.is_still(first.source, definition, inst) {
+        return None;
+    }
+    let operands = [New::register(walk.only_result(inst)?), New::Operand(first.source)];
+    walk.instead(inst, Operation::Cvt, Qualifiers::default(), &[second.to, second.from], &operands)
 }
 
 fn cut_and_extend(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {

@@ -29,6 +29,7 @@ mod halves;
 mod identities;
 mod known_values;
 mod mads;
+mod magnitudes;
 mod overflow_checks;
 mod products;
 mod quotients;
@@ -119,6 +120,7 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "Repetitions", rules: repetitions::RULES },
     Family { name: "Conversions", rules: conversions::RULES },
     Family { name: "Comparisons", rules: comparisons::RULES },
+    Family { name: "Magnitudes", rules: magnitudes::RULES },
     Family { name: "Overflow checks", rules: overflow_checks::RULES },
     Family { name: "Conditions", rules: conditions::RULES },
 ];
