@@ -334,7 +334,7 @@ mod tests {
             "`Uq`",
             "0f3F800000",
             "`f`",
-            "1000",
+            "1000.0",
         ] {
             assert_eq!(tokens.next().unwrap().to_string(), expected);
         }
