@@ -28,7 +28,8 @@
 //! mul.lo.s32 r4, r1, r2; ...         ...                          // gone: r3 is read
 //! ```
 //! What is computed elsewhere is equal to nothing. Against a look at joined blocks alone that takes 3,052 instructions more (0.9 %) out of
-//! NCCL and 40 out of the wild set, in the same time there (`ptxopt batch WILD -o DIR -j 1 --stat=phase-wise`).
+//! NCCL and 40 out of the wild set, in the same time there; of NCCL the phase takes 138 ns
+//! an instruction where it took 57 (`ptxopt batch WILD -o DIR -j 1 --stat=phase-wise`).
 //!
 //! # Gates
 //! The source asks three knobs: 487 whether it runs at all, 843 whether the function wants it, 844 at each instruction. Here all
