@@ -156,6 +156,16 @@ pub const ORDER: &[Edge] = &[
         reason: "predicates of branches that were decided are left to dead-code elimination",
     },
     Edge {
+        before: "ConvertAllMovPhiToMov",
+        after: "LateArchOptimizeSecond",
+        reason: "moves that are left of phis write what is there already",
+    },
+    Edge {
+        before: "LateArchOptimizeSecond",
+        after: "AdvancedPhaseSetRegAttr",
+        reason: "a block that is left empty is branched past",
+    },
+    Edge {
         before: "OriPerformLiveDeadFourth",
         after: "AdvancedPhaseSetRegAttr",
         reason: "blocks that lose their last instruction are branched past once nothing more is deleted",
@@ -386,7 +396,7 @@ mod tests {
             numbers(&Options::default()),
             [
                 3, 6, 10, 13, 15, 16, 22, 23, 29, 30, 32, 33, 37, 38, 46, 49, 52, 58, 61, 62, 63, 64, 65, 73,
-                75, 76, 84, 89, 92, 97, 94, 125
+                75, 76, 81, 84, 89, 92, 97, 94, 125
             ]
         );
         let verified = Options { verify: VerifyLevel::Fast, ..Options::default() };

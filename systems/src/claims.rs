@@ -14,7 +14,7 @@ use crate::structurize::{self, irreducible};
 use crate::upkeep::sweep;
 use crate::values::{
     eliminate_dead, fuse, general_optimize, gvn_cse, hoist_common, hoist_invariants, propagate_back_copies,
-    reassociate, remove_redundant_moves, replace_equivalent_moves, sink,
+    reassociate, remove_held_moves, remove_redundant_moves, replace_equivalent_moves, sink,
 };
 use ptxopt_engine::run::phase::Phase;
 use std::fs;
@@ -201,6 +201,11 @@ fn sink() {
 #[test]
 fn fuse() {
     assert!(check("fuse", &[SPLIT, SWEEP], &fuse::PHASE) > 44);
+}
+
+#[test]
+fn remove_held_moves() {
+    assert!(check("remove_held_moves", &[SPLIT, SWEEP], &remove_held_moves::PHASE) > 14);
 }
 
 #[test]

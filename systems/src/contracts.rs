@@ -12,13 +12,13 @@ use crate::structurize::{self, irreducible};
 use crate::upkeep::{advance_progress, inspect, sweep};
 use crate::values::{
     eliminate_dead, fuse, general_optimize, gvn_cse, hoist_common, hoist_invariants, propagate_back_copies,
-    reassociate, sink,
+    reassociate, remove_held_moves, sink,
 };
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::{Phase, Wanted};
 
 /// Each phase with the name of its file, followed by what tells those of one file apart.
-const NAMES: [(&Phase, &str); 43] = [
+const NAMES: [(&Phase, &str); 44] = [
     (&control_flow::ANALYSIS, "analyze_control_flow"),
     (&control_flow::PHASE, "analyze_control_flow"),
     (&def_use::ANALYSIS, "def_use"),
@@ -54,6 +54,7 @@ const NAMES: [(&Phase, &str); 43] = [
     (&gvn_cse::late::PHASE, "late_commoning"),
     (&hoist_common::PHASE, "hoist_common"),
     (&hoist_invariants::PHASE, "hoist_invariants"),
+    (&remove_held_moves::PHASE, "remove_held_moves"),
     (&propagate_back_copies::PHASE, "propagate_back_copies"),
     (&reassociate::PHASE, "reassociate"),
     (&sink::PHASE, "sink"),
@@ -146,6 +147,7 @@ fn what_leaves_control_flow_as_it_is() {
             "fuse",
             "general_optimize",
             "hoist_common",
+            "remove_held_moves",
             "propagate_back_copies",
             "reassociate",
             "sink",

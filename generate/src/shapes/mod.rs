@@ -23,7 +23,7 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 53] = [
+pub const SHAPES: [Shape; 54] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
     Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
@@ -76,6 +76,7 @@ pub const SHAPES: [Shape; 53] = [
     Shape { name: "returns", of: "calls between reads of a value", large: 8_000, text: returns },
     Shape { name: "joints", of: "cases with a short branch", large: 2_000, text: joints },
     Shape { name: "guards", of: "guards of which each decides the next", large: 2_000, text: guards },
+    Shape { name: "sums-from-0", of: "loops that start one of 64 sums", large: 8_000, text: sums_from_0 },
     Shape { name: "detours", of: "cases that ask what one block asks again", large: 2_000, text: detours },
 ];
 
@@ -287,6 +288,19 @@ fn rounds(loops: usize) -> String {
     });
     let end = format!("add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r3, {};\n@%p1 bra ALL;\n", 3 * loops);
     kernel("", &format!("ALL:\n{body}{end}"))
+}
+
+/// Loops in a row, each with a sum that starts at 0. The register of the sum was last written 64 loops before, or was it?
+fn sums_from_0(loops: usize) -> String {
+    let body = each(loops, |text, n| {
+        let sum = n % 64;
+        writeln!(text, "mov.u32 %v{sum}, 0;\nH{n}: mad.lo.u32 %v{sum}, %v{sum}, %r0, {n};")?;
+        writeln!(
+            text,
+            "add.u32 %r3, %r3, 1;\nsetp.lt.u32 %p0, %r3, %r0;\n@%p0 bra H{n};\nxor.b32 %r1, %r1, %v{sum};"
+        )
+    });
+    kernel(".reg .b32 %v<64>;", &body)
 }
 
 /// Loops, each inside the one before. The innermost computes what is the same in one more of them each.

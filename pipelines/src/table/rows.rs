@@ -22,7 +22,7 @@ use ptxopt_systems::structurize::{self, irreducible};
 use ptxopt_systems::upkeep::{advance_progress, inspect, sweep};
 use ptxopt_systems::values::{
     eliminate_dead, fuse, general_optimize, gvn_cse, hoist_common, hoist_invariants, propagate_back_copies,
-    reassociate, remove_redundant_moves, replace_equivalent_moves, sink,
+    reassociate, remove_held_moves, remove_redundant_moves, replace_equivalent_moves, sink,
 };
 
 /// The phase has a meaning for PTX, and this release does not have it.
@@ -141,7 +141,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(78, "LateExpansionUnsupportedOps", Lowering, Any, Nothing(MACHINE)),
     row(79, "OriHoistInvariantsLate2", Optimization, Above(2), Runs(&hoist_invariants::PHASE)),
     row(80, "ExpandJmxComputation", Lowering, Any, Nothing(MACHINE)),
-    row(81, "LateArchOptimizeSecond", Optimization, Any, Nothing(MACHINE)),
+    row(81, "LateArchOptimizeSecond", Optimization, Any, Runs(&remove_held_moves::PHASE)),
     row(82, "AdvancedPhaseBackPropVReg", Gate, Above(2), Runs(&propagate_back_copies::PHASE)),
     row(83, "OriBackCopyPropagate", Optimization, Any, Runs(&advance_progress::BACK_COPIES)),
     row(84, "OriPerformLiveDeadFourth", Analysis, Any, Runs(&eliminate_dead::FULL)),

@@ -13,6 +13,7 @@ pub(crate) mod movable;
 mod names;
 pub mod propagate_back_copies;
 pub mod reassociate;
+pub mod remove_held_moves;
 pub mod remove_redundant_moves;
 pub mod replace_equivalent_moves;
 pub mod sink;

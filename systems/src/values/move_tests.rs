@@ -2,7 +2,9 @@
 //!
 //! Thread by thread, the guards have every combination of values.
 
-use super::{eliminate_dead, general_optimize, remove_redundant_moves, replace_equivalent_moves};
+use super::{
+    eliminate_dead, general_optimize, remove_held_moves, remove_redundant_moves, replace_equivalent_moves,
+};
 use crate::check::testing::Random;
 use crate::check::tests::run;
 use crate::flow::split_at_control_flow;
@@ -217,10 +219,17 @@ pub(crate) fn after_alone(text: &str, phases: &[&'static Phase]) -> String {
 
 /// Runs kernels before and after `phases`; gives how often `what` stands in them without and with the phases.
 fn check(phases: &[&'static Phase], what: &str) -> (usize, usize) {
+    check_in(after, phases, what)
+}
+
+/// What some phases make of a kernel.
+type Made = fn(&str, &[&'static Phase]) -> String;
+
+fn check_in(made: Made, phases: &[&'static Phase], what: &str) -> (usize, usize) {
     let (mut without, mut with) = (0, 0);
     for seed in 0..180 {
         let text = Kernel::new(seed * 7919).finish();
-        let (unchanged, changed) = (after(&text, &[]), after(&text, phases));
+        let (unchanged, changed) = (made(&text, &[]), made(&text, phases));
         assert!(left_by(&text) == left_by(&changed), "seed {seed}\n{text}\nbecomes\n{changed}");
         without += unchanged.matches(what).count();
         with += changed.matches(what).count();
@@ -240,6 +249,29 @@ fn equivalent_moves_are_replaced() {
 fn redundant_moves_are_removed() {
     let (without, with) = check(&[&remove_redundant_moves::PHASE], "mov.");
     assert!(without > with + 370);
+}
+
+#[test]
+fn held_moves_are_removed() {
+    let (without, with) = check_in(after_alone, &[&remove_held_moves::PHASE], "mov.");
+    assert!(without > with + 40);
+}
+
+/// A move after a number of branches around a block each, before all of which the same move stands.
+#[test]
+fn the_walk_back_has_a_limit() {
+    let is_removed = |branches: usize| {
+        let stage = |at| format!("@%p1 bra B{at}; st.global.u32 [%a1+{}], %v1; B{at}:\n", 4 * at);
+        let text = format!(
+            ".entry k(.param .u64 p) {{ .reg .b32 %v<9>; .reg .b64 %a<2>; .reg .pred %p<3>;\n\
+             ld.param.u64 %a1, [p]; ld.global.u32 %v2, [%a1]; setp.lt.u32 %p1, %v2, 9; mov.u32 %v1, 7;\n\
+             {} mov.u32 %v1, 7; st.global.u32 [%a1], %v1; ret; }}\n",
+            (0..branches).map(stage).collect::<String>()
+        );
+        after_alone(&text, &[&remove_held_moves::PHASE]).matches("mov.u32").count() == 1
+    };
+    let most = remove_held_moves::BLOCKS_MAX / 2;
+    assert_eq!([1, most, most + 1].map(is_removed), [true, true, false]);
 }
 
 /// Twins go, and copies of what they were.

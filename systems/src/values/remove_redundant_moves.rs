@@ -29,11 +29,10 @@
 //! anything reads it is for dead-code elimination. A phi all of whose values are one is a copy, which copy propagation
 //! takes away; phis that feed each other and one value only were not found in the corpus and the wild set.
 
-use super::variable_moves::{Move, VariableMoves};
+use super::variable_moves::{Move, VariableMoves, find_repeated};
 use bevy_ecs::prelude::*;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{InstId, VRegId};
-use ptxopt_components::operand::OperandKind;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::Phase;
@@ -70,32 +69,13 @@ pub fn remove(f: &mut FunctionEditor<'_>, values: &mut ReachingValues, scratch: 
     let Scratch { moves, sorted, repeated, redundant } = scratch;
     moves.collect(f);
     redundant.clear();
-    redundant.extend(moves.all.iter().filter(|found| is_of_itself(found)).map(|found| found.inst));
+    redundant.extend(moves.all.iter().filter(|found| found.is_of_itself()).map(|found| found.inst));
     find_repeated(&moves.all, sorted, repeated);
     if !repeated.is_empty() {
         let reaching = values.of(f);
         redundant.extend(repeated.iter().filter(|found| is_held(f, reaching, found)).map(|found| found.inst));
     }
     f.delete_each(redundant, "the variable holds this already");
-}
-
-/// `mov v, v`, but not `mov.pred v, !v`.
-fn is_of_itself(found: &Move) -> bool {
-    let is_negated = matches!(found.operand.kind(), OperandKind::Predicate { negated: true, .. });
-    !is_negated && found.operand.vreg() == Some(found.to)
-}
-
-/// Lists the moves of which another one has the same variable and source.
-fn find_repeated(moves: &[Move], sorted: &mut Vec<Move>, repeated: &mut Vec<Move>) {
-    let key = |found: &Move| (found.to, found.source.key());
-    sorted.clear();
-    sorted.extend(moves.iter().filter(|found| !is_of_itself(found)));
-    sorted.sort_by_key(key);
-    repeated.clear();
-    for alike in sorted.chunk_by(|one, other| key(one) == key(other)).filter(|alike| alike.len() > 1) {
-        repeated.extend(alike);
-    }
-    repeated.sort_by_key(|found| found.inst);
 }
 
 /// Whether the variable of a move holds already what it writes. Moves before it may have been found to be redundant: then their

@@ -1,6 +1,6 @@
-//! Moves to variables: registers that keep several definitions in SSA form.
+//! Moves to variables, registers that keep several definitions in SSA form, and to any register outside it.
 //!
-//! No phase: what phases 52 and 62 look at. What a move writes is a register, a predicate or a constant that nothing but
+//! No phase: what phases 52, 62 and 81 look at. What a move writes is a register, a predicate or a constant that nothing but
 //! the function's own instructions changes; special registers and addresses of symbols are left out.
 
 use crate::ssa::moves::moved_as;
@@ -81,6 +81,13 @@ impl Move {
         (fits(to) && guard_is_own).then_some(Self { inst, block, to, operand, source, guard })
     }
 
+    /// `mov v, v`, but not `mov.pred v, !v`.
+    #[must_use]
+    pub fn is_of_itself(&self) -> bool {
+        let is_negated = matches!(self.operand.kind(), OperandKind::Predicate { negated: true, .. });
+        !is_negated && self.operand.vreg() == Some(self.to)
+    }
+
     /// The registers that it reads.
     pub fn read(&self) -> impl Iterator<Item = VRegId> + Clone + use<> {
         [Some(self.operand), self.guard].into_iter().flatten().filter_map(Operand::vreg)
@@ -113,6 +120,17 @@ impl VariableMoves {
         self.all.extend(candidates.filter_map(|(inst, ..)| Move::of(f, inst)));
     }
 
+    /// Lists all moves of a function whose instruction ids are in program order and whose ranks hold.
+    pub fn collect_all(&mut self, f: &FunctionEditor<'_>) {
+        let (function, forms) = f.view_and_forms();
+        let candidates = function.rows().filter(|(_, head, _)| {
+            forms.get(head.form).operation == Operation::Mov
+                && function.orders[head.block.index()].is_reachable()
+        });
+        self.all.clear();
+        self.all.extend(candidates.filter_map(|(inst, ..)| Move::of(f, inst)));
+    }
+
     /// Counts the definitions of each variable.
     pub fn count_definitions(&mut self, function: &FunctionView<'_>) {
         self.definition_counts.clear();
@@ -127,6 +145,20 @@ impl VariableMoves {
 
 fn is_variable(function: &FunctionView<'_>, vreg: VRegId) -> bool {
     function.vregs[vreg.index()].flags.contains(VRegFlags::VARIABLE)
+}
+
+/// Lists the moves of which another one has the same register and source, in the order of the text. A move of a register to itself is
+/// none of them.
+pub fn find_repeated(moves: &[Move], sorted: &mut Vec<Move>, repeated: &mut Vec<Move>) {
+    let key = |found: &Move| (found.to, found.source.key());
+    sorted.clear();
+    sorted.extend(moves.iter().filter(|found| !found.is_of_itself()));
+    sorted.sort_by_key(key);
+    repeated.clear();
+    for alike in sorted.chunk_by(|one, other| key(one) == key(other)).filter(|alike| alike.len() > 1) {
+        repeated.extend(alike);
+    }
+    repeated.sort_by_key(|found| found.inst);
 }
 
 /// Rows that may lie between two moves that belong together: compilers write them side by side.

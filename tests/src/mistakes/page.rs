@@ -21,7 +21,7 @@ What running cannot show is not in the table: fences and memory orders (the emul
 
 /// The phases that change something, and the mistakes that are typical of each: those that follow from its own rules.
 /// Phases 0, 3, 9 and 94, and the reports, change nothing: 3 stands after the mistakes of 15 and 18.
-pub const OF_PHASES: [(&str, &[&str]); 21] = [
+pub const OF_PHASES: [(&str, &[&str]); 22] = [
     (
         "6 SetControlFlowOpLastInBB",
         &["branch-crossed", "guarded-end", "exit-removed", "call-guarded", "return-exits"],
@@ -161,6 +161,10 @@ pub const OF_PHASES: [(&str, &[&str]); 21] = [
             "operand-redefined",
             "guarded-value-reused",
         ],
+    ),
+    (
+        "81 LateArchOptimizeSecond, remove_held_moves",
+        &["move-repeated", "operand-redefined", "back-edge-liveness", "guarded-write-kills"],
     ),
     (
         "82 AdvancedPhaseBackPropVReg and 83 OriBackCopyPropagate",

@@ -4,7 +4,7 @@ use super::Mistake;
 use super::line::{Inst, Line, registers, renamed};
 use super::text::{Change, Mutated, Pair, Types, each_function, insts, is_read, pairs, remove};
 
-pub const MISTAKES: [Mistake; 12] = [
+pub const MISTAKES: [Mistake; 13] = [
     Mistake::new(
         "lost-copy",
         "a copy stands for its source, whatever is written to that since",
@@ -28,6 +28,12 @@ pub const MISTAKES: [Mistake; 12] = [
     Mistake::new("start-alike", "values that go into a loop alike come around it alike", [2, 18], |lines| {
         each_function(lines, start_alike)
     }),
+    Mistake::new(
+        "move-repeated",
+        "a register holds the number that was moved into it first",
+        [2, 14],
+        |lines| each_function(lines, move_once),
+    ),
     Mistake::new(
         "swapped-phi",
         "copies at the end of a loop may be written in any order",
@@ -248,4 +254,29 @@ fn start_alike(function: &[Line]) -> Mutated {
     };
     let out: Vec<Line> = function.iter().map(rename).collect();
     (out != function).then_some(out)
+}
+
+/// A move of a literal goes where the same one stands before it, and something else is written to its register in between.
+fn move_once(function: &[Line]) -> Mutated {
+    let mut out = Vec::with_capacity(function.len());
+    // Moves of literals, and whether their registers were written since.
+    let mut moves: Vec<(&Inst, bool)> = Vec::new();
+    for line in function {
+        if let Line::Inst(inst) = line {
+            let is_literal = inst.operands.get(1).is_some_and(|source| registers(source).is_empty());
+            let is_move = inst.is(&["mov"]) && inst.guard.is_none() && is_literal;
+            if is_move && moves.iter().any(|&(first, is_stale)| is_stale && first == inst) {
+                continue;
+            }
+            let written = inst.writes();
+            for (first, is_stale) in &mut moves {
+                *is_stale |= first.writes_any(&written);
+            }
+            if is_move {
+                moves.push((inst, false));
+            }
+        }
+        out.push(line.clone());
+    }
+    (out.len() < function.len()).then_some(out)
 }

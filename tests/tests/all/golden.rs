@@ -74,6 +74,7 @@ const GOLDENS: &[Golden] = &[
     Golden { phase: "rematerialize", before: &[6, 23, 29, 33], step: 69, is_listed: false },
     Golden { phase: "split_high_pressure", before: &[6, 76], step: 138, is_listed: false },
     Golden { phase: "fuse", before: &[6, 76], step: 75, is_listed: false },
+    Golden { phase: "remove_held_moves", before: &[6, 76], step: 81, is_listed: false },
     Golden { phase: "propagate_back_copies", before: &[6, 76], step: 82, is_listed: false },
 ];
 
@@ -148,6 +149,7 @@ test_folders! {
     rematerialize
     split_high_pressure
     fuse
+    remove_held_moves
     propagate_back_copies
 }
 

@@ -80,6 +80,8 @@ const CASES: &[(&str, &[&str])] = &[
             "and.b16 %h4, %h1, 0xFFF1; sub.s16 %h0, %h1, %h4;",
             "and.b32 %w4, %w1, -8; sub.u32 %w0, %w1, %w4;",
             "and.b64 %d4, %d1, 7; sub.s64 %d0, %d1, %d4;",
+            "and.b16 %h4, %h1, 0x7FFE; and.b16 %h5, %h1, 0x1230; sub.s16 %h0, %h4, %h5;",
+            "and.b32 %w4, %w1, -2; and.b32 %w5, %w1, 0xFF00; sub.s32 %w0, %w4, %w5;",
         ],
     ),
     (
@@ -233,6 +235,25 @@ const CASES: &[(&str, &[&str])] = &[
             "mov.b64 %d4, {%w1, %w2}; shr.s64 %d5, %d4, 32; cvt.u32.s64 %w5, %d5; add.s32 %w0, %w5, 1;",
             "mov.b64 %d4, {-7, %w2}; cvt.u32.u64 %w4, %d4; add.s32 %w0, %w4, %w2;",
             "mov.b64 %d4, {%w1, 1072693248}; shr.u64 %d5, %d4, 32; cvt.u32.u64 %w5, %d5; add.s32 %w0, %w5, %w1;",
+        ],
+    ),
+    (
+        "pack-of-one-half",
+        &[
+            "mov.b32 {%h4, %h5}, %w1; mov.b32 %w4, {0, %h4}; mov.b32 %w5, {%h4, 0}; sub.s32 %w0, %w4, %w5;",
+            "mov.b32 {%h4, %h5}, %w1; mov.b32 %w4, {0, %h5}; mov.b32 %w5, {%h5, 0}; sub.s32 %w0, %w4, %w5;",
+            "cvt.u16.u32 %h4, %w1; mov.b32 %w4, {0, %h4}; add.s32 %w0, %w4, %w2;",
+            "cvt.s16.s32 %h4, %w1; mov.b32 %w4, {%h4, 0}; add.s32 %w0, %w4, %w2;",
+        ],
+    ),
+    (
+        "permute-what-was-moved",
+        &[
+            "shr.u32 %w4, %w1, 16; prmt.b32 %w0, %w4, %w2, 0x1054;",
+            "shr.u32 %w4, %w1, 8; prmt.b32 %w0, %w2, %w4, 0xE615;",
+            "shl.b32 %w4, %w1, 24; prmt.b32 %w0, %w4, %w2, 0xB347;",
+            "shl.b32 %w4, %w2, 16; shr.u32 %w5, %w1, 24; prmt.b32 %w0, %w4, %w5, 0x4C3A;",
+            "and.b32 %w4, %w1, 0xFF00FF; prmt.b32 %w0, %w2, %w4, 0x6E41;",
         ],
     ),
     (
@@ -414,6 +435,10 @@ const CASES: &[(&str, &[&str])] = &[
             "mov.b32 %f1, %w1; mov.b32 %f2, %w2; set.neu.ftz.u32.f32 %w4, %f1, %f2; setp.eq.s32 %p0, %w4, 0;",
             "mov.b32 %f1, %w1; mov.b32 %f2, %w2; set.num.u32.f32 %w4, %f1, %f2; setp.eq.u32 %p0, %w4, 0;",
             "mov.b32 %f1, %w1; set.leu.u32.f32 %w4, %f1, 0f3F800000; setp.ne.u32 %p0, %w4, 0;",
+            "set.nan.f16.f16 %h4, %h1, %h2; setp.ne.b16 %p0, %h4, 0;",
+            "set.ge.ftz.f16.f16 %h4, %h1, %h2; setp.eq.s16 %p0, %h4, 0;",
+            "set.lt.bf16.bf16 %h4, %h1, %h2; setp.ne.u16 %p0, %h4, 0;",
+            "mov.b32 %f1, %w1; mov.b32 %f2, %w2; set.lt.f16.f32 %h4, %f1, %f2; setp.ne.s16 %p0, %h4, 0;",
         ],
     ),
     (

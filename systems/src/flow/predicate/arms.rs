@@ -30,7 +30,8 @@ pub(super) fn arm_of(f: &FunctionEditor<'_>, head: BlockId, block: BlockId, inst
     if pred != head {
         return None;
     }
-    let (mut inst_count, mut cost, mut jumps, mut last) = (0, 0, false, None);
+    let (mut inst_count, mut cost, mut jumps) = (0, 0, false);
+    let mut makers = Makers::default();
     let mut insts = function.insts_of(block).peekable();
     while let Some(inst) = insts.next() {
         let form = f.form_of(inst);
@@ -43,10 +44,8 @@ pub(super) fn arm_of(f: &FunctionEditor<'_>, head: BlockId, block: BlockId, inst
             jumps = true;
             break;
         }
-        let before = last.replace(inst);
-        let is_free = is_constant(f, inst) || before.is_some_and(|before| is_one_with(f, before, inst));
         inst_count += 1;
-        cost += usize::from(!is_free);
+        cost += if is_constant(f, inst) { 0 } else { makers.cost_of(f, inst) };
         if cost > insts_max || function.heads[inst.index()].is_phi() || !may_run_always(&function, form, inst)
         {
             return None;
@@ -62,20 +61,51 @@ fn is_constant(f: &FunctionEditor<'_>, inst: InstId) -> bool {
         && matches!(operands, &[_, source] if source.kinds() == Kinds::NUMBER)
 }
 
-/// Whether a sum is made one instruction with the product or the extension before it.
-fn is_one_with(f: &FunctionEditor<'_>, product: InstId, sum: InstId) -> bool {
-    let [form, maker] = [sum, product].map(|inst| f.form_of(inst));
-    let is_maker = match (maker.operation, f.description_of(product).types) {
+/// Whether an instruction is a product or an extension that phase 75 makes one with a sum.
+fn is_maker(f: &FunctionEditor<'_>, inst: InstId) -> bool {
+    let (form, description) = (f.form_of(inst), f.description_of(inst));
+    let is_one = match (form.operation, description.types) {
         (Operation::Shl, [Some(ty), ..]) => ty.bits() == 32,
-        (Operation::Mul, _) => f.description_of(product).qualifiers.part == Some(Part::Low),
+        (Operation::Mul, _) => description.qualifiers.part == Some(Part::Low),
         (Operation::Cvt, [Some(PtxType::S64), Some(PtxType::S32), ..])
         | (Operation::Cvt, [Some(PtxType::U64), Some(PtxType::U32), ..]) => true,
         _ => false,
     };
-    let is_plain = [form, maker].iter().all(|form| form.flags.contains(FormFlags::PLAIN));
-    let made = f.operands_of(product).first().and_then(|result| result.vreg());
-    let reads_it = reads(f.operands_of(sum)).any(|vreg| Some(vreg) == made);
-    form.operation == Operation::Add && is_plain && is_maker && reads_it
+    is_one && form.flags.contains(FormFlags::PLAIN)
+}
+
+/// What of an arm a sum takes in where nothing else reads it. Each costs one until then, so there are not more than an arm may cost.
+#[derive(Default)]
+struct Makers {
+    /// Each result, and whether a sum was counted with it.
+    results: Vec<(VRegId, bool)>,
+}
+
+impl Makers {
+    /// What an instruction adds to the cost of its arm.
+    fn cost_of(&mut self, f: &FunctionEditor<'_>, inst: InstId) -> usize {
+        let operands = f.operands_of(inst);
+        let form = f.form_of(inst);
+        let is_sum = form.operation == Operation::Add && form.flags.contains(FormFlags::PLAIN);
+        let mut cost = 1;
+        for vreg in reads(operands) {
+            let Some(at) = self.results.iter().position(|&(result, _)| result == vreg) else { continue };
+            let is_counted = self.results[at].1;
+            if is_sum && !is_counted && cost == 1 {
+                self.results[at].1 = true;
+                cost = 0;
+            } else {
+                // It is read twice: the sum before costs one after all.
+                self.results.swap_remove(at);
+                cost += usize::from(is_counted);
+            }
+        }
+        if is_maker(f, inst) {
+            self.results
+                .extend(operands.first().and_then(|result| result.vreg()).map(|result| (result, false)));
+        }
+        cost
+    }
 }
 
 /// Whether an instruction may be computed always, or may get a guard.

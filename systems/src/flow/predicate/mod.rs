@@ -36,7 +36,7 @@
 //!
 //! # What may stand in an arm
 //! Computations that may run where they did not run before, and that are cheap: no division, root or transcendental function,
-//! nothing on doubles. A product and the sum right after it count as the one instruction that phase 75 makes of them,
+//! nothing on doubles. A product and a sum that reads it count as the one instruction that phase 75 makes of them,
 //! and constants not at all: a selection takes them as they are. Plain stores, which get the guard of their arm: they are done by
 //! the threads that did them.
 //!

@@ -205,7 +205,7 @@ impl Walk<'_, '_> {
         }
         let shape = shape::plain(operands.len());
         let rewrite = instruction(self.f, inst, operation, Qualifiers::default(), &[ty], shape, operands)?;
-        Some(Fused { stays: inst, rewrite, goes, reason })
+        Some(Fused::new(inst, rewrite, goes, reason))
     }
 
     /// What an operand has of a register, through shifts and a mask that nothing else needs.

@@ -57,12 +57,7 @@ impl Walk<'_, '_> {
         }
         operands[half.position] = New::register(half.to);
         let rewrite = Rewrite::Instruction(self.f.head(first.inst).form, operands, 3);
-        Some(Fused {
-            stays: first.inst,
-            rewrite,
-            goes: [Some(half.inst), None, None, None],
-            reason: "both halves are unpacked at once",
-        })
+        Some(Fused::pair(first.inst, rewrite, half.inst, "both halves are unpacked at once"))
     }
 
     /// Whether no instruction of `rows` names the half, or writes what is unpacked.

@@ -18,7 +18,7 @@
 //! add.s32 r5, r4, r2;              mad.lo.s32 r5, r1, 16, r2;
 //! ```
 //! The first one is unguarded, and what it computes is read once, by the second one, in the same block: nothing is left for it
-//! to do. What it reads is still there at the second one. The families are `sums`, `comparisons`, `halves`, and `fields`, which
+//! to do. What it reads is still there at the second one. The families are `sums`, `comparisons`, `selections`, `halves`, and `fields`, which
 //! takes in up to four.
 //!
 //! # Why so late
@@ -41,6 +41,7 @@ mod comparisons;
 mod fields;
 mod halves;
 mod recent;
+mod selections;
 mod sums;
 #[cfg(test)]
 mod tests;
@@ -103,6 +104,7 @@ fn fuse(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) -> Option<()> {
                 Operation::Add => walk.take_in_parts(inst).or_else(|| walk.take_in_product(inst)),
                 Operation::Sub => walk.take_in_product(inst),
                 Operation::Mov => walk.complete(halves, rows, at),
+                Operation::Selp => walk.take_in_selection(inst),
                 _ => None,
             };
             let stays = fused.as_ref().map_or(inst, |fused| fused.stays);
@@ -127,16 +129,31 @@ struct Fused {
     stays: InstId,
     /// What it becomes.
     rewrite: Rewrite,
+    /// Another one that stays, with the same result, and what it becomes.
+    also: Option<(InstId, Rewrite)>,
     /// Those that go.
     goes: [Option<InstId>; GOES_MAX],
     reason: &'static str,
 }
 
 impl Fused {
+    /// One instruction becomes another one that does the work of those that go, too.
+    fn new(stays: InstId, rewrite: Rewrite, goes: [Option<InstId>; GOES_MAX], reason: &'static str) -> Self {
+        Self { stays, rewrite, also: None, goes, reason }
+    }
+
+    /// The same for the only one that goes.
+    fn pair(stays: InstId, rewrite: Rewrite, goes: InstId, reason: &'static str) -> Self {
+        Self::new(stays, rewrite, [Some(goes), None, None, None], reason)
+    }
+
     /// Gives nothing where the bisect limit is reached.
     fn carry_out(&self, f: &mut FunctionEditor<'_>) -> Option<()> {
         let mut change = f.change_in_place(self.stays, self.reason)?;
         self.rewrite.carry_out(&mut change, self.stays);
+        if let Some((inst, rewrite)) = &self.also {
+            rewrite.carry_out(&mut change, *inst);
+        }
         self.goes.iter().flatten().for_each(|&inst| change.delete(inst));
         Some(())
     }

@@ -46,12 +46,7 @@ impl Walk<'_, '_> {
             let qualifiers = Qualifiers { part: Some(product.part), ..Qualifiers::default() };
             let (types, shape) = ([product.ty], shape::plain(operands.len()));
             let rewrite = instruction(self.f, inst, Operation::Mad, qualifiers, &types, shape, &operands)?;
-            Some(Fused {
-                stays: inst,
-                rewrite,
-                goes: [Some(maker), None, None, None],
-                reason: "one `mad` is product and sum",
-            })
+            Some(Fused::pair(inst, rewrite, maker, "one `mad` is product and sum"))
         })
     }
 

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 /// Pairs that may be fused, with what stands for the names in them: `D` for the result, `T` for what is computed first, `A` to `C` for
 /// words and floats, `X` and `Y` for words of 64 bits, `P` for a predicate that is read, `L` for a literal, `LS` for an amount of a shift.
-const PAIRS: [(&str, &str); 25] = [
+const PAIRS: [(&str, &str); 30] = [
     ("shl.b32 rT, rA, LS;", "add.s32 rD, rT, rB;"),
     ("shl.b32 rT, rA, LS;", "sub.s32 rD, rB, rT;"),
     ("mul.lo.s32 rT, rA, L;", "add.u32 rD, rB, rT;"),
@@ -33,6 +33,11 @@ const PAIRS: [(&str, &str); 25] = [
     ("setp.COMPARE.s32 pT, rA, L;", "JOIN.pred pD, !pT, pP;"),
     ("setp.COMPARE.u32 pT, rA, rB;", "JOIN.pred pD, !pP, !pT;"),
     ("setp.COMPARE.f32 pT, fA, fB;", "JOIN.pred pD, !pT, !pP;"),
+    ("selp.b32 rT, rA, L, pP;", "setp.COMPARE.s32 pT, rB, rC; selp.b32 rD, rT, L, pT;"),
+    ("selp.b32 rT, rB, rA, pP;", "setp.COMPAREu.f32 pT, fB, fA; selp.b32 rD, rB, rT, pT;"),
+    ("selp.b32 rT, rA, rB, pP;", "setp.COMPARE.s32 pT, rC, L; selp.b32 rD, rB, rT, pT;"),
+    ("setp.COMPARE.u32 pT, rA, L;", "selp.b32 rT, rC, rB, pT; selp.b32 rD, rT, rB, pP;"),
+    ("setp.COMPARE.s32 pT, rA, rC;", "selp.b64 wT, wY, wX, pT; selp.b64 wD, wX, wT, pP;"),
 ];
 
 const COMPARISONS: [&str; 6] = ["eq", "ne", "lt", "le", "gt", "ge"];
@@ -205,9 +210,9 @@ fn count_of(text: &str, family: &str) -> usize {
 
 #[test]
 fn what_is_fused_computes_what_the_two_did() {
-    const FAMILIES: [&str; 4] = ["mad.lo", "mad.wide", "setp", "_"];
+    const FAMILIES: [&str; 5] = ["mad.lo", "mad.wide", "setp", "selp", "_"];
     let mut fused = [0; FAMILIES.len()];
-    for seed in 0..600 {
+    for seed in 0..800 {
         let text = kernel(seed);
         let changed = after_alone(&text, &[&PHASE]);
         assert!(left_by(&text) == left_by(&changed), "seed {seed}\n{text}\nbecomes\n{changed}");

@@ -43,6 +43,13 @@ pub(in crate::values) enum Rewrite {
 }
 
 impl Rewrite {
+    /// It becomes one of a form that takes these operands.
+    pub(in crate::values) fn in_form(form: FormId, operands: &[New]) -> Self {
+        let mut all = [New::Operand(Operand::sink()); OPERANDS_MAX];
+        all[..operands.len()].copy_from_slice(operands);
+        Self::Instruction(form, all, operands.len())
+    }
+
     /// Changes `inst` as decided.
     pub(in crate::values) fn carry_out(&self, change: &mut Change<'_, '_>, inst: InstId) {
         let mut made = |new: New| match new {
@@ -88,9 +95,7 @@ pub(in crate::values) fn instruction(
     if !fits || operands.len() != slots.len() {
         return None;
     }
-    let mut all = [New::Operand(Operand::sink()); OPERANDS_MAX];
-    all[..operands.len()].copy_from_slice(operands);
-    Some(Rewrite::Instruction(id, all, operands.len()))
+    Some(Rewrite::in_form(id, operands))
 }
 
 impl Walk<'_, '_> {

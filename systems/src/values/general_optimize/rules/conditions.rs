@@ -43,7 +43,7 @@ pub(super) const RULES: &[Rule] = &[
                 without: "set.lt.u32.s32 %r3, %r1, %r2; setp.ne.s32 %p1, %r3, 1 is always true",
             },
             Guard {
-                needs: "a number of 32 bits that is written whole",
+                needs: "a number that is written whole",
                 without: "set.lt.f16.f16 %h3, %h1, %h2; setp.ne.s32 %p1, %r3, 0 where %r3 is {%h3, %h4} may be of %h4",
             },
             Guard {
@@ -103,7 +103,7 @@ fn condition_of_a_set(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> 
         return None;
     };
     let is_number = description.operation == Operation::Set
-        && matches!(to, PtxType::U32 | PtxType::S32 | PtxType::F32)
+        && matches!(to, PtxType::U32 | PtxType::S32 | PtxType::F32 | PtxType::F16 | PtxType::Bf16)
         && ty.is_one_number()
         && walk.width(number.vreg()?) == to.bits();
     let mut is_there =

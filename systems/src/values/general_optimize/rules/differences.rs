@@ -57,9 +57,15 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "difference-with-its-bits",
         operations: &[Operation::Sub],
-        pattern: "y - (y & m) -> y & ~m",
+        pattern: "y - (y & m) -> y & ~m; (y & n) - (y & m) -> y & (n & ~m), where n has all bits of m",
         reason: "some bits are taken away",
-        guards: &[STILL],
+        guards: &[
+            STILL,
+            Guard {
+                needs: "bits that are there to be taken away",
+                without: "and.b32 %r2, %r1, 3; and.b32 %r3, %r1, 4; sub.s32 %r4, %r2, %r3 with %r1 = 4 is -4",
+            },
+        ],
         when: Clues::WITH_LITERAL,
         apply: Apply::Binary(difference_with_its_bits),
     },
@@ -218,12 +224,23 @@ fn literal_minus(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary) -> Optio
 fn difference_with_its_bits(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary) -> Option<Rewrite> {
     let part = computed(walk, binary.other, inst, &[Operation::And], binary.width())?;
     let mask = walk.literal(part.binary.other)?;
-    let vreg = binary.one.vreg().filter(|_| is_same(walk, &part, part.binary.one, inst, binary.one))?;
+    let (base, left) = match is_same(walk, &part, part.binary.one, inst, binary.one) {
+        true => (binary.one, !mask),
+        false => {
+            let whole = computed(walk, binary.one, inst, &[Operation::And], binary.width())?;
+            let base = whole.binary.one;
+            let all =
+                walk.literal(whole.binary.other).filter(|all| truncate(mask & !all, binary.width()) == 0)?;
+            let is_of_one = is_same(walk, &part, part.binary.one, inst, base)
+                && walk.is_still(base, whole.definition, inst);
+            is_of_one.then_some((base, all & !mask))?
+        }
+    };
     let ty = bits_of(binary.width())?;
     let operands = [
         New::register(binary.result),
-        New::register(vreg),
-        New::Constant(truncate(!mask, binary.width()), ty),
+        New::register(base.vreg()?),
+        New::Constant(truncate(left, binary.width()), ty),
     ];
     walk.instead(inst, Operation::And, Qualifiers::default(), &[ty], &operands)
 }

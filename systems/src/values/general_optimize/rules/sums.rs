@@ -31,6 +31,10 @@ pub(super) const RULES: &[Rule] = &[Rule {
 }];
 
 fn sum_of_a_sum(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, literal: u64) -> Option<Rewrite> {
+    if literal == 0 {
+        // It is what it adds nothing to, and not another sum of the same.
+        return None;
+    }
     let vreg = binary.one.vreg().filter(|_| binary.one == plain(binary.one))?;
     if binary.ty.kind() != TypeKind::Integer || binary.width() != walk.width(vreg) {
         return None;

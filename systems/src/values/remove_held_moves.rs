@@ -1,0 +1,201 @@
+//! Remove moves to registers that hold already what the move writes, whatever way control came.
+//!
+//! Source phase  81 LateArchOptimizeSecond (the sources give its name and place only)
+//! Reads         Blocks, Insts, VRegs, Fact::ControlFlow
+//! Writes        tombstones
+//! Needs         control flow ends its block; no SSA form; instruction ids in program order
+//! Leaves        no move before which, on every way from the start of the function, the last write of its register is a move of the same
+//!               number, or of the same register with the value that it has now; but for what the limit of the walk leaves
+//! Breaks        liveness, uniformity, definitions
+//! Cost          a pass over operations; where two moves to one register have the same source, one over results, and a walk back over at
+//!               most [`BLOCKS_MAX`] blocks for each of them
+//! Papers        Click 1995, section 4 (assume that all are equal, look for what says otherwise): a way that comes back to a block that was
+//!               looked at says nothing
+//! Checked by    check/definitions.rs; random kernels on the emulator, in values/move_tests.rs; the judge
+//!
+//! # How it works
+//! ```text
+//!     mov.b32 sum, 0;
+//!     @p bra TAIL;
+//!     mov.b32 sum, 0;          // goes
+//! LOOP: ...
+//! ```
+//! A loop and the code for what is left of its rounds start with the same number. In SSA form these are two values of phis, and neither
+//! is too many; where the phis become one register, both moves are there. Front ends that leave SSA form the same way write them, too.
+//!
+//! # Guards
+//! A guarded move of the same source leaves what was there, or writes the same: the walk goes on before it. Any other write ends it.
+//!
+//! # What is not looked at
+//! Where a way from the start of the function leads past all writes, the register holds nothing there, and the move stays.
+
+use super::variable_moves::{Move, VariableMoves, find_repeated};
+use bevy_ecs::prelude::*;
+use ptxopt_components::code_object::CodeFlags;
+use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
+use ptxopt_components::operand::writes;
+use ptxopt_engine::bits;
+use ptxopt_engine::edit::{Editor, FunctionEditor};
+use ptxopt_engine::run::facts::{Fact, Memo};
+use ptxopt_engine::run::phase::Phase;
+
+/// Phase 81.
+pub const PHASE: Phase = Phase {
+    name: "remove_held_moves",
+    needs: &[Fact::ProgramOrder, Fact::ControlFlow],
+    breaks: Fact::OF_INSTRUCTIONS,
+    install: |slot| slot.add(run),
+    ..Phase::NOTHING
+};
+
+/// Blocks that are looked at before one move.
+pub const BLOCKS_MAX: usize = 64;
+
+/// Works on every function that is not in SSA form.
+pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
+    editor.each(CodeFlags::WORKED_ON, |mut f| {
+        if !f.state().flags.contains(CodeFlags::SSA) {
+            remove(&mut f, &mut scratch);
+        }
+    });
+}
+
+/// Memory of the phase.
+#[derive(Default)]
+pub struct Scratch {
+    moves: VariableMoves,
+    /// The moves by register and source.
+    sorted: Vec<Move>,
+    /// Moves that have the same register and source as another one, in the order of the text.
+    repeated: Vec<Move>,
+    writes: Writes,
+    walk: Walk,
+    redundant: Vec<InstId>,
+}
+
+/// Removes the redundant moves of a function, as far as the bisect limit allows.
+pub fn remove(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
+    let Scratch { moves, sorted, repeated, writes, walk, redundant } = scratch;
+    moves.collect_all(f);
+    find_repeated(&moves.all, sorted, repeated);
+    // After `mov.pred p, !p` a second one writes something else.
+    repeated.retain(|found| found.operand.vreg() != Some(found.to));
+    if repeated.is_empty() {
+        return;
+    }
+    writes.collect(f, repeated);
+    let mut limits_hit = 0;
+    redundant.clear();
+    redundant.extend(repeated.iter().filter_map(|found| match walk.is_held(f, writes, found) {
+        Held::OnEveryWay => Some(found.inst),
+        Held::PerhapsNot => None,
+        Held::NotKnown => {
+            limits_hit += 1;
+            None
+        }
+    }));
+    f.stats().limits_hit += limits_hit;
+    // What a move reads is read by the moves that write the same before it, and what these write is read behind it.
+    let has_nothing_dead = f.remembers(Memo::NothingDead);
+    f.delete_each(redundant, "the register holds this already");
+    if has_nothing_dead {
+        f.remember(Memo::NothingDead);
+    }
+}
+
+/// A place where a register is written.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Write {
+    vreg: VRegId,
+    block: BlockId,
+    inst: InstId,
+}
+
+/// Where the registers of some moves are written.
+#[derive(Default)]
+struct Writes {
+    /// By register, block and place in the text.
+    all: Vec<Write>,
+    /// The registers, as a set.
+    watched: Vec<u64>,
+}
+
+impl Writes {
+    fn collect(&mut self, f: &FunctionEditor<'_>, moves: &[Move]) {
+        let function = f.view();
+        self.watched.clear();
+        self.watched.resize(function.vregs.len().div_ceil(64), 0);
+        for vreg in moves.iter().flat_map(|found| [Some(found.to), found.operand.vreg()]).flatten() {
+            bits::set(&mut self.watched, vreg.index());
+        }
+        self.all.clear();
+        for (inst, head, operands) in function.rows() {
+            let watched = writes(operands).filter(|vreg| bits::test(&self.watched, vreg.index()));
+            self.all.extend(watched.map(|vreg| Write { vreg, block: head.block, inst }));
+        }
+        self.all.sort_unstable();
+    }
+
+    /// The last instruction of `block` before `end` that writes a register, or what a move to it reads.
+    fn last_before(&self, found: &Move, block: BlockId, end: InstId) -> Option<InstId> {
+        let last = |vreg| {
+            let place = Write { vreg, block, inst: end };
+            let before = self.all.partition_point(|&write| write < place);
+            let write = before.checked_sub(1).map(|last| self.all[last])?;
+            ((write.vreg, write.block) == (vreg, block)).then_some(write.inst)
+        };
+        last(found.to).max(found.operand.vreg().and_then(last))
+    }
+}
+
+/// Whether a register holds what a move writes.
+enum Held {
+    OnEveryWay,
+    PerhapsNot,
+    /// The limit was reached.
+    NotKnown,
+}
+
+/// Memory of the walk back.
+#[derive(Default)]
+struct Walk {
+    /// Blocks that were looked at to their start, or will be.
+    seen: Vec<BlockId>,
+    /// Before which instruction of which block to look.
+    open: Vec<(BlockId, InstId)>,
+}
+
+impl Walk {
+    /// Walks back from a move to the last writes of its register.
+    fn is_held(&mut self, f: &FunctionEditor<'_>, writes: &Writes, found: &Move) -> Held {
+        self.seen.clear();
+        self.open.clear();
+        self.open.push((found.block, found.inst));
+        while let Some((block, end)) = self.open.pop() {
+            match writes.last_before(found, block, end) {
+                Some(write) => match Move::of(f, write).filter(|write| writes_the_same(write, found)) {
+                    Some(Move { guard: None, .. }) => {}
+                    Some(guarded) => self.open.push((block, guarded.inst)),
+                    None => return Held::PerhapsNot,
+                },
+                None if block.index() == 0 || f.preds(block).is_empty() => return Held::PerhapsNot,
+                None => {
+                    for &pred in f.preds(block) {
+                        if !self.seen.contains(&pred) {
+                            self.seen.push(pred);
+                            self.open.push((pred, InstId(u32::MAX)));
+                        }
+                    }
+                    if self.seen.len() > BLOCKS_MAX {
+                        return Held::NotKnown;
+                    }
+                }
+            }
+        }
+        Held::OnEveryWay
+    }
+}
+
+fn writes_the_same(one: &Move, other: &Move) -> bool {
+    one.to == other.to && one.source == other.source
+}
