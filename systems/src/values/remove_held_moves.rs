@@ -84,6 +84,7 @@ pub fn remove(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
         return;
     }
     writes.collect(f, repeated);
+    walk.start(f.view().blocks.len());
     let mut limits_hit = 0;
     redundant.clear();
     redundant.extend(repeated.iter().filter_map(|found| match walk.is_held(f, writes, found) {
@@ -159,16 +160,26 @@ enum Held {
 /// Memory of the walk back.
 #[derive(Default)]
 struct Walk {
-    /// Blocks that were looked at to their start, or will be.
-    seen: Vec<BlockId>,
+    /// By block: the last walk that came to its end.
+    seen_by: Vec<u32>,
+    /// The number of this walk, from 1.
+    number: u32,
     /// Before which instruction of which block to look.
     open: Vec<(BlockId, InstId)>,
 }
 
 impl Walk {
+    /// Starts with a function of this many blocks.
+    fn start(&mut self, block_count: usize) {
+        self.seen_by.clear();
+        self.seen_by.resize(block_count, 0);
+        self.number = 0;
+    }
+
     /// Walks back from a move to the last writes of its register.
     fn is_held(&mut self, f: &FunctionEditor<'_>, writes: &Writes, found: &Move) -> Held {
-        self.seen.clear();
+        self.number += 1;
+        let mut seen_count = 0;
         self.open.clear();
         self.open.push((found.block, found.inst));
         while let Some((block, end)) = self.open.pop() {
@@ -181,13 +192,14 @@ impl Walk {
                 None if block.index() == 0 || f.preds(block).is_empty() => return Held::PerhapsNot,
                 None => {
                     for &pred in f.preds(block) {
-                        if !self.seen.contains(&pred) {
-                            self.seen.push(pred);
+                        let seen_by = &mut self.seen_by[pred.index()];
+                        if std::mem::replace(seen_by, self.number) != self.number {
+                            seen_count += 1;
                             self.open.push((pred, InstId(u32::MAX)));
                         }
-                    }
-                    if self.seen.len() > BLOCKS_MAX {
-                        return Held::NotKnown;
+                        if seen_count > BLOCKS_MAX {
+                            return Held::NotKnown;
+                        }
                     }
                 }
             }
