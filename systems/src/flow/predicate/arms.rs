@@ -54,56 +54,80 @@ pub(super) fn arm_of(f: &FunctionEditor<'_>, head: BlockId, block: BlockId, inst
     Some(Arm { block, join, inst_count, jumps })
 }
 
-/// Whether an instruction moves a number into a register.
+/// Whether an instruction moves a number, or the address of a variable, into a register.
 fn is_constant(f: &FunctionEditor<'_>, inst: InstId) -> bool {
     let operands = f.operands_of(inst);
     f.form_of(inst).operation == Operation::Mov
-        && matches!(operands, &[_, source] if source.kinds() == Kinds::NUMBER)
+        && matches!(operands, &[_, source] if matches!(source.kinds(), Kinds::NUMBER | Kinds::SYMBOL))
 }
 
-/// Whether an instruction is a product or an extension that phase 75 makes one with a sum.
-fn is_maker(f: &FunctionEditor<'_>, inst: InstId) -> bool {
-    let (form, description) = (f.form_of(inst), f.description_of(inst));
-    let is_one = match (form.operation, description.types) {
-        (Operation::Shl, [Some(ty), ..]) => ty.bits() == 32,
-        (Operation::Mul, _) => description.qualifiers.part == Some(Part::Low),
-        (Operation::Cvt, [Some(PtxType::S64), Some(PtxType::S32), ..])
-        | (Operation::Cvt, [Some(PtxType::U64), Some(PtxType::U32), ..]) => true,
-        _ => false,
-    };
-    is_one && form.flags.contains(FormFlags::PLAIN)
+/// What phase 75 makes one of two instructions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Family {
+    /// A product or an extension, and a sum.
+    Sums,
+    /// A comparison, and logic with its result.
+    Comparisons,
 }
 
-/// What of an arm a sum takes in where nothing else reads it. Each costs one until then, so there are not more than an arm may cost.
+impl Family {
+    /// Of the first one of two such instructions.
+    fn of_maker(f: &FunctionEditor<'_>, inst: InstId) -> Option<Self> {
+        let (form, description) = (f.form_of(inst), f.description_of(inst));
+        let qualifiers = &description.qualifiers;
+        if form.operation == Operation::Setp {
+            return (qualifiers.combiner.is_none() && form.lanes == 1).then_some(Self::Comparisons);
+        }
+        let is_product = match (form.operation, description.types) {
+            (Operation::Shl, [Some(ty), ..]) => ty.bits() == 32,
+            (Operation::Mul, _) => qualifiers.part == Some(Part::Low),
+            (Operation::Cvt, [Some(PtxType::S64), Some(PtxType::S32), ..])
+            | (Operation::Cvt, [Some(PtxType::U64), Some(PtxType::U32), ..]) => true,
+            _ => false,
+        };
+        (is_product && form.flags.contains(FormFlags::PLAIN)).then_some(Self::Sums)
+    }
+
+    /// Of the second one.
+    fn of_taker(form: &Form) -> Option<Self> {
+        match form.operation {
+            Operation::Add if form.flags.contains(FormFlags::PLAIN) => Some(Self::Sums),
+            Operation::And | Operation::Or | Operation::Xor if form.types[0] == Some(PtxType::Pred) => {
+                Some(Self::Comparisons)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What of an arm another instruction takes in where nothing else reads it. Each costs one until then, so there are not more than an arm
+/// may cost.
 #[derive(Default)]
 struct Makers {
-    /// Each result, and whether a sum was counted with it.
-    results: Vec<(VRegId, bool)>,
+    /// Each result, what may take it in, and whether that was counted.
+    results: Vec<(VRegId, Family, bool)>,
 }
 
 impl Makers {
     /// What an instruction adds to the cost of its arm.
     fn cost_of(&mut self, f: &FunctionEditor<'_>, inst: InstId) -> usize {
         let operands = f.operands_of(inst);
-        let form = f.form_of(inst);
-        let is_sum = form.operation == Operation::Add && form.flags.contains(FormFlags::PLAIN);
+        let family = Family::of_taker(f.form_of(inst));
         let mut cost = 1;
         for vreg in reads(operands) {
-            let Some(at) = self.results.iter().position(|&(result, _)| result == vreg) else { continue };
-            let is_counted = self.results[at].1;
-            if is_sum && !is_counted && cost == 1 {
-                self.results[at].1 = true;
+            let Some(at) = self.results.iter().position(|&(result, ..)| result == vreg) else { continue };
+            let (_, takes, is_counted) = self.results[at];
+            if Some(takes) == family && !is_counted && cost == 1 {
+                self.results[at].2 = true;
                 cost = 0;
             } else {
-                // It is read twice: the sum before costs one after all.
+                // It is read twice: what took it in before costs one after all.
                 self.results.swap_remove(at);
                 cost += usize::from(is_counted);
             }
         }
-        if is_maker(f, inst) {
-            self.results
-                .extend(operands.first().and_then(|result| result.vreg()).map(|result| (result, false)));
-        }
+        let made = operands.first().and_then(|result| result.vreg());
+        self.results.extend(made.zip(Family::of_maker(f, inst)).map(|(made, family)| (made, family, false)));
         cost
     }
 }

@@ -36,8 +36,9 @@
 //!
 //! # What may stand in an arm
 //! Computations that may run where they did not run before, and that are cheap: no division, root or transcendental function,
-//! nothing on doubles. A product and a sum that reads it count as the one instruction that phase 75 makes of them,
-//! and constants not at all: a selection takes them as they are. Plain stores, which get the guard of their arm: they are done by
+//! nothing on doubles. A product and a sum that reads it count as the one instruction that phase 75 makes of them, and so do a comparison
+//! and logic with its result. Constants and addresses of variables count not at all: a selection takes the ones as they are, and the others
+//! are common to the arms of many branches, as a rule. Plain stores, which get the guard of their arm: they are done by
 //! the threads that did them.
 //!
 //! Nothing that other threads take part in, no load, no call, no volatile access, nothing under a guard of its own; and no
