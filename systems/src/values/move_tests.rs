@@ -270,8 +270,27 @@ fn the_walk_back_has_a_limit() {
         );
         after_alone(&text, &[&remove_held_moves::PHASE]).matches("mov.u32").count() == 1
     };
-    let most = remove_held_moves::BLOCKS_MAX / 2;
+    let most = remove_held_moves::STEPS_MAX / 2;
     assert_eq!([1, most, most + 1].map(is_removed), [true, true, false]);
+}
+
+/// The same with guarded moves in between, and with a join of many blocks.
+#[test]
+fn the_walk_back_passes_so_many_moves_and_ways() {
+    let is_removed = |between: &dyn Fn(usize) -> String, count: usize| {
+        let text = format!(
+            ".entry k(.param .u64 p) {{ .reg .b32 %v<9>; .reg .b64 %a<2>; .reg .pred %p<3>;\n\
+             ld.param.u64 %a1, [p]; ld.global.u32 %v2, [%a1]; setp.lt.u32 %p1, %v2, 9; mov.u32 %v1, 7;\n\
+             {} J: mov.b32 %v1, 7; st.global.u32 [%a1], %v1; ret; }}\n",
+            (0..count).map(between).collect::<String>()
+        );
+        !after_alone(&text, &[&remove_held_moves::PHASE]).contains("mov.b32 %v1, 7;")
+    };
+    let most = remove_held_moves::STEPS_MAX;
+    let moves = |_| "@%p1 mov.u32 %v1, 7; st.global.u32 [%a1+4], %v1;\n".to_owned();
+    let ways = |at| format!("setp.eq.u32 %p2, %v2, {at}; @%p2 bra J;\n");
+    assert_eq!([most, most + 1].map(|count| is_removed(&moves, count)), [true, false]);
+    assert_eq!([most, most + 1].map(|count| is_removed(&ways, count)), [true, false]);
 }
 
 /// Twins go, and copies of what they were.

@@ -8,7 +8,7 @@
 //!               number, or of the same register with the value that it has now; but for what the limit of the walk leaves
 //! Breaks        liveness, uniformity, definitions
 //! Cost          a pass over operations; where two moves to one register have the same source, one over results, and a walk back over at
-//!               most [`BLOCKS_MAX`] blocks for each of them
+//!               most [`STEPS_MAX`] blocks and guarded moves for each of them
 //! Papers        Click 1995, section 4 (assume that all are equal, look for what says otherwise): a way that comes back to a block that was
 //!               looked at says nothing
 //! Checked by    check/definitions.rs; random kernels on the emulator, in values/move_tests.rs; the judge
@@ -48,8 +48,8 @@ pub const PHASE: Phase = Phase {
     ..Phase::NOTHING
 };
 
-/// Blocks that are looked at before one move.
-pub const BLOCKS_MAX: usize = 64;
+/// Blocks and guarded moves that are looked at before one move.
+pub const STEPS_MAX: usize = 64;
 
 /// Works on every function that is not in SSA form.
 pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
@@ -179,29 +179,33 @@ impl Walk {
     /// Walks back from a move to the last writes of its register.
     fn is_held(&mut self, f: &FunctionEditor<'_>, writes: &Writes, found: &Move) -> Held {
         self.number += 1;
-        let mut seen_count = 0;
+        let mut step_count = 0;
         self.open.clear();
         self.open.push((found.block, found.inst));
         while let Some((block, end)) = self.open.pop() {
             match writes.last_before(found, block, end) {
                 Some(write) => match Move::of(f, write).filter(|write| writes_the_same(write, found)) {
                     Some(Move { guard: None, .. }) => {}
-                    Some(guarded) => self.open.push((block, guarded.inst)),
+                    Some(guarded) => {
+                        step_count += 1;
+                        self.open.push((block, guarded.inst));
+                    }
                     None => return Held::PerhapsNot,
                 },
                 None if block.index() == 0 || f.preds(block).is_empty() => return Held::PerhapsNot,
                 None => {
-                    for &pred in f.preds(block) {
-                        let seen_by = &mut self.seen_by[pred.index()];
-                        if std::mem::replace(seen_by, self.number) != self.number {
-                            seen_count += 1;
-                            self.open.push((pred, InstId(u32::MAX)));
-                        }
-                        if seen_count > BLOCKS_MAX {
-                            return Held::NotKnown;
-                        }
-                    }
+                    let seen_by = &mut self.seen_by;
+                    let is_new = |pred: &BlockId| {
+                        std::mem::replace(&mut seen_by[pred.index()], self.number) != self.number
+                    };
+                    let preds = f.preds(block).iter().copied().filter(is_new).take(STEPS_MAX + 1);
+                    let open_before = self.open.len();
+                    self.open.extend(preds.map(|pred| (pred, InstId(u32::MAX))));
+                    step_count += self.open.len() - open_before;
                 }
+            }
+            if step_count > STEPS_MAX {
+                return Held::NotKnown;
             }
         }
         Held::OnEveryWay

@@ -238,25 +238,6 @@ const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "pack-of-one-half",
-        &[
-            "mov.b32 {%h4, %h5}, %w1; mov.b32 %w4, {0, %h4}; mov.b32 %w5, {%h4, 0}; sub.s32 %w0, %w4, %w5;",
-            "mov.b32 {%h4, %h5}, %w1; mov.b32 %w4, {0, %h5}; mov.b32 %w5, {%h5, 0}; sub.s32 %w0, %w4, %w5;",
-            "cvt.u16.u32 %h4, %w1; mov.b32 %w4, {0, %h4}; add.s32 %w0, %w4, %w2;",
-            "cvt.s16.s32 %h4, %w1; mov.b32 %w4, {%h4, 0}; add.s32 %w0, %w4, %w2;",
-        ],
-    ),
-    (
-        "permute-what-was-moved",
-        &[
-            "shr.u32 %w4, %w1, 16; prmt.b32 %w0, %w4, %w2, 0x1054;",
-            "shr.u32 %w4, %w1, 8; prmt.b32 %w0, %w2, %w4, 0xE615;",
-            "shl.b32 %w4, %w1, 24; prmt.b32 %w0, %w4, %w2, 0xB347;",
-            "shl.b32 %w4, %w2, 16; shr.u32 %w5, %w1, 24; prmt.b32 %w0, %w4, %w5, 0x4C3A;",
-            "and.b32 %w4, %w1, 0xFF00FF; prmt.b32 %w0, %w2, %w4, 0x6E41;",
-        ],
-    ),
-    (
         "literal-last",
         &[
             "mov.u32 %w4, 77; mul.lo.s32 %w0, %w4, %w1;",

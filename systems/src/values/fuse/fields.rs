@@ -38,12 +38,12 @@ const SOURCES_MAX: usize = 3;
 /// What an operand has of a register: its bits, moved to the left, or to the right where that is negative, and of these the ones of
 /// the mask.
 #[derive(Clone, Copy)]
-struct Part {
-    source: Operand,
+pub(super) struct Part {
+    pub(super) source: Operand,
     moved: i32,
     mask: u32,
     /// What computed that, and has nothing to do then.
-    makers: [Option<InstId>; 2],
+    pub(super) makers: [Option<InstId>; 2],
 }
 
 impl Part {
@@ -60,7 +60,7 @@ impl Part {
     }
 
     /// Which byte of the register each byte is; a byte that none is has no bit in the mask. None where bytes are mixed.
-    fn bytes(&self) -> Option<[Option<u32>; 4]> {
+    pub(super) fn bytes(&self) -> Option<[Option<u32>; 4]> {
         let is_byte = |at: u32| matches!(self.mask >> (8 * at) & 0xFF, 0 | 0xFF);
         let has_bytes = self.moved % 8 == 0 && (0..4).all(is_byte);
         has_bytes.then(|| {
@@ -209,7 +209,7 @@ impl Walk<'_, '_> {
     }
 
     /// What an operand has of a register, through shifts and a mask that nothing else needs.
-    fn part(&self, operand: Operand) -> Part {
+    pub(super) fn part(&self, operand: Operand) -> Part {
         let mut part = Part { source: operand, moved: 0, mask: u32::MAX, makers: [None; 2] };
         for at in 0..part.makers.len() {
             let Some(maker) = self.maker(part.source) else { break };

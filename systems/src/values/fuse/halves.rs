@@ -39,7 +39,8 @@ impl Walk<'_, '_> {
             let is_alike = self.f.head(first.inst).form == self.f.head(half.inst).form;
             // It may have been completed already.
             let has_place = self.is_unread(self.f.operands_of(first.inst)[half.position]);
-            first.of == half.of
+            self.f.head(first.inst).is_live()
+                && first.of == half.of
                 && first.to != half.to
                 && is_alike
                 && has_place
@@ -92,7 +93,7 @@ impl Walk<'_, '_> {
     }
 
     /// Whether a result is a sink, or a register that nothing reads.
-    fn is_unread(&self, result: Operand) -> bool {
+    pub(super) fn is_unread(&self, result: Operand) -> bool {
         let is_register = |vreg: VRegId| self.names[vreg.index()].is_unread() && self.is_own(vreg);
         result.kind() == OperandKind::Sink || result.vreg().is_some_and(is_register)
     }

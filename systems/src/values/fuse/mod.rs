@@ -18,8 +18,8 @@
 //! add.s32 r5, r4, r2;              mad.lo.s32 r5, r1, 16, r2;
 //! ```
 //! The first one is unguarded, and what it computes is read once, by the second one, in the same block: nothing is left for it
-//! to do. What it reads is still there at the second one. The families are `sums`, `comparisons`, `selections`, `halves`, and `fields`, which
-//! takes in up to four.
+//! to do. What it reads is still there at the second one. The families are `sums`, `comparisons`, `selections`, `halves`, `lone_halves`, and `fields` and
+//! `permutations`, which take in up to four.
 //!
 //! # Why so late
 //! What is two instructions has more equals: the shift may be computed elsewhere, too, and rules look through it. When this
@@ -40,6 +40,8 @@
 mod comparisons;
 mod fields;
 mod halves;
+mod lone_halves;
+mod permutations;
 mod recent;
 mod selections;
 mod sums;
@@ -103,7 +105,8 @@ fn fuse(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) -> Option<()> {
                 }
                 Operation::Add => walk.take_in_parts(inst).or_else(|| walk.take_in_product(inst)),
                 Operation::Sub => walk.take_in_product(inst),
-                Operation::Mov => walk.complete(halves, rows, at),
+                Operation::Mov => walk.complete(halves, rows, at).or_else(|| walk.take_in_half(inst)),
+                Operation::Prmt => walk.take_in_moves(inst),
                 Operation::Selp => walk.take_in_selection(inst),
                 _ => None,
             };

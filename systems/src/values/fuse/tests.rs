@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 /// Pairs that may be fused, with what stands for the names in them: `D` for the result, `T` for what is computed first, `A` to `C` for
 /// words and floats, `X` and `Y` for words of 64 bits, `P` for a predicate that is read, `L` for a literal, `LS` for an amount of a shift.
-const PAIRS: [(&str, &str); 30] = [
+const PAIRS: [(&str, &str); 38] = [
     ("shl.b32 rT, rA, LS;", "add.s32 rD, rT, rB;"),
     ("shl.b32 rT, rA, LS;", "sub.s32 rD, rB, rT;"),
     ("mul.lo.s32 rT, rA, L;", "add.u32 rD, rB, rT;"),
@@ -38,6 +38,14 @@ const PAIRS: [(&str, &str); 30] = [
     ("selp.b32 rT, rA, rB, pP;", "setp.COMPARE.s32 pT, rC, L; selp.b32 rD, rB, rT, pT;"),
     ("setp.COMPARE.u32 pT, rA, L;", "selp.b32 rT, rC, rB, pT; selp.b32 rD, rT, rB, pP;"),
     ("setp.COMPARE.s32 pT, rA, rC;", "selp.b64 wT, wY, wX, pT; selp.b64 wD, wX, wT, pP;"),
+    ("mov.b32 {hT, hD}, rA;", "mov.b32 rD, {0, hT}; mov.b32 rT, {hD, 0}; sub.s32 rD, rD, rT;"),
+    ("mov.b32 {hD, hT}, rA;", "mov.b32 rD, {0, hT}; mov.b32 rT, {hD, 0}; xor.b32 rD, rD, rT;"),
+    ("mov.b32 {_, hT}, rA;", "mov.b32 rD, {hT, 0};"),
+    ("cvt.u16.u32 hT, rA;", "mov.b32 rD, {0, hT};"),
+    ("cvt.s16.s32 hT, rA;", "mov.b32 rD, {hT, 0};"),
+    ("shr.u32 rT, rA, 16;", "prmt.b32 rD, rT, rB, 0xB105;"),
+    ("shl.b32 rT, rA, 8;", "prmt.b32 rD, rB, rT, 0x7E23;"),
+    ("and.b32 rT, rA, 0xFF00FF;", "prmt.b32 rD, rT, rB, 0x6A40;"),
 ];
 
 const COMPARISONS: [&str; 6] = ["eq", "ne", "lt", "le", "gt", "ge"];
@@ -86,7 +94,7 @@ impl Pair {
     /// The class of the register that the first one writes.
     fn class(&self) -> char {
         let writes = |class: &char| self.first.contains(&format!("{class}T"));
-        ['r', 'w', 'p'].into_iter().find(writes).expect("the first one writes a register")
+        ['r', 'w', 'p', 'h'].into_iter().find(writes).expect("the first one writes a register")
     }
 
     /// One of the two, with names.
@@ -100,7 +108,7 @@ impl Pair {
         let (result, computed) = (self.result(), self.computed());
         let of_letters = [('D', result), ('T', computed), ('A', one), ('X', one), ('B', other), ('Y', other)];
         for (letter, number) in of_letters.into_iter().chain([('C', third), ('P', fourth)]) {
-            for class in ['r', 'w', 'p', 'f'] {
+            for class in ['r', 'w', 'p', 'f', 'h'] {
                 text = text.replace(&format!("{class}{letter}"), &format!("%{class}{number}"));
             }
         }
@@ -113,6 +121,7 @@ impl Pair {
         match self.class() {
             'r' => format!("mov.b32 %r{computed}, 5;"),
             'w' => format!("mov.b64 %w{computed}, 5;"),
+            'h' => format!("mov.b16 %h{computed}, 5;"),
             _ => format!("setp.lt.s32 %p{computed}, %r39, 5;"),
         }
     }
@@ -123,6 +132,7 @@ impl Pair {
         match self.class() {
             'r' => format!("xor.b32 %r0, %r0, %r{computed};"),
             'w' => format!("xor.b64 %w0, %w0, %w{computed};"),
+            'h' => format!("cvt.u32.u16 %r0, %h{computed};"),
             _ => format!("@%p{computed} xor.b32 %r0, %r0, 9;"),
         }
     }
@@ -161,7 +171,7 @@ fn some_guard(random: &mut Random) -> String {
 /// The beginning of a kernel: registers that pairs read come from memory, and those that they write hold something.
 fn beginning() -> String {
     let mut text = String::from(
-        ".entry k(.param .u64 p) { .reg .b32 %r<40>; .reg .b64 %w<40>, %a<3>; .reg .f32 %f<4>; .reg .pred %p<40>;\n\
+        ".entry k(.param .u64 p) { .reg .b32 %r<40>; .reg .b64 %w<40>, %a<3>; .reg .f32 %f<4>; .reg .b16 %h<40>; .reg .pred %p<40>;\n\
          mov.u32 %r39, %tid.x; mul.wide.u32 %a1, %r39, 512; ld.param.u64 %a2, [p]; add.u64 %a1, %a1, %a2;\n",
     );
     for at in 0..4 {
@@ -210,9 +220,9 @@ fn count_of(text: &str, family: &str) -> usize {
 
 #[test]
 fn what_is_fused_computes_what_the_two_did() {
-    const FAMILIES: [&str; 5] = ["mad.lo", "mad.wide", "setp", "selp", "_"];
+    const FAMILIES: [&str; 7] = ["mad.lo", "mad.wide", "setp", "selp", "mov.b64", "mov.b32", "shr.u32"];
     let mut fused = [0; FAMILIES.len()];
-    for seed in 0..800 {
+    for seed in 0..1_000 {
         let text = kernel(seed);
         let changed = after_alone(&text, &[&PHASE]);
         assert!(left_by(&text) == left_by(&changed), "seed {seed}\n{text}\nbecomes\n{changed}");
@@ -221,7 +231,7 @@ fn what_is_fused_computes_what_the_two_did() {
             *count += count_of(&changed, family).abs_diff(count_of(&before, family));
         }
     }
-    assert!(fused.iter().all(|&count| count > 50), "{fused:?}");
+    assert!(fused.iter().all(|&count| count > 20), "{fused:?}");
 }
 
 #[test]

@@ -1,16 +1,14 @@
-//! Halves of a register: two registers of 32 bits as one of 64, and back; one of 16 bits beside zeros.
+//! Halves of a register: two registers of 32 bits as one of 64, and back.
 
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
-use crate::values::general_optimize::pattern::{Binary, plain};
-use crate::values::general_optimize::rewrite::{New, Rewrite};
+use crate::values::general_optimize::pattern::Binary;
+use crate::values::general_optimize::rewrite::Rewrite;
 use ptxopt_components::ids::InstId;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
-use ptxopt_components::qualifiers::Qualifiers;
-use ptxopt_components::types::{PtxType, truncate};
-use ptxopt_engine::values::reaching::Value;
+use ptxopt_components::types::truncate;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -42,28 +40,6 @@ pub(super) const RULES: &[Rule] = &[
         }],
         when: Clues::PACKED.union(Clues::WITH_LITERAL),
         apply: Apply::Any(half_of_a_pack),
-    },
-    Rule {
-        name: "pack-of-one-half",
-        operations: &[Operation::Mov],
-        pattern: "mov.b32 {x, z}, y; mov.b32 {0, x} -> shl.b32 y, 16; {x, 0} -> and.b32 y, 65535; {0, z} -> and.b32 y, -65536; {z, 0} -> shr.u32 y, 16; x = cvt.u16.u32 y likewise",
-        reason: "half of a register is moved or kept",
-        guards: &[
-            Guard {
-                needs: "zeros beside it",
-                without: "mov.b32 {%rs1, %rs2}, %r1; mov.b32 %r2, {1, %rs1} has its lowest bit",
-            },
-            Guard {
-                needs: "y still holds what was unpacked",
-                without: "mov.b32 {%rs1, %rs2}, %r1; mov.u32 %r1, %r9; mov.b32 %r2, {0, %rs1} is of the old %r1",
-            },
-            Guard {
-                needs: "an unguarded instruction that unpacked it",
-                without: "@%p1 mov.b32 {%rs1, %rs2}, %r1; mov.b32 %r2, {0, %rs1} where %p1 is false and %rs1 was 7",
-            },
-        ],
-        when: Clues::LITERAL_FIRST.union(Clues::LITERAL_LAST),
-        apply: Apply::Any(pack_of_one_half),
     },
 ];
 
@@ -121,40 +97,4 @@ fn half_of_a_pack(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
         return None;
     }
     walk.move_of(inst, walk.only_result(inst)?, half)
-}
-
-fn pack_of_one_half(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let &[_, low, high] = walk.f.operands_of(inst) else { return None };
-    let is_zero = |half: Operand| walk.literal(half).is_some_and(|bits| truncate(bits, 16) == 0);
-    let (half, is_upper_now) = match (is_zero(low), is_zero(high)) {
-        (true, false) => (high, true),
-        (false, true) => (low, false),
-        _ => return None,
-    };
-    let result = walk.only_result(inst).filter(|&result| walk.width(result) == 32)?;
-    let (source, was_upper) = half_of(walk, half, inst)?;
-    let (operation, ty, number) = match (was_upper, is_upper_now) {
-        (false, true) => (Operation::Shl, PtxType::B32, New::Constant(16, PtxType::U32)),
-        (true, false) => (Operation::Shr, PtxType::U32, New::Constant(16, PtxType::U32)),
-        (false, false) => (Operation::And, PtxType::B32, New::Constant(0xFFFF, PtxType::B32)),
-        (true, true) => (Operation::And, PtxType::B32, New::Constant(0xFFFF_0000, PtxType::B32)),
-    };
-    let operands = [New::register(result), New::Operand(source), number];
-    walk.instead(inst, operation, Qualifiers::default(), &[ty], &operands)
-}
-
-/// The register of 32 bits of which a register of 16 is one half, where it still holds the same before `inst`, and whether it is the
-/// upper half.
-fn half_of(walk: &mut Walk<'_, '_>, half: Operand, inst: InstId) -> Option<(Operand, bool)> {
-    let vreg = half.vreg().filter(|&vreg| half == Operand::register(vreg) && walk.width(vreg) == 16)?;
-    let Value::Of(definition) = walk.value(vreg, inst) else { return None };
-    let (source, is_upper) = if let Some(cut) = walk.conversion(definition) {
-        ((cut.to.bits(), cut.from.bits()) == (16, 32)).then_some((cut.source, false))?
-    } else {
-        let &[low, high, source] = walk.f.operands_of(definition) else { return None };
-        let is_unpacked = walk.f.form_of(definition).operation == Operation::Mov && high.is_definition();
-        is_unpacked.then_some((source, low.vreg() != Some(vreg)))?
-    };
-    let is_whole = source.vreg().is_some_and(|vreg| walk.width(vreg) == 32 && source == plain(source));
-    (is_whole && walk.is_still(source, definition, inst)).then_some((source, is_upper))
 }

@@ -31,7 +31,6 @@ mod known_values;
 mod mads;
 mod magnitudes;
 mod overflow_checks;
-mod permutations;
 mod products;
 mod quotients;
 mod repetitions;
@@ -111,7 +110,6 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "Identities", rules: identities::RULES },
     Family { name: "Bits", rules: bits::RULES },
     Family { name: "Halves", rules: halves::RULES },
-    Family { name: "Permutations", rules: permutations::RULES },
     Family { name: "Chains", rules: chains::RULES },
     Family { name: "Funnel shifts", rules: funnel_shifts::RULES },
     Family { name: "Products", rules: products::RULES },
