@@ -257,40 +257,33 @@ fn held_moves_are_removed() {
     assert!(without > with + 40);
 }
 
-/// A move after a number of branches around a block each, before all of which the same move stands.
-#[test]
-fn the_walk_back_has_a_limit() {
-    let is_removed = |branches: usize| {
-        let stage = |at| format!("@%p1 bra B{at}; st.global.u32 [%a1+{}], %v1; B{at}:\n", 4 * at);
-        let text = format!(
-            ".entry k(.param .u64 p) {{ .reg .b32 %v<9>; .reg .b64 %a<2>; .reg .pred %p<3>;\n\
-             ld.param.u64 %a1, [p]; ld.global.u32 %v2, [%a1]; setp.lt.u32 %p1, %v2, 9; mov.u32 %v1, 7;\n\
-             {} mov.u32 %v1, 7; st.global.u32 [%a1], %v1; ret; }}\n",
-            (0..branches).map(stage).collect::<String>()
-        );
-        after_alone(&text, &[&remove_held_moves::PHASE]).matches("mov.u32").count() == 1
-    };
-    let most = remove_held_moves::STEPS_MAX / 2;
-    assert_eq!([1, most, most + 1].map(is_removed), [true, true, false]);
+/// A move with something before it that is repeated so many times: whether the same move in the first block is found.
+fn is_found_before(between: fn(usize) -> String, count: usize) -> bool {
+    let text = format!(
+        ".entry k(.param .u64 p) {{ .reg .b32 %v<9>; .reg .b64 %a<2>; .reg .pred %p<3>;\n\
+         ld.param.u64 %a1, [p]; ld.global.u32 %v2, [%a1]; setp.lt.u32 %p1, %v2, 9; mov.u32 %v1, 7;\n\
+         {} J: mov.b32 %v1, 7; st.global.u32 [%a1], %v1; ret; }}\n",
+        (0..count).map(between).collect::<String>()
+    );
+    !after_alone(&text, &[&remove_held_moves::PHASE]).contains("mov.b32 %v1, 7;")
 }
 
-/// The same with guarded moves in between, and with a join of many blocks.
+/// Rows are those before the move in its block, none, then those of blocks or between guarded moves, and the first move with what is
+/// after it in its block; each of these parts counts as one more.
 #[test]
-fn the_walk_back_passes_so_many_moves_and_ways() {
-    let is_removed = |between: &dyn Fn(usize) -> String, count: usize| {
-        let text = format!(
-            ".entry k(.param .u64 p) {{ .reg .b32 %v<9>; .reg .b64 %a<2>; .reg .pred %p<3>;\n\
-             ld.param.u64 %a1, [p]; ld.global.u32 %v2, [%a1]; setp.lt.u32 %p1, %v2, 9; mov.u32 %v1, 7;\n\
-             {} J: mov.b32 %v1, 7; st.global.u32 [%a1], %v1; ret; }}\n",
-            (0..count).map(between).collect::<String>()
-        );
-        !after_alone(&text, &[&remove_held_moves::PHASE]).contains("mov.b32 %v1, 7;")
-    };
-    let most = remove_held_moves::STEPS_MAX;
-    let moves = |_| "@%p1 mov.u32 %v1, 7; st.global.u32 [%a1+4], %v1;\n".to_owned();
-    let ways = |at| format!("setp.eq.u32 %p2, %v2, {at}; @%p2 bra J;\n");
-    assert_eq!([most, most + 1].map(|count| is_removed(&moves, count)), [true, false]);
-    assert_eq!([most, most + 1].map(|count| is_removed(&ways, count)), [true, false]);
+fn the_walk_back_has_a_limit() {
+    assert_eq!(remove_held_moves::ROWS_MAX, 32);
+    let at_most =
+        |between, most| [most, most + 1].map(|count| is_found_before(between, count)) == [true, false];
+    // 1 + 2 + 4 n - 1.
+    let arm = |at| format!("@%p1 bra B{at}; st.global.u32 [%a1+{}], %v1; B{at}:\n", 4 * at);
+    assert!(at_most(arm, 7));
+    // 3 n + 2, as nothing leads to the label.
+    let guarded_move = |_| "@%p1 mov.u32 %v1, 7; st.global.u32 [%a1+4], %v1;\n".to_owned();
+    assert!(at_most(guarded_move, 10));
+    // 1 + 3 (n - 1) + 4.
+    let way = |at| format!("setp.eq.u32 %p2, %v2, {at}; @%p2 bra J;\n");
+    assert!(at_most(way, 10));
 }
 
 /// Twins go, and copies of what they were.

@@ -39,7 +39,10 @@ impl Walk<'_, '_> {
             let is_alike = self.f.head(first.inst).form == self.f.head(half.inst).form;
             // It may have been completed already.
             let has_place = self.is_unread(self.f.operands_of(first.inst)[half.position]);
-            self.f.head(first.inst).is_live()
+            // Others may have deleted it, or left a sink there.
+            let is_still = self.f.head(first.inst).is_live()
+                && self.f.operands_of(first.inst)[first.position].vreg() == Some(first.to);
+            is_still
                 && first.of == half.of
                 && first.to != half.to
                 && is_alike

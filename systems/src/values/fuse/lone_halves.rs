@@ -59,10 +59,8 @@ impl Walk<'_, '_> {
 
     /// What made a half that is read once, and what it is half of, where that is still there.
     fn origin_of_half(&self, half: Operand) -> Option<Origin> {
-        let is_whole_operand = |operand: Operand| operand.vreg().map(Operand::register) == Some(operand);
-        let vreg = half.vreg().filter(|&vreg| {
-            is_whole_operand(half) && self.is_own(vreg) && self.names[vreg.index()].is_one_of_each()
-        })?;
+        let vreg =
+            half.vreg().filter(|&vreg| self.is_own(vreg) && self.names[vreg.index()].is_one_of_each())?;
         self.width_of(half).filter(|&width| width == 16)?;
         let maker = self.recent.maker(vreg).filter(|&maker| !self.f.head(maker).opcode.is_guarded())?;
         let origin = match *self.f.operands_of(maker) {
@@ -75,7 +73,7 @@ impl Walk<'_, '_> {
             _ => return None,
         };
         let is_there = |read: VRegId| self.is_own(read) && self.recent.is_unchanged_since(read, vreg);
-        let is_word = self.width_of(origin.whole) == Some(32) && is_whole_operand(origin.whole);
+        let is_word = self.width_of(origin.whole) == Some(32);
         (is_word && origin.whole.vreg().is_some_and(is_there)).then_some(origin)
     }
 
