@@ -93,18 +93,21 @@ pub fn remove(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     writes.collect(f, repeated);
     walk.start(f.view().blocks.len());
     let mut limits_hit = 0;
+    // What a move reads is read by the moves that write the same before it, and what these write is read behind it; but a guard may be
+    // read no more.
+    let mut has_nothing_dead = f.remembers(Memo::NothingDead);
     redundant.clear();
-    redundant.extend(repeated.iter().filter_map(|found| match walk.is_held(f, writes, found) {
-        Held::OnEveryWay => Some(found.inst),
-        Held::PerhapsNot => None,
-        Held::NotKnown => {
-            limits_hit += 1;
-            None
+    for found in &*repeated {
+        match walk.is_held(f, writes, found) {
+            Held::OnEveryWay => {
+                has_nothing_dead &= found.guard.is_none();
+                redundant.push(found.inst);
+            }
+            Held::PerhapsNot => {}
+            Held::NotKnown => limits_hit += 1,
         }
-    }));
+    }
     f.stats().limits_hit += limits_hit;
-    // What a move reads is read by the moves that write the same before it, and what these write is read behind it.
-    let has_nothing_dead = f.remembers(Memo::NothingDead);
     f.delete_each(redundant, "the register holds this already");
     if has_nothing_dead {
         f.remember(Memo::NothingDead);
