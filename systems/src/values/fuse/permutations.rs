@@ -5,7 +5,7 @@
 //! and.b32 r3, r1, 0xFFFF;  prmt.b32 r4, r2, r3, 0x5410;   ->   prmt.b32 r4, r2, r1, 0x5410;
 //! ```
 //! The permutation takes the bytes from where they were; none of them is one that the shift or the mask made zero. `ptxas` 13.0.88 does not
-//! do this itself: of a kernel of xFormers' kind it makes 14 machine instructions for 18.
+//! do this itself: of a kernel with two shifts and two masks before three of them it makes 15 machine instructions for 18 (`compared`).
 
 use super::super::general_optimize::rewrite::{New, instruction};
 use super::{Fused, Walk};
