@@ -8,7 +8,7 @@
 //! leaves a sink where it was unpacked, and with the second one that goes.
 
 use super::super::general_optimize::rewrite::{New, Rewrite, instruction};
-use super::{Fused, Walk};
+use super::{Fused, GOES_MAX, Walk};
 use ptxopt_components::form::{Accepts, FormFlags, shape};
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::operand::Operand;
@@ -52,7 +52,10 @@ impl Walk<'_, '_> {
             None => Fused::pair(inst, rewrite, origin.maker, REASON),
             Some(position) => {
                 let sink = Rewrite::Operand(position, New::Operand(Operand::sink()));
-                Fused { also: Some((origin.maker, sink)), ..Fused::new(inst, rewrite, [None; 4], REASON) }
+                Fused {
+                    also: Some((origin.maker, sink)),
+                    ..Fused::new(inst, rewrite, [None; GOES_MAX], REASON)
+                }
             }
         })
     }

@@ -8,7 +8,7 @@
 //! do this itself: of a kernel with two shifts and two masks before three of them it makes 15 machine instructions for 18 (`compared`).
 
 use super::super::general_optimize::rewrite::{New, instruction};
-use super::{Fused, Walk};
+use super::{Fused, GOES_MAX, Walk};
 use ptxopt_components::form::shape;
 use ptxopt_components::ids::InstId;
 use ptxopt_components::operation::Operation;
@@ -30,7 +30,7 @@ impl Walk<'_, '_> {
         if self.f.description_of(inst).qualifiers != Qualifiers::default() {
             return None;
         }
-        let (mut sources, mut goes) = ([one, other], [None; 4]);
+        let (mut sources, mut goes) = ([one, other], [None; GOES_MAX]);
         for position in 0..sources.len() {
             let part = self.part(sources[position]);
             let moved = part.bytes().filter(|_| part.makers[0].is_some());
@@ -40,7 +40,7 @@ impl Walk<'_, '_> {
                 goes[2 * position..][..2].copy_from_slice(&part.makers);
             }
         }
-        if goes == [None; 4] {
+        if goes == [None; GOES_MAX] {
             return None;
         }
         let [one, other] = sources.map(New::Operand);

@@ -6,8 +6,8 @@
 //! setp.ge.s32 p2, r1, 5;                                   setp.ge.and.s32 p2, r1, 5, p1;
 //! selp.b32 r6, r5, 0, p2;                                  selp.b32 r6, r3, 0, p2;
 //! ```
-//! Kernels for tensors of any shape make these, where each bound of an access decides whether its value is 0. `ptxas` makes one machine
-//! instruction less of it.
+//! Kernels for tensors of any shape make these, where each bound of an access decides whether its value is 0. `ptxas` 13.0.88
+//! makes 12 machine instructions for 13 of a small kernel (`compared`).
 
 use super::super::general_optimize::rewrite::{New, Rewrite};
 use super::{Fused, Walk};
