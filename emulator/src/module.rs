@@ -96,6 +96,12 @@ impl Module {
     pub fn address_bits(&self) -> u32 {
         self.layout.address_bits
     }
+
+    /// Address of the first buffer of a launch. The others follow it, each after a gap.
+    #[must_use]
+    pub fn first_buffer(&self) -> u64 {
+        self.layout.map.buffers
+    }
 }
 
 fn entry(function: &Function) -> Entry {

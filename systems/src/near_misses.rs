@@ -3,6 +3,7 @@
 use crate::check::tests::run;
 use crate::flow::{optimize_branches, split_at_control_flow};
 use crate::ssa::promote_locals;
+use crate::values::remove_held_moves;
 use ptxopt_engine::run::log::RemarkKind;
 use ptxopt_engine::run::phase::Phase;
 
@@ -65,6 +66,14 @@ fn blocks_that_are_not_merged() {
     misses(phase, &pinned, "bra A", "the block that only this one leads to");
     let elsewhere = format!("bra B;\nA: {store}\n@%p0 bra END;\nB: {store}\nbra A;\nEND: {store}");
     misses(phase, &elsewhere, "bra A", "stands elsewhere in the text");
+}
+
+#[test]
+fn moves_that_are_looked_at_no_further() {
+    let phase = &remove_held_moves::PHASE;
+    let far = "st.global.u64 [g], 1;\n".repeat(remove_held_moves::ROWS_MAX as usize);
+    let twice = format!("mov.b32 %r0, 0;\n{far}mov.b32 %r0, 0; // again\nst.global.u32 [g], %r0;");
+    misses(phase, &twice, "again", "too far");
 }
 
 #[test]

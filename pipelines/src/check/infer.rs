@@ -10,12 +10,14 @@
 use super::uses::{self, Place, Uses};
 use super::{CheckOptions, run_one};
 use ptxopt_emulator::launch_lines::{ArgumentLine, Element, Fill, Lane, LaunchLine};
-use ptxopt_emulator::{Entry, Module, Parameter, StateSpace, Stop};
+use ptxopt_emulator::{Access, Entry, Module, Parameter, StateSpace, Stop};
 
 /// Bytes of a buffer at first.
 const BUFFER_BYTES: usize = 1 << 14;
 /// Bytes that a buffer may grow to.
 const BUFFER_BYTES_MAX: usize = 1 << 22;
+/// Addresses that one buffer may take, the gap after it included, when it is as large as it gets.
+const REACH_OF_A_BUFFER: u64 = 16 * BUFFER_BYTES_MAX as u64;
 /// Bytes of dynamic shared memory at first, and at most: what an SM has.
 const SHARED_BYTES: [u32; 2] = [1 << 12, 227 << 10];
 /// Threads of a block where the kernel does not say: two warps, so that warps can get in each other's way.
@@ -124,7 +126,7 @@ impl Search<'_> {
                 reason = stop.to_string();
                 match stop {
                     Stop::Trap { .. } | Stop::Assertion { .. } => return Ok(line),
-                    Stop::OutOfBounds { access, .. } if grow(&mut line, access.space) => {}
+                    Stop::OutOfBounds { access, .. } if self.grow(&mut line, &access) => {}
                     _ => break,
                 }
             }
@@ -151,7 +153,7 @@ impl Search<'_> {
                 let nearest = access.address.saturating_add(PROBE_STEP / 2).checked_sub(PROBE_FIRST);
                 match nearest.and_then(|distance| places.get((distance / PROBE_STEP) as usize)) {
                     Some(place) => break place.clone(),
-                    None if grow(&mut line, access.space) => {}
+                    None if self.grow(&mut line, &access) => {}
                     None => return,
                 }
             };
@@ -185,29 +187,38 @@ impl Search<'_> {
             arguments: arguments.map(|parameter| argument(parameter, uses, fill, &number)).collect(),
         }
     }
-}
 
-/// Doubles what an access to `space` may have missed; false when that is as large as it gets.
-fn grow(line: &mut LaunchLine, space: StateSpace) -> bool {
-    if space == StateSpace::Shared {
-        let [_, most] = SHARED_BYTES;
-        let grown = (line.shared_bytes * 4).min(most);
-        return std::mem::replace(&mut line.shared_bytes, grown) < grown;
-    }
-    let mut has_grown = false;
-    let whole = line.arguments.iter_mut();
-    for argument in whole.flat_map(|argument| {
-        let ArgumentLine { count, element, is_buffer, parts, .. } = argument;
-        let parts = parts.iter_mut().map(|(_, part)| (&mut part.count, part.element, part.is_buffer));
-        parts.chain([(count, *element, *is_buffer)])
-    }) {
-        let (count, element, is_buffer) = argument;
-        if is_buffer && *count * element.lane.size() < BUFFER_BYTES_MAX {
-            *count *= 8;
-            has_grown = true;
+    /// Makes eight times as large what `access` may have missed; false when that is as large as it gets, or when the access is nowhere
+    /// near it: after a null pointer, say.
+    fn grow(&self, line: &mut LaunchLine, access: &Access) -> bool {
+        match access.space {
+            StateSpace::Shared | StateSpace::SharedCluster => {
+                let [_, most] = SHARED_BYTES;
+                let grown = (line.shared_bytes * 4).min(most);
+                std::mem::replace(&mut line.shared_bytes, grown) < grown
+            }
+            StateSpace::Global => {
+                let mut buffers: Vec<_> = line.arguments.iter_mut().flat_map(buffers_of).collect();
+                let past_first = access.address.checked_sub(self.module.first_buffer());
+                let reach = buffers.len() as u64 * REACH_OF_A_BUFFER;
+                if past_first.is_none_or(|distance| distance >= reach) {
+                    return false;
+                }
+                let may_grow = |(count, size): &&mut (&mut usize, usize)| **count * *size < BUFFER_BYTES_MAX;
+                let growing = buffers.iter_mut().filter(may_grow);
+                growing.map(|(count, _)| **count *= 8).count() > 0
+            }
+            _ => false,
         }
     }
-    has_grown
+}
+
+/// Number of lanes and bytes of a lane of each buffer of an argument.
+fn buffers_of(argument: &mut ArgumentLine) -> impl Iterator<Item = (&mut usize, usize)> {
+    let ArgumentLine { count, element, is_buffer, parts, .. } = argument;
+    let parts = parts.iter_mut().map(|(_, part)| (&mut part.count, part.element, part.is_buffer));
+    let all = parts.chain([(count, *element, *is_buffer)]);
+    all.filter(|&(.., is_buffer)| is_buffer).map(|(count, element, _)| (count, element.lane.size()))
 }
 
 fn argument(

@@ -1,10 +1,15 @@
 //! Shards that are used again: to make one takes longer than a small module does.
 
 use ptxopt_engine::run::shard::{BatchError, Shard};
-use std::sync::Mutex;
+use std::sync::{LazyLock, Mutex};
+use std::thread::available_parallelism;
 
-/// Shards kept for the next call.
-const SHARDS_KEPT_MAX: usize = 64;
+/// Shards kept for the next call, for each thread that the machine runs at once: whoever checks every phase of one kernel after the
+/// other has as many pipelines under way as a pipeline has steps, and would find none of them again if fewer were kept.
+const SHARDS_KEPT_PER_THREAD: usize = 64;
+
+static SHARDS_KEPT_MAX: LazyLock<usize> =
+    LazyLock::new(|| SHARDS_KEPT_PER_THREAD * available_parallelism().map_or(1, usize::from));
 
 /// Rows of a shard that is still kept. What a larger function has blown up is given back.
 const SHARD_ROWS_KEPT_MAX: usize = 1 << 20;
@@ -43,7 +48,7 @@ impl ShardPool {
             && shard.pool_rows() <= SHARD_ROWS_KEPT_MAX
             && let Ok(mut shards) = self.0.lock()
         {
-            if shards.len() >= SHARDS_KEPT_MAX {
+            if shards.len() >= *SHARDS_KEPT_MAX {
                 shards.remove(0);
             }
             shards.push((key, shard));
@@ -65,7 +70,7 @@ mod tests {
         let plan = Plan { steps: Vec::new(), ..standard::plan(&Options::default(), false) };
         let give = |key| pool.give_back(Some(key), Shard::new(&plan));
         let waiting = || pool.0.lock().unwrap().iter().map(|&(key, _)| key).collect::<Vec<u64>>();
-        let most = SHARDS_KEPT_MAX as u64;
+        let most = *SHARDS_KEPT_MAX as u64;
         (0..most).for_each(give);
         let again = pool.take(Some(1)).expect("it waits");
         pool.give_back(Some(1), again);

@@ -92,7 +92,6 @@ pub fn remove(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     }
     writes.collect(f, repeated);
     walk.start(f.view().blocks.len());
-    let mut limits_hit = 0;
     // What a move reads is read by the moves that write the same before it, and what these write is read behind it; but a guard may be
     // read no more.
     let mut has_nothing_dead = f.remembers(Memo::NothingDead);
@@ -104,10 +103,15 @@ pub fn remove(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
                 redundant.push(found.inst);
             }
             Held::PerhapsNot => {}
-            Held::NotKnown => limits_hit += 1,
+            Held::NotKnown => {
+                f.stats().limits_hit += 1;
+                f.missed(
+                    f.view().places[found.inst.index()].offset,
+                    "too far from the writes of its register",
+                );
+            }
         }
     }
-    f.stats().limits_hit += limits_hit;
     f.delete_each(redundant, "the register holds this already");
     if has_nothing_dead {
         f.remember(Memo::NothingDead);
