@@ -388,6 +388,34 @@ mod tests {
     }
 
     #[test]
+    fn memory_grows_to_what_is_reached() {
+        let text = format!(
+            "{HEAD}.extern .shared .align 4 .b8 s[];\n.visible .entry k(.param .u64 p, .param .u64 q) {{ {REGISTERS}
+             ld.param.u64 %d1, [p]; ld.param.u64 %d2, [q]; ld.global.u32 %r1, [%d2+400000]; mov.u32 %r2, s;
+             st.shared.u32 [%r2+10000], %r1; st.global.u32 [%d1], %r1; ret; }}\n"
+        );
+        let found = line(&text, Width::Thread).unwrap();
+        let sizes: Vec<usize> = found.arguments.iter().map(ArgumentLine::size).collect();
+        assert_eq!((sizes, found.shared_bytes), (vec![BUFFER_BYTES * 64; 2], SHARED_BYTES[0] * 4));
+    }
+
+    /// No buffer is ever so large that an address made of numbers lies in it: so the work that one launch may cost is left for
+    /// other contents.
+    #[test]
+    fn nothing_grows_for_an_address_that_no_buffer_reaches() {
+        let text = format!(
+            "{HEAD}.visible .entry k(.param .u64 p) {{ {REGISTERS} ld.param.u64 %d1, [p]; ld.global.u64 %d2, [%d1];
+             setp.eq.u64 %p1, %d2, 0; @%p1 bra END; st.global.u32 [%d2], 1; END: st.global.u32 [%d1], 2; ret; }}\n"
+        );
+        let module = Module::load(text.as_bytes()).unwrap();
+        let options =
+            CheckOptions { steps_max: 10 * BUFFER_BYTES as u64 / WORK_PER_STEP, ..CheckOptions::default() };
+        let found =
+            launch_line(&module, &module.entries()[0], text.as_bytes(), Width::Thread, options).unwrap();
+        assert_eq!((&found.arguments[0].fill, found.arguments[0].size()), (&Fill::Zero, BUFFER_BYTES));
+    }
+
+    #[test]
     fn what_no_launch_suits_has_a_reason() {
         let text = format!("{HEAD}.visible .entry k() {{ L: bra L; }}\n");
         let reference = Reference::new(text.as_bytes(), &[], CheckOptions::default()).unwrap();

@@ -408,6 +408,22 @@ fn a_web_with_too_many_pairs_stays_apart_alone() {
     assert_eq!(f.stats().limits_hit, 1);
 }
 
+/// Fifty values that live through 4,500 branches: for each of them, a look at 9,000 blocks.
+#[test]
+fn values_that_live_through_many_blocks_come_together() {
+    let each = |text: fn(usize) -> String| (0..50).map(text).collect::<String>();
+    let early = each(|at| format!("add.u32 %a{at}, %r7, {at}; "));
+    let late = each(|at| format!("add.u32 %b{at}, %r7, 1{at}; mov.u32 %a{at}, %b{at}; "));
+    let name = |at: usize| [at / 676, at / 26, at].map(|letter| char::from(b'A' + (letter % 26) as u8));
+    let name = |at: usize| name(at).iter().collect::<String>();
+    let branches: String = (0..4500)
+        .map(|at| format!("@%p1 bra T{0}; E{0}: st.global.u32 [g], {at}; T{0}: ", name(at)))
+        .collect();
+    let stores = each(|at| format!("st.global.u32 [g], %a{at}; "));
+    let body = format!(".reg .b32 %b<50>; {early} @%p1 bra A; B: {late} A: {branches}{stores}ret;");
+    assert_eq!(moves_of(&body).iter().sum::<usize>(), 0);
+}
+
 #[test]
 fn a_function_without_room_for_its_copies_is_left_and_counted() {
     let body = format!("{SWAP}ret;");

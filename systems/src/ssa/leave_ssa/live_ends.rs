@@ -9,8 +9,13 @@ use super::webs::{Node, Webs};
 use ptxopt_components::ids::{BlockId, Id};
 use ptxopt_engine::store::view::FunctionView;
 
-/// Blocks that the walks of a function may look at, beside 32 an instruction; registers that come after that many are not told.
+/// Blocks that the walks of a function may look at, beside [`VISITS_PER_INST`] for each instruction; registers that come after that
+/// many are not told.
 pub const VISITS_LEAST: usize = 1 << 18;
+
+/// See [`VISITS_LEAST`]. A kernel of 26,000 instructions in 5,600 blocks, of which hundreds of registers live through all, takes 140; all
+/// others of 5 million instructions of real code take less than 50.
+const VISITS_PER_INST: usize = 256;
 
 /// What lives at the ends of the blocks of a function.
 #[derive(Default)]
@@ -42,7 +47,7 @@ impl LiveEnds {
         reads.dedup();
         seen.clear();
         seen.resize(function.blocks.len(), (0, 0));
-        let mut visits_left = VISITS_LEAST + 32 * function.heads.len();
+        let mut visits_left = VISITS_LEAST + VISITS_PER_INST * function.heads.len();
         let mut untold = Vec::new();
         for of_node in reads.chunk_by(|one, other| one.0 == other.0) {
             let node = of_node[0].0;
