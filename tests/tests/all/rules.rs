@@ -104,6 +104,15 @@ const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "store-what-was-copied",
+        &[
+            "{ .local .align 16 .b8 own[32]; mov.u32 %w4, own; and.b32 %w5, %w2, 12; add.s32 %w4, %w4, %w5; mov.b32 %f1, %w1; \
+             neg.f32 %f2, %f1; mov.b32 %w6, %f2; st.local.u32 [%w4], %w6; ld.local.u32 %w0, [%w4]; }",
+            "{ .local .align 16 .b8 own[64]; .reg .f64 %e<2>; mov.u32 %w4, own; and.b32 %w5, %w2, 24; add.s32 %w4, %w4, %w5; \
+             mov.b64 %e0, %d1; neg.f64 %e1, %e0; mov.b64 %d5, %e1; st.local.s64 [%w4], %d5; ld.local.u64 %d0, [%w4]; }",
+        ],
+    ),
+    (
         "there-and-back-to-a-space",
         &[
             "cvta.to.global.u64 %d4, %d9; cvta.global.u64 %d5, %d4; ld.u32 %w0, [%d5+4];",
@@ -492,6 +501,18 @@ const CASES: &[(&str, &[&str])] = &[
             "shr.u32 %w4, %w1, 16; cvt.u16.u32 %h4, %w4; cvt.rz.f32.u16 %f4, %h4; mov.b32 %w0, %f4;",
             "and.b32 %w4, %w1, 127; cvt.s8.s32 %h4, %w4; cvt.rn.f32.u16 %f4, %h4; mov.b32 %w0, %f4;",
             "and.b32 %w4, %w1, 255; cvt.u8.u32 %h4, %w4; cvt.rn.f16.s16 %h0, %h4;",
+        ],
+    ),
+    (
+        "convert-what-was-rounded",
+        &[
+            "mov.b32 %f1, %w1; cvt.rmi.f32.f32 %f2, %f1; cvt.rzi.s32.f32 %w0, %f2;",
+            "mov.b32 %f1, %w1; cvt.rpi.ftz.f32.f32 %f2, %f1; cvt.rni.u32.f32 %w0, %f2;",
+            "mov.b32 %f1, %w1; cvt.rzi.f32.f32 %f2, %f1; cvt.rmi.ftz.u64.f32 %d0, %f2;",
+            "mov.b32 %f1, %w1; cvt.rni.f32.f32 %f2, %f1; cvt.rzi.s8.f32 %w0, %f2;",
+            "cvt.rni.f64.f64 %d4, %d1; cvt.rzi.s64.f64 %d0, %d4;",
+            "cvt.rmi.f64.f64 %d4, %d1; cvt.rpi.u32.f64 %w0, %d4;",
+            "cvt.rpi.f16.f16 %h4, %h1; cvt.rzi.s16.f16 %h0, %h4;",
         ],
     ),
     (

@@ -1,4 +1,4 @@
-//! Conversions of integers: what converts nothing, and two that are one.
+//! Conversions of integers, and of floats to them: what converts nothing, and two that are one.
 
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
@@ -9,7 +9,7 @@ use ptxopt_components::form::FormFlags;
 use ptxopt_components::ids::InstId;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
-use ptxopt_components::qualifiers::Qualifiers;
+use ptxopt_components::qualifiers::{Modifiers, Qualifiers, Rounding};
 use ptxopt_components::types::{PtxType, truncate};
 
 pub(super) const RULES: &[Rule] = &[
@@ -101,6 +101,28 @@ pub(super) const RULES: &[Rule] = &[
         ],
         when: Clues::CONVERTED,
         apply: Apply::Any(float_of_what_was_cut),
+    },
+    Rule {
+        name: "convert-what-was-rounded",
+        operations: &[Operation::Cvt],
+        pattern: "x = cvt.rmi.f32.f32 y; cvt.rzi.s32.f32 x -> cvt.rmi.s32.f32 y; also rni, rzi, rpi, f16 and f64",
+        reason: "it rounds as it converts",
+        guards: &[
+            Guard {
+                needs: "rounding to an integer of one type",
+                without: "cvt.rn.f16.f32 %h1, %f1; cvt.rzi.s32.f16 %r1, %h1 with %f1 = 2049.5 is 2050",
+            },
+            Guard {
+                needs: "no .sat",
+                without: "cvt.rmi.sat.f32.f32 %f2, %f1; cvt.rzi.s32.f32 %r1, %f2 with %f1 = 7 is 1",
+            },
+            Guard {
+                needs: "y still holds what was rounded",
+                without: "cvt.rmi.f32.f32 %f2, %f1; mov.f32 %f1, 0f40E00000; cvt.rzi.s32.f32 %r1, %f2 is of the old %f1",
+            },
+        ],
+        when: Clues::CONVERTED,
+        apply: Apply::Any(convert_what_was_rounded),
     },
     Rule {
         name: "compare-extensions",
@@ -226,6 +248,35 @@ fn float_of_what_was_cut(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrit
     let result = walk.only_result(inst)?;
     let types = [float, integer_of(32, read.is_signed())];
     walk.instead(inst, Operation::Cvt, qualifiers, &types, &[New::register(result), New::register(vreg)])
+}
+
+/// Subnormal numbers are flushed where the rounding flushes them: what is rounded is none.
+fn convert_what_was_rounded(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let description = walk.f.description_of(inst);
+    let ([Some(integer), Some(float), None, ..], &[_, rounded]) =
+        (description.types, walk.f.operands_of(inst))
+    else {
+        return None;
+    };
+    let flushes_at_most = |qualifiers: Qualifiers| Modifiers::FTZ.contains(qualifiers.modifiers);
+    let is_float = matches!(float, PtxType::F16 | PtxType::F32 | PtxType::F64);
+    let is_conversion = is_float && is_integer_type(integer) && flushes_at_most(description.qualifiers);
+    let definition = walk.computed_by(rounded, inst).filter(|_| is_conversion)?;
+    let first = walk.f.description_of(definition);
+    let Qualifiers { rounding, modifiers, .. } = first.qualifiers;
+    let is_rounding = first.operation == Operation::Cvt
+        && matches!(first.types, [Some(to), Some(from), None, ..] if to == float && from == float)
+        && rounding.is_some_and(Rounding::is_to_integer)
+        && flushes_at_most(first.qualifiers);
+    let &[_, source] = walk.f.operands_of(definition) else { return None };
+    let vreg = source.vreg().filter(|&vreg| is_rounding && source == Operand::register(vreg))?;
+    if !walk.is_still(source, definition, inst) {
+        return None;
+    }
+    let result = walk.only_result(inst)?;
+    let qualifiers = Qualifiers { rounding, modifiers, ..Qualifiers::default() };
+    let operands = [New::register(result), New::register(vreg)];
+    walk.instead(inst, Operation::Cvt, qualifiers, &[integer, float], &operands)
 }
 
 fn compare_extensions(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {

@@ -36,6 +36,7 @@ mod quotients;
 mod repetitions;
 mod selections;
 mod spaces;
+mod stores;
 mod sums;
 
 #[cfg(test)]
@@ -118,6 +119,7 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "Quotients", rules: quotients::RULES },
     Family { name: "Selections", rules: selections::RULES },
     Family { name: "Repetitions", rules: repetitions::RULES },
+    Family { name: "Stores", rules: stores::RULES },
     Family { name: "Conversions", rules: conversions::RULES },
     Family { name: "Comparisons", rules: comparisons::RULES },
     Family { name: "Magnitudes", rules: magnitudes::RULES },
