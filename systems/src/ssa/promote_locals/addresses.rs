@@ -229,7 +229,9 @@ impl Tracer {
             self.follow(looks);
             pointers.stored.append(&mut self.pointers.stored);
         }
-        pointers.check(looks.sources, &self.accesses, &mut self.variables, trust == Trust::Nothing);
+        let is_strict = trust == Trust::Nothing;
+        let limit = pointers.check(looks.sources, &self.accesses, &mut self.variables, is_strict);
+        self.limit = self.limit.or(limit);
         self.pointers = pointers;
     }
 
@@ -268,7 +270,7 @@ impl Tracer {
         self.by_name.clear();
         self.holders.clear();
         self.followed = 0;
-        self.pointers.clear();
+        self.pointers.start(view);
         self.addends.clear();
         self.values.clear();
         self.values.resize(view.vregs.len(), None);
