@@ -136,6 +136,7 @@ impl Slot {
     /// mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {f1, f2, f3, f4}, {..}, {..}, {0f00000000, f5, f6, f7};
     /// mma.sync...block_scale... {..}, {..}, {..}, {..}, r1, {0, 1}, r2, {0, 0};     // byte and thread of the scales
     /// ```
+    /// A special register is no result, but `ptxas` takes it for an element of one: `mov.b64 {%laneid, r2}, d1`.
     #[must_use]
     pub fn takes(&self) -> Kinds {
         match self.role {
@@ -143,7 +144,8 @@ impl Slot {
             Role::Target => return Kinds::BLOCK,
             _ => {}
         }
-        let mut kinds = Kinds::OTHER;
+        let mut kinds = Kinds::empty();
+        kinds.set(Kinds::OTHER, self.role != Role::Def || self.in_vector);
         kinds.set(Kinds::REGISTER, self.ty != Some(PtxType::Pred));
         kinds.set(Kinds::PREDICATE, matches!(self.ty, None | Some(PtxType::Pred)));
         let is_negatable = kinds.contains(Kinds::PREDICATE) && self.accepts.contains(Accepts::NEGATION);

@@ -23,7 +23,7 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 54] = [
+pub const SHAPES: [Shape; 55] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
     Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
@@ -78,6 +78,7 @@ pub const SHAPES: [Shape; 54] = [
     Shape { name: "guards", of: "guards of which each decides the next", large: 2_000, text: guards },
     Shape { name: "sums-from-0", of: "loops that start one of 64 sums", large: 8_000, text: sums_from_0 },
     Shape { name: "detours", of: "cases that ask what one block asks again", large: 2_000, text: detours },
+    Shape { name: "zeroed", of: "pointers that hold zero first", large: 4_000, text: zeroed },
 ];
 
 /// Values that meet at each join of [`joins`].
@@ -264,6 +265,21 @@ fn pointers(count: usize) -> String {
     let head = ".reg .b64 %q;\n.local .align 4 .b8 own[4096];";
     let start = "mov.u64 %q, own;\ncvta.local.u64 %q, %q;\nbra L0;\n";
     kernel(head, &format!("{start}{body}GIVEN:\nst.global.u64 [%d0], %q;\nL{count}:\n"))
+}
+
+/// Addresses of a variable that are stored over zeros at the start, and loaded again after as many branches.
+fn zeroed(count: usize) -> String {
+    let place = |n: usize| 8 * n + 8;
+    let start =
+        each(count, |text, n| writeln!(text, "st.u64 [%SP+{0}], 0;\nst.u64 [%SP+{0}], %SP;", place(n)));
+    let branches = each(count, |text, n| {
+        writeln!(text, "setp.eq.u32 %p0, %r0, {n};\n@%p0 bra L{n};\nadd.u32 %r1, %r1, {n};\nL{n}:")
+    });
+    let end =
+        each(count, |text, n| writeln!(text, "ld.u64 %q, [%SP+{}];\nst.u32 [%q], %r1;", place(n)));
+    let head = format!(".local .align 8 .b8 frame[{}];\n.reg .b64 %SP, %q;", place(count));
+    let frame = "mov.u64 %SP, frame;\ncvta.local.u64 %SP, %SP;\n";
+    kernel(&head, &format!("{frame}{start}{branches}{end}ld.u32 %r1, [%SP];\n"))
 }
 
 /// Values that go into a loop alike, and go around it by as many steps.

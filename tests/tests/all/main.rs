@@ -42,4 +42,5 @@ mod sink_elements;
 mod sinks;
 mod splitmix;
 mod ssa;
+mod stored_addresses;
 mod uniformity;

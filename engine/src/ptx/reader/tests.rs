@@ -407,6 +407,9 @@ mod left {
             "selp.b32 r1, r1, r2, r2;",
             "add.u32 _, r1, r2;",
             "add.u32 7, r1, r2;",
+            "add.u32 %ctaid.x, r1, r2;",
+            "mov.u32 %laneid, r1;",
+            "mov.pred %is_explicit_cluster, p;",
             "and.pred !p, p, p;",
             "st.global.u32 [a], p;",
             // The assembler takes a function's name as a number.
@@ -420,6 +423,8 @@ mod left {
             "setp.lo.and.u32 p|_, r1, 2, !p;",
             "selp.b32 r1, r1, r2, p;",
             "mov.b64 {r1, _}, a;",
+            // The assembler takes this one.
+            "mov.b64 {%laneid, r1}, a;",
             "mov.u32 r1, %tid.x;",
             "mov.u64 a, k;",
             "call k;",

@@ -25,7 +25,7 @@
 //! fall through  bra A; A: ...                       A: ...                 // a guarded branch goes as well; so does
 //!                                                                          // one past empty blocks that fall through
 //!               @p bra A; bra A;                    bra A;
-//! invert        @p bra A; bra B; A: ...             @!p bra B; A: ...
+//! invert        @p bra A; bra B; A: ...             @!p bra B; A: ...      // empty blocks may stand before `bra B`
 //! place         bra A; ... bra B; A: ...; bra B;    A: ...; bra B; ...     // nothing else leads to A (`place.rs`)
 //! merge         add ...; A: mul ...                 add ...; mul ...       // nothing else leads to A
 //! ```
@@ -295,13 +295,12 @@ impl<'a> Rewriter<'_, 'a> {
     fn invert(&mut self) -> Result<bool, Stopped> {
         let mut has_changed = false;
         for block in self.block_ids() {
-            let Some((inst, jump, destination)) = self.model.jump_around(block) else { continue };
+            let Some((inst, between, jump, destination)) = self.model.jump_around(block) else { continue };
             let mut change = self.change(block, "branch around a jump")?;
             change.negate_guard(inst);
             change.redirect(inst, destination);
             change.delete_branch(jump);
             // The block around which it led falls through instead: as many edges lead to each block as before.
-            let between = self.model.next(block).expect("a jump stands there");
             self.model.ends[block.index()] = End::Branches { inst, target: destination };
             self.model.ends[between.index()] = End::Falls;
             has_changed = true;

@@ -270,17 +270,24 @@ impl Model {
         }
     }
 
-    /// The guarded branch of `block`, the jump after it around which it leads, and where that jumps.
-    pub(super) fn jump_around(&self, block: BlockId) -> Option<(InstId, InstId, BlockId)> {
+    /// The guarded branch of `block`, the block of the jump after it around which it leads, that jump, and where it jumps.
+    /// Blocks that hold nothing may stand before the jump.
+    pub(super) fn jump_around(&self, block: BlockId) -> Option<(InstId, BlockId, InstId, BlockId)> {
         let End::Branches { inst, target } = self.ends[block.index()] else { return None };
-        let between = self.next(block)?;
+        let may_go = |between: BlockId| {
+            let traits = self.of(between);
+            traits.is_empty && !traits.is_pinned && self.pred_count[between.index()] == 1
+        };
+        let mut between = self.next(block).filter(|&next| may_go(next))?;
+        while self.ends[between.index()] == End::Falls {
+            between = self.next(between).filter(|&next| may_go(next))?;
+        }
         let End::Jumps { inst: jump, target: destination } = self.ends[between.index()] else { return None };
-        let (own, other) = (self.of(block), self.of(between));
-        let may_go = other.is_empty && !other.is_pinned && self.pred_count[between.index()] == 1;
+        let own = self.of(block);
         let has_phis = self.of(target).has_phis || self.of(destination).has_phis;
-        let leads_around = may_go && self.next(between) == Some(target) && !own.is_dead && !own.is_uniform;
+        let leads_around = self.next(between) == Some(target) && !own.is_dead && !own.is_uniform;
         let closes_loop = self.closes_innermost(block, target);
-        (leads_around && !has_phis && !closes_loop).then_some((inst, jump, destination))
+        (leads_around && !has_phis && !closes_loop).then_some((inst, between, jump, destination))
     }
 
     /// Whether an edge from `block` to `target` closes a loop that holds no other one.
