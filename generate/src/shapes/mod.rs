@@ -275,8 +275,7 @@ fn zeroed(count: usize) -> String {
     let branches = each(count, |text, n| {
         writeln!(text, "setp.eq.u32 %p0, %r0, {n};\n@%p0 bra L{n};\nadd.u32 %r1, %r1, {n};\nL{n}:")
     });
-    let end =
-        each(count, |text, n| writeln!(text, "ld.u64 %q, [%SP+{}];\nst.u32 [%q], %r1;", place(n)));
+    let end = each(count, |text, n| writeln!(text, "ld.u64 %q, [%SP+{}];\nst.u32 [%q], %r1;", place(n)));
     let head = format!(".local .align 8 .b8 frame[{}];\n.reg .b64 %SP, %q;", place(count));
     let frame = "mov.u64 %SP, frame;\ncvta.local.u64 %SP, %SP;\n";
     kernel(&head, &format!("{frame}{start}{branches}{end}ld.u32 %r1, [%SP];\n"))
