@@ -224,15 +224,14 @@ impl Pointers {
             events[first..].sort_unstable_by_key(|event| sources.position(event.inst));
             place.events = first..events.len();
             place.is_open = computed.touching(place).next().is_some();
-            let mut contents = events[first..].iter().filter_map(|event| match event.what {
+            let stored = events[first..].iter().filter_map(|event| match event.what {
                 What::Store { value, .. } => Some(value),
                 What::Load { .. } => None,
             });
-            let all = contents.clone().fold(Content::Nothing, Content::or);
-            place.only = contents.next().and_then(|_| match all {
+            place.only = match stored.fold(Content::Nothing, Content::or) {
                 Content::Address(address) => Some(address),
                 _ => None,
-            });
+            };
         }
     }
 }
