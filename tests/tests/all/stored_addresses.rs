@@ -98,7 +98,7 @@ fn kernel(seed: u64) -> String {
         (0..1 + random.below(3)).for_each(|_| statement(&mut random, &mut text));
         if random.below(2) == 0 {
             let to = block + 1 + random.below(BLOCKS - block);
-            write!(text, "{}@%p0 bra B{to};\n", ask(&mut random)).expect("a string takes everything");
+            writeln!(text, "{}@%p0 bra B{to};", ask(&mut random)).expect("a string takes everything");
         }
     }
     write!(text, "B{BLOCKS}:\n{TAIL}").expect("a string takes everything");
