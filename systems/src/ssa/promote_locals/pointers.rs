@@ -22,7 +22,7 @@
 //! st.b64 [%SP+8], %rd1;
 //! ld.b64 %rd2, [%SP+8];        // the zero is overwritten
 //! ```
-//! There the ways to each load are walked back to the stores on them ([`VISITS_PER_ROW`] bounds that). A store of a part, one of
+//! There the ways to each load are walked back to the stores on them (`VISITS_PER_ROW` bounds that). A store of a part, one of
 //! half an address and one under a guard leave what was there on the way; an access at a computed address that may touch the
 //! place makes it worthless.
 
