@@ -204,7 +204,7 @@ impl Indices {
                 Place::Memory { variable, .. } => escapes_now[variable as usize],
                 Place::Register(_) => false,
             };
-            if escapes_anew || self.cells.iter().any(is_open) {
+            if escapes_anew || self.cells.iter().any(is_open) || !self.has_same_accesses(tracer) {
                 break;
             }
             let banned_before = self.banned.len();
@@ -228,6 +228,18 @@ impl Indices {
         self.access_of.clear();
         let inst_of = |(number, access): (usize, &Access)| (access.inst, number);
         self.access_of.extend(self.accesses.iter().enumerate().map(inst_of));
+    }
+
+    /// Whether the accesses of the first walk go where they went then. With its index known a store may overwrite an address that the
+    /// first walk took to be there, so that what is accessed through it is somewhere else:
+    /// ```text
+    /// st [P], &A;  st [D+i], &B;  ld p, [P];  ld j, [p];       // i is that of P: j is no longer what lies in A
+    /// ```
+    fn has_same_accesses(&self, tracer: &Tracer) -> bool {
+        let place = |access: &Access| (access.variable, access.low, access.high, access.refusal);
+        let now: AHashMap<InstId, _> =
+            tracer.accesses.iter().map(|access| (access.inst, place(access))).collect();
+        self.accesses.iter().all(|access| now.get(&access.inst) == Some(&place(access)))
     }
 
     /// Takes cells out that a store touches which was not counted on.
