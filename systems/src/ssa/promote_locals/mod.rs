@@ -92,6 +92,8 @@ mod first_look;
 pub mod indices;
 pub mod numbers;
 pub mod plan;
+#[cfg(test)]
+mod pointer_tests;
 pub mod pointers;
 pub mod ranges;
 pub mod slots;
