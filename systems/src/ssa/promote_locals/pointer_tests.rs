@@ -43,6 +43,10 @@ fn what_is_certain_becomes_registers() {
         // A store that begins before others, all of which end before the place, writes it.
         "st.local.u64 [p+8], %d1; st.local.v2.u64 [p], {0, 0}; st.local.u8 [p+1], 3; ld.local.u64 %d3, [p+8]; \
          st.global.u64 [%d9], %d3;",
+        // One that ends where the place begins writes none of it, beside a longer one that does.
+        "st.local.v2.u64 [p], {0, 0}; st.local.u64 [p+8], %d1; st.local.u32 [p+4], 5; ld.local.u64 %d3, [p+8]; st.local.u32 [%d3], 9;",
+        // What nothing was stored to may hold anything, the address too.
+        "ld.local.u64 %d3, [p]; st.local.u32 [%d3], 9; st.local.u64 [p], %d1;",
         // One of two ways: the number is none, and the load on the other way is asked for itself.
         "st.local.u64 [p], 0; setp.eq.u64 %c, %d9, 0; @%c bra B; st.local.u64 [p], %d1; ld.local.u64 %d3, [p]; \
          st.local.u32 [%d3], 9; bra C; B: ld.local.u64 %d4, [p]; st.global.u64 [%d9], %d4; C:",
@@ -67,6 +71,12 @@ fn what_is_not_certain_lets_the_variable_escape() {
         ),
         (
             "st.local.u32 [p], %d1; ld.local.u32 %d3, [p]; ld.local.u32 %r3, [%d3]; st.global.u32 [%d9], %r3;",
+            3,
+        ),
+        // All of an address of 32 bits, loaded into a wider register, or in half of one of 64.
+        ("mov.u32 %r5, a; st.local.u32 [p], %r5; ld.local.u32 %d3, [p]; st.local.u32 [%d3], 9;", 3),
+        (
+            "st.local.u64 [p], %d1; mov.u32 %r5, a; st.local.u32 [p], %r5; ld.local.u64 %d3, [p]; st.local.u32 [%d3], 9;",
             3,
         ),
         // A number in half of it.
