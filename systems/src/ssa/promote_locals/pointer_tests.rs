@@ -81,7 +81,7 @@ fn what_is_not_certain_lets_the_variable_escape() {
         ),
         // A number in half of it.
         ("st.local.u64 [p], %d1; st.local.u32 [p], 0; ld.local.u64 %d3, [p]; st.global.u64 [%d9], %d3;", 2),
-        // Two addresses at once, of which one is loaded into a register that is as wide.
+        // An address and a number, loaded at once.
         (
             "st.local.u64 [p], %d1; st.local.u64 [p+8], 0; ld.local.v2.u64 {%d3, %d4}, [p]; st.global.u64 [%d9], %d4;",
             2,
