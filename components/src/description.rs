@@ -18,6 +18,9 @@ pub const TYPES_MAX: usize = 5;
 pub struct Dialect {
     /// Plain `f32` arithmetic flushes denormals (`.target sm_1x`).
     pub flushes: bool,
+    /// Conversions from and to types of 64 bits do not, unless they say so (`.version 1.4` and older; to such types by the ISA's text,
+    /// from them too by `ptxas`).
+    pub wide_conversions_keep: bool,
     /// A call of a function that never returns (`.noreturn`).
     pub never_returns: bool,
 }
@@ -162,6 +165,11 @@ impl Description {
             || self.dialect.flushes
                 && self.types.contains(&Some(PtxType::F32))
                 && self.operation.may_have(Modifiers::FTZ)
+                && !(self.dialect.wide_conversions_keep && self.is_wide_conversion())
+    }
+
+    fn is_wide_conversion(&self) -> bool {
+        self.operation == Operation::Cvt && self.types.iter().flatten().any(|ty| ty.bits() == 64)
     }
 
     /// Number of values that one access moves.
@@ -311,6 +319,20 @@ mod tests {
         assert!(parse("add.ftz.f32").unwrap().flushes());
         for mnemonic in ["add.f64", "mov.f32", "ld.global.f32", "add.s32"] {
             assert!(!Description { dialect: old, ..parse(mnemonic).unwrap() }.flushes(), "{mnemonic}");
+        }
+        let older = Dialect { wide_conversions_keep: true, ..old };
+        for (mnemonic, flushes) in [
+            ("cvt.f64.f32", false),
+            ("cvt.rn.f32.f64", false),
+            ("cvt.rzi.s64.f32", false),
+            ("cvt.ftz.rzi.s64.f32", true),
+            ("cvt.rzi.s32.f32", true),
+            ("cvt.rpi.f32.f32", true),
+            ("add.f32", true),
+        ] {
+            let description = parse(mnemonic).unwrap();
+            assert!(Description { dialect: old, ..description }.flushes(), "{mnemonic}");
+            assert_eq!(Description { dialect: older, ..description }.flushes(), flushes, "{mnemonic}");
         }
     }
 

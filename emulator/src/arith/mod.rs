@@ -24,6 +24,13 @@ pub type Evaluator = Box<dyn Fn(&[&Lanes], &mut [Lanes]) + Send + Sync>;
 pub struct Dialect {
     /// Plain `f32` arithmetic flushes denormals (`.target sm_1x`).
     pub flushes: bool,
+    /// Conversions from and to types of 64 bits do not, unless they say so (`.version 1.4` and older).
+    pub wide_conversions_keep: bool,
+}
+
+impl Dialect {
+    /// That of modules of today.
+    pub const TODAY: Self = Self { flushes: false, wide_conversions_keep: false };
 }
 
 /// One arithmetic instruction, as its text gives it.
@@ -49,7 +56,7 @@ impl<'a> Request<'a> {
     /// A request without selectors and signs, for a module of today.
     #[must_use]
     pub const fn plain(mnemonic: &'a str, results: usize, sources: usize) -> Self {
-        Self { mnemonic, results, sources, selectors: &[], negated: &[], dialect: Dialect { flushes: false } }
+        Self { mnemonic, results, sources, selectors: &[], negated: &[], dialect: Dialect::TODAY }
     }
 
     /// Whether a minus sign or a `!` stands before source `index`.

@@ -281,6 +281,7 @@ impl<'a> Decoder<'a> {
     }
 
     fn dialect(&self) -> arith::Dialect {
-        arith::Dialect { flushes: self.scanned.dialect.flushes }
+        let dialect = self.scanned.dialect;
+        arith::Dialect { flushes: dialect.flushes, wide_conversions_keep: dialect.wide_conversions_keep }
     }
 }

@@ -224,6 +224,7 @@ impl<'t> Scanner<'t> {
         let major = self.number()?;
         self.cursor.expect(b'.', "`.` and a minor version")?;
         self.module.version = (major, self.number()?);
+        self.module.dialect.wide_conversions_keep = self.module.version < (1, 5);
         Ok(())
     }
 
@@ -616,7 +617,9 @@ mod tests {
         assert_eq!(module.version, (8, 0));
         assert!(module.is_debug && !module.dialect.flushes);
         let old = Module::scan(b".version 1.4\n.target sm_13, map_f64_to_f32\n").unwrap();
-        assert!(old.dialect.flushes && !old.is_debug);
+        assert!(old.dialect.flushes && !old.is_debug && old.dialect.wide_conversions_keep);
+        let later = Module::scan(b".version 1.5\n.target sm_13\n").unwrap();
+        assert!(later.dialect.flushes && !later.dialect.wide_conversions_keep);
         assert_eq!((module.sm, old.sm), (90, 13));
         let new = Module::scan(b".version 8.7\n.target sm_100a\n").unwrap();
         assert!(new.sm == 100 && !new.dialect.flushes);

@@ -88,7 +88,8 @@ pub struct Shape {
 pub enum Waits {
     /// Nothing of the kind.
     No,
-    /// In a loop it may: an atomic, ordered or volatile access, by which threads tell one another to go on.
+    /// In a loop it may: an atomic, ordered or volatile access, by which threads tell one another to go on, or what is pinned, as
+    /// `nanosleep` between two looks.
     InLoops,
     /// A barrier, another instruction in which several threads take part, or a call.
     Always,
@@ -235,7 +236,8 @@ fn waits(function: &FunctionView<'_>, forms: &FormTable, block: BlockId) -> Wait
             return Waits::Always;
         }
         let effects = forms.get(head.form).effects;
-        let tells = effects.intersects(Effects::ATOMIC | Effects::ORDER | Effects::VOLATILE);
+        let tells =
+            effects.intersects(Effects::ATOMIC | Effects::ORDER | Effects::VOLATILE | Effects::PINNED);
         if tells { Waits::InLoops } else { Waits::No }
     };
     function.rows_of(block).map(|(_, head, _)| of_inst(head)).max().unwrap_or(Waits::No)

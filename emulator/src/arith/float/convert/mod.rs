@@ -19,8 +19,10 @@ use crate::arith::{Evaluator, Request};
 
 /// The evaluator of `cvt`.
 pub fn evaluator(mut qualifiers: Qualifiers, request: &Request) -> Option<Evaluator> {
-    let modifiers = Modifiers::take(&mut qualifiers, request);
+    let mut modifiers = Modifiers::take(&mut qualifiers);
     let &[target, source] = qualifiers.rest() else { return None };
+    let is_wide = [target, source].iter().any(|ty| ty.ends_with("64"));
+    modifiers.flush |= request.dialect.flushes && !(is_wide && request.dialect.wide_conversions_keep);
     if request.results != 1 {
         return None;
     }
@@ -79,7 +81,7 @@ struct Modifiers {
 }
 
 impl Modifiers {
-    fn take(qualifiers: &mut Qualifiers, request: &Request) -> Self {
+    fn take(qualifiers: &mut Qualifiers) -> Self {
         let integral = |word: &str| match word {
             "rni" => Some(Integral::Nearest),
             "rzi" => Some(Integral::Zero),
@@ -91,7 +93,7 @@ impl Modifiers {
             rounding: qualifiers.take_rounding(),
             integral: qualifiers.take_first(integral),
             stochastic: qualifiers.take("rs"),
-            flush: qualifiers.take("ftz") || request.dialect.flushes,
+            flush: qualifiers.take("ftz"),
             saturate: qualifiers.take("sat"),
             finite: qualifiers.take("satfinite"),
             relu: qualifiers.take("relu"),

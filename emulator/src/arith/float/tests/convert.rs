@@ -3,7 +3,10 @@
 use rustc_apfloat::ieee::{BFloat, Double, Half, Single};
 use rustc_apfloat::{Float, FloatConvert, Round};
 
-use super::{BRAINS, DOUBLES, HALVES, Random, SINGLES, apply, flushing, known, run, unknown};
+use super::{
+    BRAINS, DOUBLES, HALVES, Random, SINGLES, apply, flushing, flushing_before_version_1_5, known, run,
+    unknown,
+};
 
 const ROUNDINGS: [(&str, Round); 4] = [
     ("rn", Round::NearestTiesToEven),
@@ -86,6 +89,24 @@ fn flushing_concerns_singles_alone() {
     assert_eq!(run("cvt.rpi.s32.f32", [1]), 1);
     assert_eq!(apply(&flushing("cvt.f32.f32", 1), [1]), 0);
     assert_eq!(run("cvt.ftz.f32.f32", [0x8000_0001]), 0x8000_0000);
+}
+
+/// What `ptxas` folds such conversions of constants to, of a module of version 1.4 and of one of 1.5.
+#[test]
+fn before_version_1_5_conversions_of_64_bits_do_not_flush_by_themselves() {
+    let tiny = f32::from_bits(3);
+    for (mnemonic, source, result) in [
+        ("cvt.f64.f32", 3, f64::from(tiny).to_bits()),
+        ("cvt.rpi.s64.f32", 3, 1),
+        ("cvt.rpi.u64.f32", 3, 1),
+        ("cvt.rn.f32.f64", 0x37A0_0000_0000_0000, 0x0001_0000),
+    ] {
+        assert_eq!(apply(&flushing(mnemonic, 1), [source]), 0, "{mnemonic}");
+        assert_eq!(apply(&flushing_before_version_1_5(mnemonic, 1), [source]), result, "{mnemonic}");
+    }
+    for mnemonic in ["cvt.ftz.f64.f32", "cvt.rpi.ftz.s64.f32", "cvt.rpi.s32.f32", "cvt.f32.f32"] {
+        assert_eq!(apply(&flushing_before_version_1_5(mnemonic, 1), [3]), 0, "{mnemonic}");
+    }
 }
 
 #[test]

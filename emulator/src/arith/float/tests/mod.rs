@@ -114,8 +114,16 @@ fn unknown(mnemonic: &str, results: usize, sources: usize) {
 
 /// The evaluator for a module of `sm_1x`.
 fn flushing(mnemonic: &str, sources: usize) -> Evaluator {
-    let plain = Request::plain(mnemonic, 1, sources);
-    evaluator(&Request { dialect: Dialect { flushes: true }, ..plain }).expect("the instruction is known")
+    of_dialect(mnemonic, sources, Dialect { flushes: true, ..Dialect::TODAY })
+}
+
+/// The evaluator for a module of `.version 1.4` and `sm_1x`.
+fn flushing_before_version_1_5(mnemonic: &str, sources: usize) -> Evaluator {
+    of_dialect(mnemonic, sources, Dialect { flushes: true, wide_conversions_keep: true })
+}
+
+fn of_dialect(mnemonic: &str, sources: usize, dialect: Dialect) -> Evaluator {
+    evaluator(&Request { dialect, ..Request::plain(mnemonic, 1, sources) }).expect("the instruction is known")
 }
 
 /// The first result of one lane. Other lanes hold the sources turned around, which must not matter.

@@ -134,7 +134,7 @@ fn slct_by_float() {
         let chosen = |first| if first { 11 } else { 22 };
         assert_eq!(once("slct.u32.f32", &[11, 22, c.into()]), chosen(plain), "{c:#x}");
         assert_eq!(once("slct.ftz.u32.f32", &[11, 22, c.into()]), chosen(flushed), "{c:#x}");
-        let dialect = crate::arith::Dialect { flushes: true };
+        let dialect = crate::arith::Dialect { flushes: true, ..crate::arith::Dialect::TODAY };
         let old = Request { dialect, ..Request::plain("slct.f64.f32", 1, 3) };
         assert_eq!(run(&known(&old), &[11, 22, c.into()]), [chosen(flushed)], "{c:#x}");
     }

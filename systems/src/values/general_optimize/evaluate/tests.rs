@@ -160,7 +160,7 @@ fn first_of_field(operation: Operation) -> Option<usize> {
 /// Compares a form of `source_count` sources with the emulator; gives how many results were known.
 fn compare(mnemonic: &str, source_count: usize, flushes: bool, random: &mut Random) -> usize {
     let description = parse(mnemonic, Dialect { flushes, ..Dialect::default() });
-    let dialect = ptxopt_emulator::arith::Dialect { flushes };
+    let dialect = ptxopt_emulator::arith::Dialect { flushes, ..ptxopt_emulator::arith::Dialect::TODAY };
     let request = Request { dialect, ..Request::plain(mnemonic, 1, source_count) };
     let of_emulator = evaluator(&request).unwrap_or_else(|| panic!("the emulator knows {mnemonic}"));
     let plain = mnemonic.replace(".ftz", "");

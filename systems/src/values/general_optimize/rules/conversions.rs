@@ -5,6 +5,7 @@ use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
 use crate::values::general_optimize::pattern::{Extension, integer_of, is_integer_type};
 use crate::values::general_optimize::rewrite::{New, Rewrite, bits_of};
+use ptxopt_components::description::Description;
 use ptxopt_components::form::FormFlags;
 use ptxopt_components::ids::InstId;
 use ptxopt_components::operand::Operand;
@@ -115,6 +116,10 @@ pub(super) const RULES: &[Rule] = &[
             Guard {
                 needs: "no .sat",
                 without: "cvt.rmi.sat.f32.f32 %f2, %f1; cvt.rzi.s32.f32 %r1, %f2 with %f1 = 7 is 1",
+            },
+            Guard {
+                needs: "a conversion that flushes where the rounding does",
+                without: "cvt.rpi.f32.f32 %f2, %f1; cvt.rzi.s64.f32 %rd1, %f2 in .version 1.4 for sm_13 with the smallest %f1 is 0",
             },
             Guard {
                 needs: "y still holds what was rounded",
@@ -250,7 +255,8 @@ fn float_of_what_was_cut(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrit
     walk.instead(inst, Operation::Cvt, qualifiers, &types, &[New::register(result), New::register(vreg)])
 }
 
-/// Subnormal numbers are flushed where the rounding flushes them: what is rounded is none.
+/// Subnormal numbers are flushed where the rounding flushes them: what is rounded is none. In old modules the rounding may do so
+/// without a word, and the conversion to 64 bits not.
 fn convert_what_was_rounded(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     let description = walk.f.description_of(inst);
     let ([Some(integer), Some(float), None, ..], &[_, rounded]) =
@@ -270,11 +276,12 @@ fn convert_what_was_rounded(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rew
         && flushes_at_most(first.qualifiers);
     let &[_, source] = walk.f.operands_of(definition) else { return None };
     let vreg = source.vreg().filter(|&vreg| is_rounding && source == Operand::register(vreg))?;
-    if !walk.is_still(source, definition, inst) {
+    let qualifiers = Qualifiers { rounding, modifiers, ..Qualifiers::default() };
+    let conversion = Description { qualifiers, ..*walk.f.description_of(inst) };
+    if first.flushes() && !conversion.flushes() || !walk.is_still(source, definition, inst) {
         return None;
     }
     let result = walk.only_result(inst)?;
-    let qualifiers = Qualifiers { rounding, modifiers, ..Qualifiers::default() };
     let operands = [New::register(result), New::register(vreg)];
     walk.instead(inst, Operation::Cvt, qualifiers, &[integer, float], &operands)
 }
