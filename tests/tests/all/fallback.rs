@@ -352,7 +352,7 @@ fn the_memory_limit_costs_one_function() {
 #[test]
 fn a_panic_costs_one_function_of_several_batches() {
     let filler = |name: &str| {
-        let sums = "    add.u32 %r1, %r1, 1;\n".repeat(5000);
+        let sums = "    add.u32 %r1, %r1, 1;\n".repeat(9000);
         format!(
             ".visible .entry {name}(.param .u64 out)\n{{\n    .reg .b32 %r<3>;\n    .reg .b64 %rd<2>;\n    \
              ld.param.u64 %rd1, [out];\n    mov.u32 %r1, %tid.x;\n    mul.lo.u32 %r2, %r1, 55;\n{sums}    \

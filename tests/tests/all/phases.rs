@@ -211,9 +211,9 @@ fn what_is_cut_off_goes_wherever_the_limit_lies() {
     }
 }
 
-/// Functions that fill a batch of 4,096 instructions each, with a dead product in front of every hundredth sum.
+/// Functions that fill a batch of 8,192 instructions each, with a dead product in front of every hundredth sum.
 fn two_batches() -> (String, u64) {
-    let products = 50;
+    let products = 100;
     let part = format!("    mul.lo.u32 %r2, %r1, 3;\n{}", "    add.u32 %r1, %r1, 1;\n".repeat(100));
     let function = |name: &str| {
         format!(
