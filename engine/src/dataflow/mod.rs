@@ -5,6 +5,7 @@ pub mod pressure;
 pub mod print;
 pub mod uniformity;
 pub mod uninitialised;
+mod waiting;
 
 #[cfg(test)]
 mod tests;

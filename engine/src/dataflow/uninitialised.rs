@@ -13,10 +13,13 @@
 //! initialised.
 
 use super::liveness::LiveSet;
+use super::waiting::{Flow, Waiting};
 use crate::store::view::FunctionView;
+use ahash::AHashMap;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, OperandKind, writes};
 use ptxopt_components::vreg::VRegFlags;
+use std::ops::Range;
 
 /// A register, and the first instruction in the text that may read it without a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,13 +53,18 @@ pub fn find(function: &FunctionView<'_>, set: &LiveSet) -> Vec<Uninitialised> {
     for block in function.block_ids() {
         accesses.visit(function, block);
     }
-    let mut search = Search::default();
-    let found = |(number, &vreg): (usize, &VRegId)| {
-        let inst = search.first_read(function, &accesses, number)?;
-        Some(Uninitialised { vreg, inst })
-    };
-    candidates.iter().enumerate().filter_map(found).collect()
+    let mut search = Search::new(function);
+    let mut all = Vec::new();
+    for (bundle, first) in candidates.chunks(BUNDLE).zip((0..).step_by(BUNDLE)) {
+        search.run(function, &accesses, first..first + bundle.len());
+        let inst = |at: usize| search.first_read(&accesses.reads[first + at], at);
+        all.extend((0..).zip(bundle).filter_map(|(at, &vreg)| Some(Uninitialised { vreg, inst: inst(at)? })));
+    }
+    all
 }
+
+/// Registers that are searched for together: bits of a word.
+const BUNDLE: usize = u64::BITS as usize;
 
 /// A guard: a predicate and its sign.
 type Guard = (VRegId, bool);
@@ -69,8 +77,12 @@ struct Accesses {
     reads: Vec<Vec<(BlockId, InstId)>>,
     /// By candidate: blocks that write it whatever the guards are.
     writes: Vec<Vec<BlockId>>,
-    /// Of the block: candidates that are written, under the guard if there is one.
-    written: Vec<(usize, Option<Guard>)>,
+    /// By candidate: one more than the last block that writes it whatever the guards are.
+    written_in: Vec<u32>,
+    /// Of writes of candidates under a guard: one more than the block, and which value of the predicate it was.
+    written_under: AHashMap<(usize, Guard), (u32, u32)>,
+    /// By register: how many instructions have written it.
+    values: Vec<u32>,
 }
 
 impl Accesses {
@@ -84,7 +96,9 @@ impl Accesses {
             number_of,
             reads: vec![Vec::new(); count],
             writes: vec![Vec::new(); count],
-            written: Vec::new(),
+            written_in: vec![0; count],
+            written_under: AHashMap::default(),
+            values: vec![0; function.vregs.len()],
         }
     }
 
@@ -95,7 +109,6 @@ impl Accesses {
     }
 
     fn visit(&mut self, function: &FunctionView<'_>, block: BlockId) {
-        self.written.clear();
         for inst in function.insts_of(block) {
             let guard = function.guard_of(inst).and_then(|guard| match guard.kind() {
                 OperandKind::Predicate { vreg, negated } => Some((vreg, negated)),
@@ -104,8 +117,8 @@ impl Accesses {
             let operands = function.operands_of(inst);
             for operand in operands.iter().filter(|operand| operand.is_use()) {
                 let Some(number) = self.candidate(operand) else { continue };
-                let is_written = self.written.contains(&(number, None))
-                    || guard.is_some_and(|guard| self.written.contains(&(number, Some(guard))));
+                let is_written = self.written_in[number] == block.0 + 1
+                    || guard.is_some_and(|guard| self.is_written_under(number, guard, block));
                 let is_noted = self.reads[number].last().is_some_and(|&(noted, _)| noted == block);
                 if !is_written && !is_noted {
                     self.reads[number].push((block, inst));
@@ -117,58 +130,70 @@ impl Accesses {
                     self.write(number, guard, block);
                 }
             }
-            for vreg in writes(operands) {
-                self.written.retain(|(_, guard)| guard.is_none_or(|(predicate, _)| predicate != vreg));
-            }
+            writes(operands).for_each(|vreg| self.values[vreg.index()] += 1);
         }
     }
 
     fn write(&mut self, number: usize, guard: Option<Guard>, block: BlockId) {
-        let opposite = guard.map(|(predicate, negated)| (number, Some((predicate, !negated))));
-        let is_whole = opposite.is_none_or(|opposite| self.written.contains(&opposite));
-        let written = (number, if is_whole { None } else { guard });
-        if !self.written.contains(&written) {
-            self.written.push(written);
-            if is_whole {
-                self.writes[number].push(block);
-            }
+        let under = guard
+            .filter(|&(predicate, negated)| !self.is_written_under(number, (predicate, !negated), block));
+        if let Some(guard) = under {
+            let value = self.values[guard.0.index()];
+            self.written_under.insert((number, guard), (block.0 + 1, value));
+        } else if std::mem::replace(&mut self.written_in[number], block.0 + 1) != block.0 + 1 {
+            self.writes[number].push(block);
         }
+    }
+
+    /// Whether `block` has written a candidate under a guard whose predicate has not changed since.
+    fn is_written_under(&self, number: usize, guard: Guard, block: BlockId) -> bool {
+        let written = self.written_under.get(&(number, guard));
+        written == Some(&(block.0 + 1, self.values[guard.0.index()]))
     }
 }
 
-/// The search forward from the entry, along paths that do not write a register.
-#[derive(Default)]
+/// The search forward from the entry, along paths that do not write a register; for the registers of a bundle at once, a bit
+/// each.
 struct Search {
-    /// By block: one more than the candidate for which it was last visited.
-    visited_for: Vec<u32>,
-    /// By block: one more than the candidate that it last was said to write.
-    written_for: Vec<u32>,
-    waiting: Vec<BlockId>,
+    /// By block: registers with a path to its start.
+    reached: Vec<u64>,
+    /// By block: registers that it writes.
+    written: Vec<u64>,
+    waiting: Waiting,
 }
 
 impl Search {
-    /// The first instruction in the text that such a path leads to and that reads candidate `number`.
-    fn first_read(
-        &mut self,
-        function: &FunctionView<'_>,
-        accesses: &Accesses,
-        number: usize,
-    ) -> Option<InstId> {
-        let stamp = number as u32 + 1;
-        for stamps in [&mut self.visited_for, &mut self.written_for] {
-            stamps.resize(function.blocks.len(), 0);
+    fn new(function: &FunctionView<'_>) -> Self {
+        let mut waiting = Waiting::default();
+        waiting.reset(function, Flow::Forward);
+        let clear = vec![0; function.blocks.len()];
+        Self { reached: clear.clone(), written: clear, waiting }
+    }
+
+    /// Searches for some candidates, [`BUNDLE`] at most.
+    fn run(&mut self, function: &FunctionView<'_>, accesses: &Accesses, candidates: Range<usize>) {
+        let Self { reached, written, waiting } = self;
+        reached.fill(0);
+        written.fill(0);
+        for (at, number) in candidates.enumerate() {
+            accesses.writes[number].iter().for_each(|block| written[block.index()] |= 1 << at);
+            reached[0] |= 1 << at;
         }
-        accesses.writes[number].iter().for_each(|block| self.written_for[block.index()] = stamp);
-        self.waiting.clear();
-        self.waiting.push(BlockId(0));
-        while let Some(block) = self.waiting.pop() {
-            if std::mem::replace(&mut self.visited_for[block.index()], stamp) != stamp
-                && self.written_for[block.index()] != stamp
-            {
-                self.waiting.extend(function.succs(block));
+        waiting.push(BlockId(0));
+        while let Some(block) = waiting.pop() {
+            let unwritten = reached[block.index()] & !written[block.index()];
+            for &succ in function.succs(block) {
+                if unwritten & !reached[succ.index()] != 0 {
+                    reached[succ.index()] |= unwritten;
+                    waiting.push(succ);
+                }
             }
         }
-        let is_reached = |(block, _): &&(BlockId, InstId)| self.visited_for[block.index()] == stamp;
-        accesses.reads[number].iter().filter(is_reached).map(|&(_, inst)| inst).min()
+    }
+
+    /// The first instruction in the text that such a path leads to, of those that read the register with bit `at`.
+    fn first_read(&self, reads: &[(BlockId, InstId)], at: usize) -> Option<InstId> {
+        let is_reached = |(block, _): &&(BlockId, InstId)| self.reached[block.index()] >> at & 1 == 1;
+        reads.iter().filter(is_reached).map(|&(_, inst)| inst).min()
     }
 }

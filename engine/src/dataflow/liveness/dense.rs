@@ -6,8 +6,8 @@
 
 use super::{LiveSet, LivenessScratch, NO_BIT};
 use crate::bits::{self, BitMatrix};
+use crate::dataflow::waiting::is_reachable;
 use crate::store::view::FunctionView;
-use ptxopt_components::block::{BlockFlags, BlockOrder};
 use ptxopt_components::ids::{BlockId, Id, VRegId};
 
 /// Memory that the rounds use again.
@@ -51,12 +51,8 @@ fn fill(sets: &mut BitMatrix, members: &[(BlockId, VRegId)], set: &LiveSet) {
 
 /// Lists the reachable blocks in reverse postorder; says whether some edge retreats.
 fn order_blocks(function: &FunctionView<'_>, order: &mut Vec<BlockId>) -> bool {
-    let is_reachable = |&block: &BlockId| {
-        function.orders[block.index()].rpo != BlockOrder::UNREACHABLE
-            && !function.blocks[block.index()].flags.contains(BlockFlags::DEAD)
-    };
     order.clear();
-    order.extend(function.block_ids().filter(is_reachable));
+    order.extend(function.block_ids().filter(|&block| is_reachable(function, block)));
     order.sort_unstable_by_key(|block| function.orders[block.index()].rpo);
     let rpo = |block: BlockId| function.orders[block.index()].rpo;
     order.iter().any(|&block| function.succs(block).iter().any(|&succ| rpo(succ) <= rpo(block)))

@@ -13,7 +13,7 @@
 //!
 //! # Two representations
 //! Dense (`dense`): a row of bits a block, in two matrices, blocks x words, solved by rounds over the blocks. Where that
-//! would be quadratic in the size of the function, or in the depth of its loops, walks (`walks`): for each register a walk backward
+//! would be quadratic in the size of the function, or in the depth of its loops, walks (`walks`): for each register, or 64, a walk backward
 //! from its uses, and the blocks where it lives as runs of consecutive blocks. [`LiveSet`] answers the same questions for both.
 //!
 //! # Guarded writes do not kill
@@ -118,11 +118,12 @@ pub fn solve(
     if words > DENSE_WORDS_MAX || !dense::solve(function, scratch, set, ROUNDS_MAX) {
         set.representation = Representation::Walks;
         set.round_count = 0;
-        walks::solve(function, scratch, set);
+        let steps_max = walks::steps_max(set.block_count, set.vreg_of.len());
+        walks::solve(function, scratch, set, steps_max);
     }
 }
 
-/// Solves the liveness of a function on the given representation, in any number of rounds: what compares the two.
+/// Solves the liveness of a function on the given representation, in any number of rounds or steps: what compares the two.
 pub fn solve_on(
     representation: Representation,
     function: &FunctionView<'_>,
@@ -135,8 +136,23 @@ pub fn solve_on(
     set.representation = representation;
     match representation {
         Representation::Dense => _ = dense::solve(function, scratch, set, u32::MAX),
-        Representation::Walks => walks::solve(function, scratch, set),
+        Representation::Walks => walks::solve(function, scratch, set, usize::MAX),
     }
+}
+
+/// Solves the liveness of a function by walks, with so many steps for single registers.
+#[cfg(test)]
+pub(super) fn solve_by_walks(
+    function: &FunctionView<'_>,
+    forms: &FormTable,
+    scratch: &mut LivenessScratch,
+    set: &mut LiveSet,
+    steps_max: usize,
+) {
+    scratch.collect(function, forms);
+    number_globals(function, scratch, set);
+    set.representation = Representation::Walks;
+    walks::solve(function, scratch, set, steps_max);
 }
 
 fn number_globals(function: &FunctionView<'_>, scratch: &LivenessScratch, set: &mut LiveSet) {

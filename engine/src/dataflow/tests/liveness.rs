@@ -2,7 +2,7 @@
 
 use super::{Built, Random, Style, chain, random};
 use crate::dataflow::liveness::{
-    LiveSet, LivenessScratch, Representation, STRIP_BITS, Side, Strip, solve_on,
+    LiveSet, LivenessScratch, Representation, STRIP_BITS, Side, Strip, solve_by_walks, solve_on,
 };
 use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, VRegId};
@@ -53,11 +53,16 @@ pub(super) fn live_in(function: &FunctionView<'_>, vreg: VRegId) -> Vec<bool> {
         .collect()
 }
 
-fn compare(built: &Built, scratch: &mut LivenessScratch, sets: &mut [LiveSet; 2]) {
+fn compare(built: &Built, scratch: &mut LivenessScratch, sets: &mut [LiveSet; 3]) {
     let function = built.function();
     let wanted: Vec<Vec<bool>> = function.vreg_ids().map(|vreg| live_in(&function, vreg)).collect();
-    for (representation, set) in [Representation::Dense, Representation::Walks].into_iter().zip(sets) {
-        solve_on(representation, &function, &built.forms, scratch, set);
+    let [dense, walks, bundles] = sets;
+    solve_on(Representation::Dense, &function, &built.forms, scratch, dense);
+    solve_on(Representation::Walks, &function, &built.forms, scratch, walks);
+    solve_by_walks(&function, &built.forms, scratch, bundles, 0);
+    for (representation, set) in
+        [(Representation::Dense, dense), (Representation::Walks, walks), (Representation::Walks, bundles)]
+    {
         assert_eq!((set.representation(), set.block_count()), (representation, function.blocks.len()));
         let reachable = |block: &BlockId| function.orders[block.index()].is_reachable();
         for block in function.block_ids().filter(reachable) {

@@ -64,3 +64,24 @@ fn the_first_read_in_the_text_is_named() {
     let body = "bra B1; B2: st.global.u32 [g], %r2; ret; B1: st.global.u32 [g], %r2;";
     assert_eq!(found(body), [(2, 3)], "nothing leads to the first");
 }
+
+/// Registers are searched for 64 at once: each has its own way through the blocks.
+#[test]
+fn many_registers_are_told_apart() {
+    let write = |number: usize| {
+        let guard = ["", "@%p1 ", "@%p2 "][number % 3];
+        format!("{guard}mov.u32 %r{number}, 1;")
+    };
+    let read = |number: usize| format!("st.global.u32 [g], %r{number};");
+    let (early, late) = (1..150, 150..290);
+    let body = format!(
+        "setp.eq.u32 %p1, 1, 2; setp.eq.u32 %p2, 1, 2; {} @%p1 bra B1; B2: {} B1: {} {}",
+        early.clone().map(write).collect::<String>(),
+        late.clone().map(|number| format!("mov.u32 %r{number}, 1;")).collect::<String>(),
+        early.clone().map(read).collect::<String>(),
+        late.clone().filter(|number| number % 2 == 0).map(read).collect::<String>(),
+    );
+    let wanted: Vec<usize> =
+        early.filter(|number| number % 3 != 0).chain(late.filter(|number| number % 2 == 0)).collect();
+    assert_eq!(found(&body).iter().map(|&(number, _)| number).collect::<Vec<_>>(), wanted);
+}

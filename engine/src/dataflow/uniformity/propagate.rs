@@ -172,7 +172,9 @@ impl Solver<'_> {
         if guard_diverges && (nature.is_meeting || nature.is_call) {
             self.lose_meetings();
         }
-        if writes(operands).all(|vreg| self.diverges(vreg)) {
+        // A phi has one result, and as many operands as there are ways to it: looking at all of them for each would be quadratic.
+        let written = if head.is_phi() { &operands[..1] } else { operands };
+        if writes(written).all(|vreg| self.diverges(vreg)) {
             return;
         }
         let found = results(
@@ -188,7 +190,7 @@ impl Solver<'_> {
             return;
         }
         let is_result = |(_, operand): &(usize, &Operand)| operand.is_definition();
-        for (at, operand) in operands.iter().enumerate().filter(is_result) {
+        for (at, operand) in written.iter().enumerate().filter(is_result) {
             if let Some(vreg) = operand.vreg().filter(|_| found.of(at)) {
                 self.diverge(vreg);
             }

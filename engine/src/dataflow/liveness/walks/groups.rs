@@ -7,8 +7,8 @@
 //! Groups are searched. A node of several groups is assumed to be closed where both halves are, all of their blocks are reachable, and the first
 //! half's last block leads to the second half. So a closed node may go unnoticed, which costs time alone.
 
-use super::is_reachable;
 use super::tree::{GROUP, Tree, group_of, mask_of};
+use crate::dataflow::waiting::is_reachable;
 use crate::lists::Lists;
 use crate::store::view::FunctionView;
 use ptxopt_components::ids::BlockId;

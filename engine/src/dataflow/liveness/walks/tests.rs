@@ -3,7 +3,7 @@
 use super::groups::Groups;
 use super::tree::{GROUP, Tree, group_of};
 use super::*;
-use crate::dataflow::liveness::{Representation, Side, solve_on};
+use crate::dataflow::liveness::{Representation, Side, solve_by_walks, solve_on};
 use crate::dataflow::tests::{Built, Random, Style, chain, random};
 
 /// Numbers of blocks with which levels have one node, an odd number of them, or a last one that is not full.
@@ -137,13 +137,45 @@ fn long_lives_cost_little() {
     set.each_run(Side::In, |run, vreg| runs.extend((vreg == built.vreg("%r1")).then_some(run)));
     assert_eq!(runs, vec![built.block("B0").0..built.block("B4000").0 + 1]);
     let bit = set.bit_of(built.vreg("%r1")).expect("it lives long");
-    let tree = &scratch.walks.groups.tree;
+    let tree = scratch.walks.groups.tree.clone();
     for node in 0..tree.node_count() {
         listed += set.live_in.ranges.listed(node).filter(|&found| found == bit).count();
     }
     assert!((2..=2 * tree.level_count()).contains(&listed), "{listed} lists");
-    let walk = &mut scratch.walks.walk;
-    let [gens, kills, ends] = [&scratch.walks.gens, &scratch.walks.kills, &scratch.walks.ends];
-    walk.run(&function, &scratch.walks.groups, kills.of(bit), gens.of(bit), ends.of(bit));
+    let WalkScratch { groups, places, walk, .. } = &mut scratch.walks;
+    walk.run(&function, groups, places, bit);
     assert!(walk.touched.len() <= 3 && walk.taken.len() <= 2 * tree.level_count(), "{:?}", walk.taken);
+}
+
+/// Each of many states that come back to one dispatching block changes a register of its own, and all live through all of them: no
+/// group is closed, single walks stop at their limit, and bundles say the same as a row of bits a block.
+#[test]
+fn registers_of_many_states_are_taken_together() {
+    const STATES: usize = 200;
+    let targets: Vec<String> = (0..STATES).map(|state| format!("S{state}")).collect();
+    let each = |text: fn(usize) -> String| (0..STATES).map(text).collect::<String>();
+    let built = Built::of_module(format!(
+        ".version 8.6\n.target sm_90\n.global .u32 g;\n.entry k() {{ .reg .b32 %r<{STATES}>; .reg .b32 %i;\n\
+         T: .branchtargets {}, END;\n{}\nD: ld.global.u32 %i, [g];\nbrx.idx %i, T;\n{}END:\n{}\nret; }}\n",
+        targets.join(", "),
+        each(|state| format!("mov.u32 %r{state}, 7;\n")),
+        each(|state| format!("S{state}: add.u32 %r{state}, %r{state}, 1; bra D;\n")),
+        each(|state| format!("st.global.u32 [g], %r{state};\n")),
+    ));
+    let function = built.function();
+    let (mut scratch, mut set, mut dense) =
+        (LivenessScratch::default(), LiveSet::default(), LiveSet::default());
+    let limit = steps_max(function.blocks.len(), STATES);
+    solve_by_walks(&function, &built.forms, &mut scratch, &mut set, limit);
+    assert!((limit..limit + 2 * function.blocks.len()).contains(&scratch.walks.walk.steps));
+    solve_on(Representation::Dense, &function, &built.forms, &mut scratch, &mut dense);
+    for block in function.block_ids() {
+        let [walked, wanted] = [&set, &dense].map(|set| {
+            let mut vregs: Vec<_> = set.live_in_vregs(block).chain(set.live_out_vregs(block)).collect();
+            vregs.sort_unstable();
+            vregs
+        });
+        assert_eq!(walked, wanted, "{block:?}");
+    }
+    assert_eq!(dense.live_in_vregs(built.block("D")).count(), STATES);
 }
