@@ -14,6 +14,7 @@
 
 use super::liveness::LiveSet;
 use super::waiting::{Flow, Waiting};
+use crate::bits::WORD_BITS;
 use crate::store::view::FunctionView;
 use ahash::AHashMap;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
@@ -63,8 +64,8 @@ pub fn find(function: &FunctionView<'_>, set: &LiveSet) -> Vec<Uninitialised> {
     all
 }
 
-/// Registers that are searched for together: bits of a word.
-const BUNDLE: usize = u64::BITS as usize;
+/// Registers that are searched for together.
+const BUNDLE: usize = WORD_BITS;
 
 /// A guard: a predicate and its sign.
 type Guard = (VRegId, bool);

@@ -4,12 +4,10 @@
 //! Rounds go over the blocks that wait and no others, so a solver costs the visits that change something. A solver that keeps a bit each
 //! for 64 registers visits a block about as often as one for a single register does.
 
+use crate::bits;
 use crate::store::view::FunctionView;
 use ptxopt_components::block::{BlockFlags, BlockOrder};
 use ptxopt_components::ids::{BlockId, Id};
-
-/// Bits of a word.
-const WORD: usize = u64::BITS as usize;
 
 /// Which way facts flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +27,7 @@ pub(super) struct Waiting {
     place_of: Vec<u32>,
     /// By place, as bits.
     waits: Vec<u64>,
-    count: usize,
-    /// The word of `waits` that the round has come to.
+    /// The place to which the round has come.
     at: usize,
 }
 
@@ -43,7 +40,7 @@ pub(super) fn is_reachable(function: &FunctionView<'_>, block: BlockId) -> bool 
 impl Waiting {
     /// Orders the blocks of a function; none waits.
     pub(super) fn reset(&mut self, function: &FunctionView<'_>, flow: Flow) {
-        let Self { order, place_of, waits, count, at } = self;
+        let Self { order, place_of, waits, at } = self;
         order.clear();
         order.extend(function.block_ids().filter(|&block| is_reachable(function, block)));
         order.sort_unstable_by_key(|block| function.orders[block.index()].rpo);
@@ -56,8 +53,8 @@ impl Waiting {
             place_of[block.index()] = place as u32;
         }
         waits.clear();
-        waits.resize(order.len().div_ceil(WORD), 0);
-        (*count, *at) = (0, 0);
+        waits.resize(bits::words_for(order.len()), 0);
+        *at = 0;
     }
 
     /// Whether a path leads to `block`.
@@ -67,25 +64,15 @@ impl Waiting {
 
     /// Lets a reachable block wait.
     pub(super) fn push(&mut self, block: BlockId) {
-        let place = self.place_of[block.index()] as usize;
-        let (word, mask) = (&mut self.waits[place / WORD], 1 << (place % WORD));
-        self.count += usize::from(*word & mask == 0);
-        *word |= mask;
+        bits::set(&mut self.waits, self.place_of[block.index()] as usize);
     }
 
     /// The next block of the round; a round that is over begins again.
     pub(super) fn pop(&mut self) -> Option<BlockId> {
-        if self.count == 0 {
-            self.at = 0;
-            return None;
-        }
-        while self.waits[self.at] == 0 {
-            self.at = (self.at + 1) % self.waits.len();
-        }
-        let word = &mut self.waits[self.at];
-        let place = self.at * WORD + word.trailing_zeros() as usize;
-        *word &= *word - 1;
-        self.count -= 1;
+        let next = bits::first_one(&self.waits, self.at);
+        let place = next.or_else(|| bits::first_one(&self.waits, 0))?;
+        bits::clear(&mut self.waits, place);
+        self.at = place;
         Some(self.order[place])
     }
 }

@@ -6,13 +6,14 @@
 
 use super::Places;
 use super::ranges::{Ranges, Run};
+use crate::bits::WORD_BITS;
 use crate::dataflow::waiting::{Flow, Waiting};
 use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id};
 use std::ops::Range;
 
-/// Registers of a bundle: bits of a word.
-pub(super) const BUNDLE: usize = u64::BITS as usize;
+/// Registers of a bundle.
+pub(super) const BUNDLE: usize = WORD_BITS;
 
 /// The walk for one bundle, and memory that it uses again. Between two walks all words are clear.
 #[derive(Default)]
