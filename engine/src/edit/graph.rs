@@ -263,7 +263,7 @@ impl Change<'_, '_> {
 
 impl FunctionEditor<'_> {
     /// Notes, before a change of the graph, that edges will no longer be those of the instructions.
-    pub(super) fn touch_graph(&mut self) {
+    fn touch_graph(&mut self) {
         if !std::mem::replace(&mut self.is_graph_stale, true) {
             self.tools.journal.save_numbering(&self.rows);
         }
@@ -333,7 +333,7 @@ impl FunctionEditor<'_> {
     }
 
     /// Links the blocks in the order of their text, which is that of their ids so far.
-    pub(super) fn order_blocks(&mut self) {
+    fn order_blocks(&mut self) {
         if std::mem::replace(&mut self.has_order, true) {
             return;
         }

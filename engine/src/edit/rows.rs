@@ -3,7 +3,7 @@
 use super::session::{Change, FunctionEditor};
 use crate::forms::FormTable;
 use crate::values::def_use::OperandRef;
-use ptxopt_components::anchor::{Anchor, AnchorKind};
+use ptxopt_components::anchor::Anchor;
 use ptxopt_components::block::BlockFlags;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::form::{Accepts, FormFlags, Role, Slot};
@@ -16,13 +16,6 @@ use ptxopt_components::vreg::{VRegFlags, VRegHead, VRegName};
 
 /// Operands of an instruction that is rewritten among which a name is looked for.
 const LOOKED_AT: usize = 8;
-
-/// What becomes of the lines before an instruction that moves.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Lines {
-    Stay,
-    Go,
-}
 
 /// Whether `slot` takes `operand`, as far as kinds go: what the verifier of forms asks too.
 #[must_use]
@@ -90,21 +83,9 @@ impl Change<'_, '_> {
     /// Moves an instruction before another one. Both keep their ids. Lines and labels before it stay where they are; a pragma
     /// that belongs to it goes: it is a hint.
     pub fn move_before(&mut self, inst: InstId, before: InstId) {
-        self.move_row(inst, before, Lines::Stay);
-    }
-
-    /// As [`Self::move_before`], but `.loc` lines that stand before the instruction, and nothing else there, go along.
-    pub fn move_with_lines_before(&mut self, inst: InstId, before: InstId) {
-        // Anchors are put in order with the graph.
-        self.f.touch_graph();
-        self.f.order_blocks();
-        self.move_row(inst, before, Lines::Go);
-    }
-
-    fn move_row(&mut self, inst: InstId, before: InstId, lines: Lines) {
         assert_ne!(inst, before, "an instruction cannot stand before itself");
         let block = self.f.rows.heads[before.index()].block;
-        self.f.unlink(inst, lines);
+        self.f.unlink(inst);
         self.f.link_before(block, inst, Some(before));
         self.f.set_block(inst, block);
         self.f.note_all_reused(inst);
@@ -112,7 +93,7 @@ impl Change<'_, '_> {
 
     /// Moves an instruction to the end of a block.
     pub fn move_to_end(&mut self, inst: InstId, block: BlockId) {
-        self.f.unlink(inst, Lines::Stay);
+        self.f.unlink(inst);
         self.f.link_before(block, inst, None);
         self.f.set_block(inst, block);
         self.f.note_all_reused(inst);
@@ -516,11 +497,11 @@ impl FunctionEditor<'_> {
     }
 
     /// Takes a row out of its block. A tombstone stays for the anchors before it.
-    fn unlink(&mut self, inst: InstId, lines: Lines) {
+    fn unlink(&mut self, inst: InstId) {
         let block = self.rows.heads[inst.index()].block;
         self.index_anchors();
         self.chain(block);
-        self.leave_place(inst, lines);
+        self.leave_place(inst);
         self.save_block_once(block);
         let InstLinks { prev, next } = self.rows.links[inst.index()];
         self.save_links_in(block, &[prev, next, inst]);
@@ -544,15 +525,12 @@ impl FunctionEditor<'_> {
         tombstone
     }
 
-    /// Puts a tombstone before an instruction that is about to move, where something stands there that stays.
-    fn leave_place(&mut self, inst: InstId, lines: Lines) {
-        let mut staying = self.anchors_before(inst);
-        let is_line = |&at: &usize| self.rows.pools.anchors[at].kind == AnchorKind::Loc;
-        if lines == Lines::Go && staying.iter().all(is_line) {
-            staying.clear();
-        }
+    /// Puts a tombstone before an instruction that is about to move, where anchors stand before it: they stay.
+    fn leave_place(&mut self, inst: InstId) {
+        let index = self.scratch.first_anchor.get(inst.index()).filter(|_| self.has_anchor_index);
+        let first = index.and_then(|first| first.get());
         let joint = if self.has_order { self.scratch.joined_by.remove(&inst) } else { None };
-        if staying.is_empty() && joint.is_none() {
+        if first.is_none() && joint.is_none() {
             return;
         }
         let block = self.rows.heads[inst.index()].block;
@@ -562,25 +540,20 @@ impl FunctionEditor<'_> {
             self.scratch.joined[joint.index()] = Maybe::some(tombstone);
             self.scratch.joined_by.insert(tombstone, joint);
         }
-        if staying.is_empty() {
-            return;
-        }
-        for at in staying {
-            self.tools.journal.save_anchor(&self.rows, at);
-            self.rows.pools.anchors[at].before = tombstone;
+        let Some(first) = first else { return };
+        let end = self.rows.spans.anchors.end();
+        let mut at = first.index();
+        while at < end {
+            let anchor = self.rows.pools.anchors[at];
+            if anchor.before == inst {
+                self.tools.journal.save_anchor(&self.rows, at);
+                self.rows.pools.anchors[at].before = tombstone;
+            } else if !self.is_of_dead_block(&anchor) {
+                break;
+            }
+            at += 1;
         }
         self.scratch.first_anchor[inst.index()] = Maybe::NONE;
-    }
-
-    /// Where the anchors before an instruction are.
-    fn anchors_before(&self, inst: InstId) -> Vec<usize> {
-        let index = self.scratch.first_anchor.get(inst.index()).filter(|_| self.has_anchor_index);
-        let Some(first) = index.and_then(|first| first.get()) else { return Vec::new() };
-        let anchors = &self.rows.pools.anchors;
-        (first.index()..self.rows.spans.anchors.end())
-            .take_while(|&at| anchors[at].before == inst || self.is_of_dead_block(&anchors[at]))
-            .filter(|&at| anchors[at].before == inst)
-            .collect()
     }
 
     /// Whether an anchor stands in a block that is gone. Such ones may lie between those of one instruction.

@@ -82,38 +82,6 @@ fn a_moved_instruction_leaves_its_line_where_it_was() {
 }
 
 #[test]
-fn a_moved_instruction_takes_its_lines_along_where_it_is_asked_to() {
-    let mut bench = Bench::of(
-        ".loc 1 1 0\nmov.u32 %r1, 1; @%p1 bra L; .loc 1 2 0\n.loc 1 3 0\nadd.u32 %r2, %r1, %r1;\n\
-         .loc 1 4 0\n.pragma \"used_bytes_mask 1\";\nld.global.u32 %r3, [%rd1];\nL: .loc 1 5 0\nret;",
-    );
-    let mut f = bench.edit();
-    let [mov, branch, add, ld] = [0, 1, 2, 3].map(|at| nth(&f.view(), at));
-    f.change(add, "test").unwrap().move_with_lines_before(add, branch);
-    // Where something else stands, too, everything stays: no line comes between that and what it belongs to.
-    f.change(ld, "test").unwrap().move_with_lines_before(ld, mov);
-    drop(f);
-    bench.assert_is_whole();
-    let expected = [
-        "ld.global.u32 %r3, [%rd1];",
-        ".loc 1 1 0",
-        "mov.u32 %r1, 1;",
-        ".loc 1 2 0",
-        ".loc 1 3 0",
-        "add.u32 %r2, %r1, %r1;",
-        "@%p1 bra L;",
-        ".loc 1 4 0",
-        "L:",
-        ".loc 1 5 0",
-        "ret;",
-    ];
-    assert_eq!(bench.code(), expected);
-    bench.compact();
-    bench.assert_is_whole();
-    assert_eq!(bench.code(), expected);
-}
-
-#[test]
 fn an_instruction_moves_into_another_block() {
     let mut bench = Bench::of("mov.u32 %r1, 1; @%p1 bra L; add.u32 %r2, %r1, %r1; L: ret;");
     bench.analyze();

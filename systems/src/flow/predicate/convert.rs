@@ -51,22 +51,16 @@ impl Region {
         Some(())
     }
 
-    /// Moves what an arm computes before the branch; its stores get the guard of the arm, and where there are any, lines go along.
+    /// Moves what an arm computes before the branch; its stores get the guard of the arm.
     fn empty(&self, change: &mut Change<'_, '_>, arm: BlockId, guard: Operand) {
-        let mut insts: Vec<(InstId, Effects)> = Vec::new();
-        for inst in change.function().insts_of(arm).collect::<Vec<_>>() {
-            let form = change.function().heads[inst.index()].form;
-            insts.push((inst, change.forms().get(form).effects));
-        }
-        insts.retain(|(_, effects)| !effects.intersects(Effects::CONTROL));
-        let has_stores = insts.iter().any(|(_, effects)| effects.contains(Effects::WRITE));
-        for (inst, effects) in insts {
-            if effects.contains(Effects::WRITE) {
-                change.add_guard(inst, guard);
-            }
-            if has_stores {
-                change.move_with_lines_before(inst, self.branch.inst);
-            } else {
+        let insts: Vec<InstId> = change.function().insts_of(arm).collect();
+        for inst in insts {
+            let head = change.function().heads[inst.index()];
+            let form = *change.forms().get(head.form);
+            if form.effects.contains(Effects::WRITE) {
+                let operands = change.operands_of(inst).to_vec();
+                change.insert_before(self.branch.inst, head.form, &operands, Some(guard));
+            } else if !form.effects.intersects(Effects::CONTROL) {
                 change.move_before(inst, self.branch.inst);
             }
         }

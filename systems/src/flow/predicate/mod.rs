@@ -39,8 +39,7 @@
 //! nothing on doubles. A product and a sum that reads it count as the one instruction that phase 75 makes of them, and so do a comparison
 //! and logic with its result. Constants and addresses of variables count not at all: a selection takes the ones as they are, and the others
 //! are common to the arms of many branches, as a rule. Plain stores, which get the guard of their arm: they are done by
-//! the threads that did them, and the `.loc` lines of the arm go along. Lines of an arm without stores stay: that would tell a profiler
-//! that all threads went there.
+//! the threads that did them.
 //!
 //! Nothing that other threads take part in, no load, no call, no volatile access, nothing under a guard of its own; and no
 //! result that is a variable. A branch that promises by `.uni` that all threads go one way stays.
