@@ -37,13 +37,18 @@ pub(super) fn is_reachable(function: &FunctionView<'_>, block: BlockId) -> bool 
         && !function.blocks[block.index()].flags.contains(BlockFlags::DEAD)
 }
 
+/// Lists the reachable blocks in reverse postorder.
+pub(super) fn reverse_postorder(function: &FunctionView<'_>, order: &mut Vec<BlockId>) {
+    order.clear();
+    order.extend(function.block_ids().filter(|&block| is_reachable(function, block)));
+    order.sort_unstable_by_key(|block| function.orders[block.index()].rpo);
+}
+
 impl Waiting {
     /// Orders the blocks of a function; none waits.
     pub(super) fn reset(&mut self, function: &FunctionView<'_>, flow: Flow) {
         let Self { order, place_of, waits, at } = self;
-        order.clear();
-        order.extend(function.block_ids().filter(|&block| is_reachable(function, block)));
-        order.sort_unstable_by_key(|block| function.orders[block.index()].rpo);
+        reverse_postorder(function, order);
         if flow == Flow::Backward {
             order.reverse();
         }

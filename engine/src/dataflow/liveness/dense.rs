@@ -6,7 +6,7 @@
 
 use super::{LiveSet, LivenessScratch, NO_BIT};
 use crate::bits::{self, BitMatrix};
-use crate::dataflow::waiting::is_reachable;
+use crate::dataflow::waiting::reverse_postorder;
 use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id, VRegId};
 
@@ -35,7 +35,8 @@ pub(super) fn solve(
     }
     fill(&mut dense.gens, gens, set);
     fill(&mut dense.kills, kills, set);
-    let has_retreating_edge = order_blocks(function, &mut dense.order);
+    reverse_postorder(function, &mut dense.order);
+    let has_retreating_edge = retreats(function, &dense.order);
     iterate(function, dense, set, has_retreating_edge, rounds_max)
 }
 
@@ -49,11 +50,8 @@ fn fill(sets: &mut BitMatrix, members: &[(BlockId, VRegId)], set: &LiveSet) {
     }
 }
 
-/// Lists the reachable blocks in reverse postorder; says whether some edge retreats.
-fn order_blocks(function: &FunctionView<'_>, order: &mut Vec<BlockId>) -> bool {
-    order.clear();
-    order.extend(function.block_ids().filter(|&block| is_reachable(function, block)));
-    order.sort_unstable_by_key(|block| function.orders[block.index()].rpo);
+/// Whether some edge between the blocks of `order`, which is reverse postorder, retreats.
+fn retreats(function: &FunctionView<'_>, order: &[BlockId]) -> bool {
     let rpo = |block: BlockId| function.orders[block.index()].rpo;
     order.iter().any(|&block| function.succs(block).iter().any(|&succ| rpo(succ) <= rpo(block)))
 }

@@ -257,26 +257,7 @@ impl LiveSet {
                 }
             }
             Representation::Dense => {
-                // By bit: where its open run started.
-                let mut first = vec![0; self.vreg_of.len()];
-                let none = vec![0; sets.rows.stride()];
-                let mut before = &none[..];
-                for block in 0..=self.block_count {
-                    let here = if block < self.block_count { sets.rows.row(block) } else { &none[..] };
-                    for (at, (&here, &before)) in here.iter().zip(before).enumerate() {
-                        let mut changed = here ^ before;
-                        while changed != 0 {
-                            let bit = at * 64 + changed.trailing_zeros() as usize;
-                            if changed & here & changed.wrapping_neg() != 0 {
-                                first[bit] = block as u32;
-                            } else {
-                                visit(first[bit]..block as u32, self.vreg_of[bit]);
-                            }
-                            changed &= changed - 1;
-                        }
-                    }
-                    before = here;
-                }
+                each_run_of(sets.rows.rows(), sets.rows.stride(), |run, bit| visit(run, self.vreg_of[bit]));
             }
         }
     }
@@ -310,6 +291,34 @@ impl LiveSet {
         let bit = self.bit_of(vreg).expect("the register has a bit");
         let rows = if live_in { &mut self.live_in.rows } else { &mut self.live_out.rows };
         if is_live { rows.set(block.index(), bit) } else { rows.clear(block.index(), bit) }
+    }
+}
+
+/// Calls `visit` with each run of consecutive `rows` of `stride` words that hold a bit, and the bit; in the order in which they end.
+fn each_run_of<'a>(
+    rows: impl Iterator<Item = &'a [u64]>,
+    stride: usize,
+    mut visit: impl FnMut(Range<u32>, usize),
+) {
+    let none = vec![0; stride];
+    // By bit: where its open run started.
+    let mut first = vec![0; stride * bits::WORD_BITS];
+    let mut before = &none[..];
+    for (row, here) in (0..).zip(rows.map(Some).chain([None])) {
+        let here = here.unwrap_or(&none);
+        for (at, (&here, &before)) in here.iter().zip(before).enumerate() {
+            let mut changed = here ^ before;
+            while changed != 0 {
+                let bit = at * bits::WORD_BITS + changed.trailing_zeros() as usize;
+                if changed & here & changed.wrapping_neg() != 0 {
+                    first[bit] = row;
+                } else {
+                    visit(first[bit]..row, bit);
+                }
+                changed &= changed - 1;
+            }
+        }
+        before = here;
     }
 }
 

@@ -7,6 +7,7 @@
 use super::Places;
 use super::ranges::{Ranges, Run};
 use crate::bits::WORD_BITS;
+use crate::dataflow::liveness::each_run_of;
 use crate::dataflow::waiting::{Flow, Waiting};
 use crate::store::view::FunctionView;
 use ptxopt_components::ids::{BlockId, Id};
@@ -110,23 +111,11 @@ fn take(
     ranges: &mut Ranges,
 ) {
     runs.clear();
-    let mut first_of = [0; BUNDLE];
-    let mut before = 0_u64;
-    // After the last one nothing lives.
-    let words = words[touched.clone()].iter_mut().map(std::mem::take).chain([0]);
-    for (block, here) in (touched.start as u32..).zip(words) {
-        let mut changed = here ^ before;
-        while changed != 0 {
-            let bit = changed.trailing_zeros();
-            if here >> bit & 1 == 1 {
-                first_of[bit as usize] = block;
-            } else {
-                runs.push(Run { first: first_of[bit as usize], last: block - 1, bit });
-            }
-            changed &= changed - 1;
-        }
-        before = here;
-    }
+    let (start, words) = (touched.start as u32, &mut words[touched]);
+    each_run_of(words.chunks_exact(1), 1, |run, bit| {
+        runs.push(Run { first: start + run.start, last: start + run.end - 1, bit: bit as u32 });
+    });
+    words.fill(0);
     runs.sort_unstable_by_key(|run| (run.bit, run.first));
     let mut runs = runs.iter().peekable();
     for bit in 0..bit_count as u32 {
