@@ -10,6 +10,7 @@ use ptxopt_components::block::{BlockEdges, BlockFlags, BlockHead, BlockLabel, Bl
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, Maybe, Span};
 use ptxopt_components::instruction::Marks;
+use std::ops::Range;
 
 /// The place after a dead block.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +38,8 @@ pub(super) struct SettleScratch {
     orders: Vec<BlockOrder>,
     labels: Vec<BlockLabel>,
     edges: Vec<BlockEdges>,
+    /// By row: its number in its block.
+    ranks: Vec<u32>,
 }
 
 impl FunctionEditor<'_> {
@@ -57,6 +60,42 @@ impl FunctionEditor<'_> {
         (self.is_graph_stale, self.has_order, self.has_anchor_index) = (false, false, false);
     }
 
+    /// Puts anchors in order by block, and those of a block into the order of its rows: blocks that
+    /// were split, moved, merged or deleted leave theirs to others.
+    fn sort_anchors(&mut self, ranks: &mut Vec<u32>) {
+        let span = self.rows.spans.anchors.range();
+        let anchors = &mut self.rows.pools.anchors[span.clone()];
+        if !anchors.is_sorted_by_key(|anchor| anchor.block) {
+            anchors.sort_by_key(|anchor| anchor.block);
+        }
+        ranks.resize(self.rows.spans.insts.len().max(ranks.len()), 0);
+        let mut first = span.start;
+        while first < span.end {
+            let block = self.rows.pools.anchors[first].block;
+            let count =
+                self.rows.pools.anchors[first..span.end].iter().take_while(|a| a.block == block).count();
+            if count > 1 {
+                self.sort_in_block(first..first + count, block, ranks);
+            }
+            first += count;
+        }
+    }
+
+    fn sort_in_block(&mut self, anchors: Range<usize>, block: BlockId, ranks: &mut [u32]) {
+        for (rank, row) in (0..).zip(self.rows.rows_of(block)) {
+            ranks[row.index()] = rank;
+        }
+        let heads = &self.rows.heads[..self.rows.spans.insts.len()];
+        let rank = |anchor: &Anchor| {
+            let is_inside = heads.get(anchor.before.index()).is_some_and(|head| head.block == block);
+            if is_inside { ranks[anchor.before.index()] } else { u32::MAX }
+        };
+        let anchors = &mut self.rows.pools.anchors[anchors];
+        if !anchors.is_sorted_by_key(rank) {
+            anchors.sort_by_key(rank);
+        }
+    }
+
     fn connect(&mut self, edges: &mut Vec<BlockEdges>) {
         let count = self.rows.spans.blocks.len();
         edges.clear();
@@ -74,14 +113,14 @@ impl FunctionEditor<'_> {
             && scratch.old_of.iter().enumerate().all(|(new, old)| old.index() == new);
         // The rows of a block that was split are in another one, whatever the numbers.
         self.move_anchors(scratch);
-        if is_same {
-            return;
+        if !is_same {
+            // Definitions that were collected in this edit name blocks by their old numbers.
+            self.rows.state.def_epoch += 1;
+            self.move_blocks(scratch);
+            self.move_instructions(scratch);
+            self.move_tables(scratch);
         }
-        // Definitions that were collected in this edit name blocks by their old numbers.
-        self.rows.state.def_epoch += 1;
-        self.move_blocks(scratch);
-        self.move_instructions(scratch);
-        self.move_tables(scratch);
+        self.sort_anchors(&mut scratch.ranks);
     }
 
     /// Numbers the living blocks in the order of the text, and finds for each dead one what comes after it.
@@ -166,11 +205,6 @@ impl FunctionEditor<'_> {
             kept += 1;
         }
         self.rows.spans.anchors.count = kept as u32;
-        let anchors = &mut self.rows.pools.anchors[span.first as usize..span.first as usize + kept];
-        // New blocks stand where old ones were split, so what is out of order is in order by block.
-        if !anchors.is_sorted_by_key(|anchor| anchor.block) {
-            anchors.sort_by_key(|anchor| anchor.block);
-        }
     }
 
     fn move_blocks(&mut self, scratch: &mut SettleScratch) {

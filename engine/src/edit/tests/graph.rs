@@ -98,6 +98,32 @@ fn lines_at_the_end_of_a_block_stay_there_when_another_joins() {
 }
 
 #[test]
+fn lines_of_blocks_that_moved_and_merged_are_in_the_order_of_their_instructions() {
+    let mut bench = Bench::of(
+        "mov.u32 %r1, 1; bra M; L: .loc 1 2 0\nadd.u32 %r2, %r1, 1; ret; M: .loc 1 1 0\nsub.u32 %r3, %r1, 1; bra L;",
+    );
+    let mut f = bench.edit();
+    let (to_m, to_l) = (nth(&f.view(), 1), nth(&f.view(), 5));
+    let mut change = f.change(to_m, "test").unwrap();
+    change.move_blocks(BlockId(2), BlockId(2), BlockId(0));
+    for (branch, next) in [(to_m, BlockId(2)), (to_l, BlockId(1))] {
+        change.delete_branch(branch);
+        change.merge(next);
+    }
+    drop(f);
+    bench.assert_is_whole();
+    let expected = [
+        "mov.u32 %r1, 1;",
+        ".loc 1 1 0",
+        "sub.u32 %r3, %r1, 1;",
+        ".loc 1 2 0",
+        "add.u32 %r2, %r1, 1;",
+        "ret;",
+    ];
+    assert_eq!(bench.code(), expected);
+}
+
+#[test]
 fn a_block_put_before_another_takes_what_fell_through() {
     let mut bench = Bench::of("mov.u32 %r1, 1; L: add.u32 %r1, %r1, 1; @%p1 bra L; ret;");
     let mut f = bench.edit();

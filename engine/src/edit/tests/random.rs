@@ -5,6 +5,7 @@ use crate::graph::analyze::{AnalysisScratch, annotate, bring_up_to_date};
 use crate::graph::edges::Graph;
 use crate::graph::nest::{LoopNest, NestScratch, build_nest};
 use crate::graph::random::Random;
+use ptxopt_components::anchor::Anchor;
 use ptxopt_components::block::{BlockHead, BlockOrder};
 use ptxopt_components::instruction::Marks;
 
@@ -107,8 +108,13 @@ fn check_rows(function: &FunctionView<'_>) {
     }
 }
 
-/// Asserts that anchors stand at the end of a block where none of its rows follows them.
-fn check_ends(function: &FunctionView<'_>) {
+/// Asserts that anchors are in the order of the rows, and stand at the end of a block where none of its rows follows them.
+fn check_anchors(function: &FunctionView<'_>) {
+    let rank = |anchor: &Anchor| {
+        let rank = function.all_rows_of(anchor.block).position(|row| row == anchor.before);
+        (anchor.block, rank.unwrap_or(usize::MAX))
+    };
+    assert!(function.anchors.is_sorted_by_key(rank), "{:?}", function.anchors);
     for anchor in function.anchors {
         let mut rows = function.all_rows_of(anchor.block);
         assert_eq!(function.is_at_the_end(anchor), !rows.any(|row| row == anchor.before), "{anchor:?}");
@@ -394,7 +400,7 @@ fn edit_at_random(seed: u64, scratch: &mut AnalysisScratch) -> usize {
         bench.assert_is_whole();
         assert_eq!(Model::of(&bench.view()).lists(), model.lists());
         check_rows(&bench.view());
-        check_ends(&bench.view());
+        check_anchors(&bench.view());
         let mut lines = lines(&bench);
         if has_moved {
             lines.sort();
