@@ -68,21 +68,68 @@ struct Blocks {
     is_reachable: Vec<bool>,
 }
 
-/// Where a register lives: the blocks that it is live into, and those that it is live out of.
-type Life = (BTreeSet<BlockId>, BTreeSet<BlockId>);
+/// Where a register lives; the memory for all of them.
+struct Life {
+    live_in: Found,
+    live_out: Found,
+    waiting: Vec<BlockId>,
+}
+
+/// A set of blocks that is emptied in one step.
+struct Found {
+    blocks: Vec<BlockId>,
+    /// By block: the number of the emptying after which it came in last.
+    since: Vec<u32>,
+    emptied: u32,
+}
+
+impl Found {
+    fn none_of(block_count: usize) -> Self {
+        Self { blocks: Vec::new(), since: vec![0; block_count], emptied: 1 }
+    }
+
+    fn clear(&mut self) {
+        self.blocks.clear();
+        self.emptied += 1;
+    }
+
+    fn contains(&self, block: BlockId) -> bool {
+        self.since[block.index()] == self.emptied
+    }
+
+    /// Puts a block in; says whether it was not in it.
+    fn insert(&mut self, block: BlockId) -> bool {
+        let is_new = !self.contains(block);
+        if is_new {
+            self.since[block.index()] = self.emptied;
+            self.blocks.push(block);
+        }
+        is_new
+    }
+}
+
+impl Life {
+    fn nowhere(block_count: usize) -> Self {
+        let none = || Found::none_of(block_count);
+        Self { live_in: none(), live_out: none(), waiting: Vec::new() }
+    }
+}
 
 /// Verifies the sets of one function.
 pub fn verify(function: &FunctionView<'_>, forms: &FormTable, set: &LiveSet) -> Verdict {
     let blocks = collect(function, forms);
+    let mut life = Life::nowhere(function.blocks.len());
     let (mut in_count, mut out_count) = (0, 0);
     for vreg in function.vreg_ids() {
-        let (live_in, live_out) = search(function, &blocks, vreg);
+        search(function, &blocks, vreg, &mut life);
+        let Life { live_in: Found { blocks: live_in, .. }, live_out: Found { blocks: live_out, .. }, .. } =
+            &life;
         in_count += live_in.len();
         out_count += live_out.len();
-        if let Some(&block) = live_in.iter().find(|&&block| !set.is_live_in(block, vreg)) {
+        if let Some(&block) = live_in.iter().filter(|&&block| !set.is_live_in(block, vreg)).min() {
             return wrong_in(block, format_args!("{vreg:?} is live in, and the sets do not say so"));
         }
-        if let Some(&block) = live_out.iter().find(|&&block| !set.is_live_out(block, vreg)) {
+        if let Some(&block) = live_out.iter().filter(|&&block| !set.is_live_out(block, vreg)).min() {
             return wrong_in(block, format_args!("{vreg:?} is live out, and the sets do not say so"));
         }
     }
@@ -121,33 +168,37 @@ fn collect(function: &FunctionView<'_>, forms: &FormTable) -> Blocks {
 }
 
 /// Searches backward from the reads of `vreg`.
-fn search(function: &FunctionView<'_>, blocks: &Blocks, vreg: VRegId) -> Life {
+fn search(function: &FunctionView<'_>, blocks: &Blocks, vreg: VRegId, life: &mut Life) {
     let Places { gens, kills, ends } = &blocks.places[vreg.index()];
-    let (mut live_in, mut live_out) = (BTreeSet::new(), ends.clone());
-    let mut waiting: Vec<BlockId> = gens.iter().chain(ends.difference(kills)).copied().collect();
+    let Life { live_in, live_out, waiting } = life;
+    live_in.clear();
+    live_out.clear();
+    for &block in ends {
+        live_out.insert(block);
+    }
+    waiting.extend(gens.iter().chain(ends.difference(kills)));
     while let Some(block) = waiting.pop() {
         if !live_in.insert(block) {
             continue;
         }
         for &pred in function.preds(block).iter().filter(|pred| blocks.is_reachable[pred.index()]) {
-            live_out.insert(pred);
-            if !kills.contains(&pred) {
+            if live_out.insert(pred) && !kills.contains(&pred) {
                 waiting.push(pred);
             }
         }
     }
-    (live_in, live_out)
 }
 
 /// Finds the member of the sets that no search found.
 fn verify_no_surplus(function: &FunctionView<'_>, blocks: &Blocks, set: &LiveSet) -> Verdict {
+    let mut life = Life::nowhere(function.blocks.len());
     for vreg in function.vreg_ids() {
-        let (live_in, live_out) = search(function, blocks, vreg);
+        search(function, blocks, vreg, &mut life);
         for block in function.block_ids() {
-            if set.is_live_in(block, vreg) && !live_in.contains(&block) {
+            if set.is_live_in(block, vreg) && !life.live_in.contains(block) {
                 return wrong_in(block, format_args!("{vreg:?} is not live in, and the sets hold it"));
             }
-            if set.is_live_out(block, vreg) && !live_out.contains(&block) {
+            if set.is_live_out(block, vreg) && !life.live_out.contains(block) {
                 return wrong_in(block, format_args!("{vreg:?} is not live out, and the sets hold it"));
             }
         }
