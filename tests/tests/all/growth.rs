@@ -404,6 +404,45 @@ fn registers_that_live_long_are_counted() {
     });
 }
 
+/// Registers that the targets of a table take from two branches each, which uniformity looks for.
+#[test]
+fn registers_that_meet_at_all_targets_of_a_table() {
+    work_grows_like_its_text(optimize_all, 500, |size| {
+        let registers = format!(".reg .b32 %v<{size}>;");
+        let start = each(size, |text, n| writeln!(text, "add.u32 %v{n}, %r1, {n};"));
+        let labels = each(size, |text, n| write!(text, ", X{n}"));
+        let again = each(size, |text, n| writeln!(text, "add.u32 %v{n}, %v{n}, %r1;"));
+        let targets = each(size, |text, n| writeln!(text, "X{n}: st.global.u32 [%d1], {n}; bra Z;"));
+        let uses = each(size, |text, n| writeln!(text, "st.global.u32 [%d1], %v{n};"));
+        tangle(&format!(
+            "{registers} {start} ways: .branchtargets {}; setp.eq.u32 %p1, %r1, 3; @%p1 bra B; brx.idx %r1, ways; \
+             B: {again} brx.idx %r1, ways; {targets} Z: {uses}",
+            &labels[2..]
+        ))
+    });
+}
+
+/// Loops that threads leave in different rounds, and registers that live through all of them: what a loop defines is asked for, and not
+/// what lives after it.
+#[test]
+fn loops_beside_registers_that_live_long() {
+    work_grows_like_its_text(optimize_all, 2_000, |size| {
+        let registers = format!(".reg .b32 %v<{size}>, %i<{size}>;");
+        let start = each(size, |text, n| {
+            writeln!(text, "ld.param.u32 %v{n}, [out]; @%p1 add.u32 %v{n}, %v{n}, {n};")
+        });
+        let loops = each(size, |text, n| {
+            writeln!(
+                text,
+                "mov.u32 %i{n}, 0; L{n}: add.u32 %i{n}, %i{n}, 1; st.global.u32 [%d1], %i{n}; \
+                 setp.lt.u32 %p1, %i{n}, %r1; @%p1 bra L{n};"
+            )
+        });
+        let uses = each(size, |text, n| writeln!(text, "st.global.u32 [%d1], %v{n};"));
+        tangle(&format!("{registers} setp.eq.u32 %p1, %r2, 1; {start} {loops} {uses}"))
+    });
+}
+
 /// The shapes on which simple algorithms are quadratic, up to the size that is large. `--bin growth` says which phases take how long.
 #[test]
 fn large_shapes_cost_what_they_are_long() {

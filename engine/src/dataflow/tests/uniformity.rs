@@ -1,7 +1,7 @@
 //! Uniformity on kernels of a few lines: which registers all threads of a warp share.
 
 use super::Built;
-use crate::dataflow::uniformity::{SameThreads, Scratch, Uniformity, solve};
+use crate::dataflow::uniformity::{SameThreads, Scratch, Uniformity, count, solve};
 use crate::graph::edges::Graph;
 use crate::graph::nest::{LoopNest, NestScratch, build_nest};
 use ptxopt_components::ids::Id;
@@ -147,6 +147,71 @@ fn in_a_function_with_a_cycle_of_two_entries_what_lives_across_blocks_is_diverge
         &[],
         &["%r1"],
     );
+}
+
+/// A kernel with registers `%v0` to `%v<count>`, in whose body `%r1` is the thread's number and `%r2` a parameter.
+fn large(count: usize, body: &str) -> Built {
+    Built::of_module(format!(
+        ".version 8.6\n.target sm_90\n.address_size 64\n.global .u32 g;\n.entry k(.param .u32 n)\n{{\n.reg .pred %p<3>; \
+         .reg .b32 %r<4>; .reg .b32 %v<{count}>;\nmov.u32 %r1, %tid.x; ld.param.u32 %r2, [n];\n{body}\nret;\n}}\n"
+    ))
+}
+
+/// A loop that defines `count` registers and has as many exits besides its end, after which the last of the registers is read.
+fn loop_with_exits(count: usize) -> Built {
+    use std::fmt::Write;
+    let mut body = "mov.u32 %r3, 0; L: add.u32 %r3, %r3, 1;".to_owned();
+    for n in 0..count {
+        write!(body, "add.u32 %v{n}, %r2, {n}; setp.eq.u32 %p1, %r1, {n}; @%p1 bra X{n};").unwrap();
+    }
+    (0..count).for_each(|n| write!(body, "st.global.u32 [g], %v{n};").unwrap());
+    body.push_str("setp.lt.u32 %p2, %r3, %r2; @%p2 bra L; bra E;");
+    (0..count).for_each(|n| write!(body, "X{n}: st.global.u32 [g], %r2;").unwrap());
+    write!(body, "E: st.global.u32 [g], %v{};", count - 1).unwrap();
+    large(count, &body)
+}
+
+#[test]
+fn what_a_loop_with_many_exits_defines_is_divergent_where_it_lives_after_one_of_them() {
+    let built = loop_with_exits(60);
+    let verdicts = verdicts(&built);
+    assert!(!count(&built.function(), &built.forms, &verdicts).is_tangled);
+    assert!(verdicts.is_uniform(built.vreg("%v0")) && verdicts.is_uniform(built.vreg("%v58")));
+    assert!(!verdicts.is_uniform(built.vreg("%v59")) && verdicts.is_uniform(built.vreg("%r3")));
+}
+
+#[test]
+fn where_looking_at_all_exits_takes_too_long_what_lives_across_blocks_is_divergent() {
+    let built = loop_with_exits(900);
+    let verdicts = verdicts(&built);
+    assert!(count(&built.function(), &built.forms, &verdicts).is_tangled);
+    for name in ["%v0", "%v898", "%v899", "%r3"] {
+        assert!(!verdicts.is_uniform(built.vreg(name)), "{name}");
+    }
+}
+
+#[test]
+fn where_definitions_meet_in_too_many_places_what_lives_across_blocks_is_divergent() {
+    // Each of the registers is written again before a table of blocks, which lie after another table, too.
+    let built = |count: usize| {
+        let each = |text: &dyn Fn(usize) -> String| (0..count).map(text).collect::<String>();
+        let body = format!(
+            "{} ways: .branchtargets E{}; setp.eq.u32 %p1, %r1, 3; @%p1 bra B; brx.idx %r2, ways; B: {} brx.idx %r2, ways; {} E: {}",
+            each(&|n| format!("mov.u32 %v{n}, {n};")),
+            each(&|n| format!(", X{n}")),
+            each(&|n| format!("add.u32 %v{n}, %v{n}, 1;")),
+            each(&|n| format!("X{n}: st.global.u32 [g], {n};")),
+            each(&|n| format!("st.global.u32 [g], %v{n};")),
+        );
+        large(count, &body)
+    };
+    for (size, is_tangled) in [(40, false), (900, true)] {
+        let built = built(size);
+        let verdicts = verdicts(&built);
+        assert_eq!(count(&built.function(), &built.forms, &verdicts).is_tangled, is_tangled);
+        assert!(!verdicts.is_uniform(built.vreg("%v0")), "it meets where threads do");
+        assert_eq!(verdicts.is_uniform(built.vreg("%r2")), !is_tangled);
+    }
 }
 
 #[test]

@@ -58,7 +58,8 @@
 //!
 //! # Irreducible regions
 //! Irreducible regions have no rounds. In a function with one, every register that lives across blocks is divergent, and so
-//! are the branches and results of the region.
+//! are the branches and results of the region. So are the registers where it would take more than
+//! [`steps_max`](crate::graph::iterated_frontier::steps_max) to find where their definitions meet, and which of those in loops live after them.
 //!
 //! # Tried and dropped
 //! Marking all that lies between a divergent branch and its post-dominator, as control dependence does: every value

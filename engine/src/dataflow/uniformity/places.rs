@@ -16,6 +16,8 @@ pub(crate) struct Places {
     /// By register that lives across blocks: the blocks that define it.
     pub definitions: Lists<BlockId>,
     definition_pairs: Vec<(u32, BlockId)>,
+    /// By block: registers that live across blocks, and that it defines.
+    pub defined: Lists<VRegId>,
     /// By block: registers of which several definitions may reach it and that live there.
     pub merged: Lists<VRegId>,
     merged_pairs: Vec<(u32, VRegId)>,
@@ -42,23 +44,35 @@ impl Places {
         }
         self.uses.fill(function.vregs.len(), self.use_pairs.iter().copied());
         self.definitions.fill(function.vregs.len(), self.definition_pairs.iter().copied());
+        let by_block = self.definition_pairs.iter().map(|&(vreg, block)| (block.0, VRegId(vreg)));
+        self.defined.fill(function.blocks.len(), by_block);
     }
 
-    /// Works out where definitions meet: the joins at which SSA form would have a phi.
-    pub fn merge(&mut self, function: &FunctionView<'_>, set: &LiveSet, tree: &DominatorTree) {
+    /// Works out where definitions meet: the joins at which SSA form would have a phi. False where that takes more than `steps_left`,
+    /// which it counts down.
+    pub fn merge(
+        &mut self,
+        function: &FunctionView<'_>,
+        set: &LiveSet,
+        tree: &DominatorTree,
+        steps_left: &mut usize,
+    ) -> bool {
         let Self { definitions, merged, merged_pairs, frontier, .. } = self;
         merged_pairs.clear();
         frontier.start();
         for &vreg in set.globals() {
             let defining = definitions.of(vreg.index()).iter().copied();
-            frontier.find(function, tree, defining, |join| {
+            let steps = frontier.find(function, tree, defining, |join| {
                 let is_live = set.is_live_in(join, vreg);
                 if is_live {
                     merged_pairs.push((join.0, vreg));
                 }
                 is_live
             });
+            let Some(left) = steps_left.checked_sub(steps) else { return false };
+            *steps_left = left;
         }
         merged.fill(function.blocks.len(), merged_pairs.iter().copied());
+        true
     }
 }

@@ -28,7 +28,7 @@ pub struct Counts {
     pub registers: [usize; 2],
     /// Branches with several ways, the uniform ones among them.
     pub branches: [usize; 2],
-    /// Whether an irreducible region, or joins too many to list, made everything that merges divergent.
+    /// Whether an irreducible region, or joins too many to list or to find, made everything that merges divergent.
     pub is_tangled: bool,
 }
 

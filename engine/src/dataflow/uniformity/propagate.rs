@@ -11,6 +11,7 @@ use super::{Scratch, Uniformity};
 use crate::bits;
 use crate::dataflow::liveness::LiveSet;
 use crate::forms::FormTable;
+use crate::graph::iterated_frontier::steps_max;
 use crate::graph::nest::LoopNest;
 use crate::store::view::FunctionView;
 use crate::values::phis::{incoming, phis_of};
@@ -30,6 +31,8 @@ pub(crate) struct Progress {
     pub joins: Joins,
     /// Joins are being looked for: something has split.
     has_split: bool,
+    /// Steps that the searches for joins, and for what lives on after loops, may still take.
+    steps_left: usize,
     /// By block: whether its threads may come there one after the other.
     comes_apart: Vec<bool>,
     /// By instruction: whether its threads may.
@@ -42,6 +45,8 @@ pub(crate) struct Progress {
     meets_unguarded: bool,
     registers: Vec<VRegId>,
     blocks: Vec<BlockId>,
+    /// Where threads go that leave a loop.
+    targets: Vec<BlockId>,
 }
 
 /// One run of the solver.
@@ -79,6 +84,7 @@ impl Solver<'_> {
         progress.private.compute(function, &progress.natures);
         progress.places.compute(function, set);
         progress.has_split = false;
+        progress.steps_left = steps_max(function);
         progress.meets_in_order = true;
         progress.meets_unguarded = true;
         progress.situated.clear();
@@ -228,11 +234,10 @@ impl Solver<'_> {
         }
         bits::set(&mut self.out.divergent_ways, block.index());
         if !self.out.is_tangled && !self.progress.has_split {
-            let Progress { joins, places, has_split, .. } = &mut *self.progress;
-            *has_split = joins.start(self.function, self.nest);
-            if *has_split {
-                places.merge(self.function, self.set, &joins.dominators);
-            } else {
+            let Progress { joins, places, has_split, steps_left, .. } = &mut *self.progress;
+            *has_split = joins.start(self.function, self.nest)
+                && places.merge(self.function, self.set, &joins.dominators, steps_left);
+            if !*has_split {
                 self.give_up();
             }
         }
@@ -276,18 +281,37 @@ impl Solver<'_> {
     /// Temporal divergence: what a loop defines and is read after it is as old as the round in which a thread left.
     fn leave_loop(&mut self, id: LoopId) {
         let (nest, set) = (self.nest, self.set);
-        for (_, target) in nest.exits(id) {
+        let mut targets = std::mem::take(&mut self.progress.targets);
+        targets.clear();
+        targets.extend(nest.exits(id).map(|(_, target)| target));
+        targets.sort_unstable();
+        targets.dedup();
+        for &target in &targets {
             self.come_apart(target);
             self.choose_apart(target, |pred| nest.holds(id, pred));
-            for vreg in set.live_in_vregs(target) {
-                let defines = |block: &BlockId| nest.holds(id, *block);
-                if !self.diverges(vreg)
-                    && self.progress.places.definitions.of(vreg.index()).iter().any(defines)
-                {
-                    self.diverge(vreg);
+        }
+        for &block in nest.blocks(id) {
+            for at in self.progress.places.defined.span(block.index()) {
+                let vreg = self.progress.places.defined.at(at);
+                if !self.diverges(vreg) && self.takes_steps(targets.len()) {
+                    let lives_on = targets.iter().any(|&target| set.is_live_in(target, vreg));
+                    if lives_on {
+                        self.diverge(vreg);
+                    }
                 }
             }
         }
+        self.progress.targets = targets;
+    }
+
+    /// Takes steps of those that are left; false, and nothing is left to find, where these are fewer.
+    fn takes_steps(&mut self, count: usize) -> bool {
+        let left = self.progress.steps_left.checked_sub(count);
+        match left {
+            Some(left) => self.progress.steps_left = left,
+            None => self.give_up(),
+        }
+        left.is_some()
     }
 
     /// Threads come to the start of `block` one after the other.
@@ -343,8 +367,8 @@ impl Solver<'_> {
         }
     }
 
-    /// Irreducible regions have no rounds, and the joins of some functions are too many to list. There everything that
-    /// merges is divergent, and so is what a region defines, and each of its branches.
+    /// Irreducible regions have no rounds, and the joins of some functions are too many to list, or take too many steps to find. There
+    /// everything that merges is divergent, and so is what a region defines, and each of its branches.
     fn give_up(&mut self) {
         let function = self.function;
         self.out.is_tangled = true;
