@@ -33,7 +33,7 @@ const STRUCTURIZE_MODES: [&str; 2] = ["on", "skip-uniform-regions"];
 /// What one function may cost before it is left as it was. Each limit that bites is counted and reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
-    /// Milliseconds that the phases may spend on one function. The only limit that depends on the machine, so
+    /// Milliseconds of CPU time that the phases may spend on one function. The only limit that depends on the machine, so
     /// its default is far from what any real function needs.
     pub function_time_ms: u64,
     /// Bytes that the tables of one function may take.

@@ -1,6 +1,7 @@
 //! What a run says about itself: remarks, times, counts, violations, dumps.
 
 use crate::dataflow::print::Lines;
+use crate::run::clock::Began;
 use bevy_ecs::resource::Resource;
 use ptxopt_components::ids::CodeId;
 use std::borrow::Cow;
@@ -79,20 +80,20 @@ pub struct StepLog {
     /// When the running step began.
     pub(crate) began: Instant,
     /// When the batch began.
-    pub(crate) batch_began: Instant,
+    pub(super) batch_began: Began,
 }
 
 impl StepLog {
     /// A log for `step_count` steps of a batch with functions of `module_count` modules.
     #[must_use]
     pub fn new(step_count: usize, module_count: usize) -> Self {
-        let now = Instant::now();
+        let batch_began = Began::now();
         Self {
             step: 0,
             stats: vec![StepStats::default(); step_count],
             changes: vec![0; step_count * module_count],
-            began: now,
-            batch_began: now,
+            began: batch_began.at(),
+            batch_began,
         }
     }
 

@@ -2,6 +2,7 @@
 
 pub mod arena;
 pub mod batches;
+mod clock;
 pub mod facts;
 pub mod fuel;
 pub mod guard;

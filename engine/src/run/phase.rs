@@ -238,7 +238,7 @@ impl Settings {
 /// What one function may cost before it is passed through unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
-    /// Wall time of its phases in milliseconds.
+    /// CPU time of its phases in milliseconds.
     pub time_ms: u64,
     /// Bytes of its tables.
     pub memory: u64,

@@ -15,6 +15,7 @@ use crate::ptx::reader::{ReaderScratch, read_parts};
 use crate::ptx::scan::{FunctionText, Module, Part};
 use crate::ptx::writer::{WriterScratch, write_function};
 use crate::run::arena::ArenaMemory;
+use crate::run::clock::cpu_time;
 use crate::run::facts::CodeFacts;
 use crate::run::fuel::Fuel;
 use crate::run::guard::guarded;
@@ -39,7 +40,6 @@ use ptxopt_components::ids::{CodeId, Id, NameId};
 use ptxopt_components::instruction::{InstHead, InstLinks, InstOperands, InstPlace};
 use ptxopt_components::types::{PackedType, PtxType};
 use ptxopt_components::vreg::{VRegFlags, VRegHead, VRegName};
-use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
 /// Bytes that the tables take for one instruction at the peak, the reader's tables included; what the memory limit
@@ -129,12 +129,6 @@ pub struct Shard {
 }
 
 type ColumnsMut<'w, 's> = (CodeObjectsMut<'w, 's>, BlocksMut<'w, 's>, InstsMut<'w, 's>, VRegsMut<'w, 's>);
-
-/// CPU time of the calling thread.
-fn cpu_time() -> Duration {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
-}
 
 impl Shard {
     /// A shard that runs `plan`, which must have passed [`Plan::check`].

@@ -10,6 +10,7 @@ use crate::edit::{Journal, compact_rows};
 use crate::forms::FormTable;
 use crate::ptx::writer::{WriterScratch, write_function};
 use crate::run::arena::ArenaMemory;
+use crate::run::clock::Began;
 use crate::run::facts::CodeFacts;
 use crate::run::guard::TIME_LIMIT;
 use crate::run::log::{Dumps, Left, LeftFunctions, StepLog, Undone, UndoneSteps, Violations};
@@ -175,8 +176,8 @@ fn runs_after(check: &Check, step: &Step, plan: &Plan) -> bool {
 /// Starts the first step. Each other one starts where the one before ends.
 fn start(mut log: ResMut<StepLog>, mut journal: ResMut<Journal>) {
     log.step = 0;
-    log.began = Instant::now();
-    log.batch_began = log.began;
+    log.batch_began = Began::now();
+    log.began = log.batch_began.at();
     journal.clear();
 }
 
@@ -293,8 +294,8 @@ fn end(
     let now = Instant::now();
     let ns = (now - log.began).as_nanos() as u64;
     log.current().ns += ns;
-    let spent = (now - log.batch_began).as_millis() as u64;
-    assert!(spent <= limits.time_ms.saturating_mul(code_count.max(1)), "{TIME_LIMIT}");
+    let most = limits.time_ms.saturating_mul(code_count.max(1));
+    assert!(!log.batch_began.has_taken_more(now, most), "{TIME_LIMIT}");
     log.step += 1;
     log.began = now;
 }
