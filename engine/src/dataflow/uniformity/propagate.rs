@@ -375,6 +375,7 @@ impl Solver<'_> {
         self.progress.meets_in_order = false;
         for block in function.block_ids().filter(|block| function.orders[block.index()].is_reachable()) {
             self.come_apart(block);
+            self.choose_apart(block, |_| true);
         }
         let all: Vec<VRegId> = self.set.globals().to_vec();
         all.into_iter().for_each(|vreg| self.diverge(vreg));

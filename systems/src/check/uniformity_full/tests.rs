@@ -1,7 +1,10 @@
 //! The full verifier against the analysis, on random functions.
 
 use super::*;
-use crate::check::testing::{Built, Random, analyzed, module, verdicts};
+use crate::check::testing::{Built, Random, analyzed, labelled, module, verdicts};
+use ptxopt_components::operand::Operand;
+use ptxopt_engine::dataflow::uniformity::count;
+use ptxopt_engine::edit::PlainEditor;
 use std::fmt::Write;
 
 /// A kernel with `body`. A module of two functions is taken as it is read, with a block's end at each branch.
@@ -122,4 +125,28 @@ fn nodes_that_do_not_fit_a_word_are_left_alone() {
     let mut natures = Natures::default();
     natures.bring_up_to_date(&built.forms);
     assert_eq!(verify(&built.function(), &built.forms, &natures, &nest, &set, &verdicts), Ok(()));
+}
+
+#[test]
+fn what_a_phi_chooses_in_a_function_with_a_cycle_of_two_entries_is_divergent() {
+    // C and D are the cycle. M takes 1 from one side and 2 from the other.
+    let mut built = labelled(
+        ".reg .b32 %r<9>; .reg .pred %p<4>; mov.u32 %r1, %tid.x; setp.eq.s32 %p1, %r1, 0; @%p1 bra B; \
+         A: bra M; B: bra M; M: st.global.u32 [g], %r2; ld.param.u32 %r3, [p]; setp.eq.s32 %p2, %r3, 0; \
+         @%p2 bra D; C: st.global.u32 [g], %r3; D: @%p2 bra C; E: ret;",
+    );
+    let chosen = built.vreg("%r", 2);
+    built.tables.make_room(100);
+    let mut editor = PlainEditor::default();
+    let Built { tables, forms, .. } = &mut built;
+    let mut f = editor.edit(tables, forms, Id::new(0));
+    let mut change = f.required_change();
+    change.set_ssa(true);
+    change.phi(BlockId(3), chosen, &[(BlockId(1), Operand::int(1)), (BlockId(2), Operand::int(2))]);
+    drop(f);
+    built.analyze();
+    let (_, set, verdicts) = verdicts(&built);
+    assert!(set.bit_of(chosen).is_none(), "it lives in its block only");
+    assert!(!verdicts.is_uniform(chosen));
+    assert!(count(&built.function(), &built.forms, &verdicts).is_tangled);
 }
