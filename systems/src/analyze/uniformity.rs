@@ -7,7 +7,9 @@
 //! Needs         control flow ends its block; control-flow facts, loops, live sets
 //! Leaves        Fact::Uniformity
 //! Breaks        nothing
-//! Cost          a pass over the instructions and one over the operands that diverge; a comparison where the fact holds
+//! Cost          a pass over the instructions and one over the operands that diverge;
+//!               searches for joins and for what lives after loops up to a limit of steps, past which
+//!               all that lives across blocks diverges; a comparison where the fact holds
 //! Paper         Rosemann, Moll, Hack 2021
 //! Checked by    check/uniformity.rs, check/uniformity_full.rs
 //!
