@@ -38,6 +38,8 @@ pub const WINDOWS_END: u64 = 0x0B00_0000;
 pub const FUNCTION_STRIDE: u64 = 16;
 /// First address of a variable in its own space: what lies below is reserved, so that null is no variable.
 pub const SPACE_FIRST: u64 = 1024;
+/// Bytes that nothing owns after a `.local` variable of a function, in a module whose variables lie apart.
+pub const APART_BYTES: u64 = 4096;
 /// Alignment of an allocation.
 pub const ALLOCATION_ALIGN: u64 = 256;
 
@@ -142,6 +144,8 @@ pub struct Layout {
     pub const_end: u64,
     /// One past the last `.local` variable of the module.
     pub local_end: u64,
+    /// Whether [`APART_BYTES`] follow each `.local` variable of a function.
+    pub is_apart: bool,
     next_global: u64,
     dynamic_align: u64,
 }
@@ -151,7 +155,12 @@ impl Layout {
     ///
     /// # Errors
     /// Two variables of one name.
-    pub(crate) fn new(text: &[u8], address_bits: u32, outline: &Outline) -> Result<Self, LoadError> {
+    pub(crate) fn new(
+        text: &[u8],
+        address_bits: u32,
+        is_apart: bool,
+        outline: &Outline,
+    ) -> Result<Self, LoadError> {
         let map = GlobalMap::new(address_bits);
         let mut layout = Self {
             address_bits,
@@ -162,6 +171,7 @@ impl Layout {
             dynamic_shared: 0,
             const_end: SPACE_FIRST,
             local_end: SPACE_FIRST,
+            is_apart,
             next_global: map.variables,
             dynamic_align: 16,
         };

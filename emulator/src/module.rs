@@ -58,7 +58,16 @@ impl Module {
     /// # Errors
     /// Text that is no PTX module, or a declaration that means nothing.
     pub fn load(text: &[u8]) -> Result<Self, LoadError> {
-        Self::load_beside(text, None)
+        Self::load_beside(text, None, false)
+    }
+
+    /// Loads a module whose `.local` variables in functions lie apart: an access that leaves one by less than 4,096 bytes
+    /// is out of bounds, and does not reach its neighbour.
+    ///
+    /// # Errors
+    /// As [`Module::load`].
+    pub fn load_apart(text: &[u8]) -> Result<Self, LoadError> {
+        Self::load_beside(text, None, true)
     }
 
     /// Loads a module that is to leave the same as another one: what lies in the frames of both lies at the same places, since
@@ -67,10 +76,10 @@ impl Module {
     /// # Errors
     /// As [`Module::load`].
     pub fn load_like(text: &[u8], model: &Self) -> Result<Self, LoadError> {
-        Self::load_beside(text, Some(&model.program))
+        Self::load_beside(text, Some(&model.program), false)
     }
 
-    fn load_beside(text: &[u8], model: Option<&Program>) -> Result<Self, LoadError> {
+    fn load_beside(text: &[u8], model: Option<&Program>, is_apart: bool) -> Result<Self, LoadError> {
         let scanned = scan::Module::scan(text).map_err(|error| LoadError::Text(error.into()))?;
         let mut forms = FormTable::default();
         let mut tables = CodeTables::default();
@@ -78,7 +87,7 @@ impl Module {
             .map_err(|error| LoadError::Text(error.into()))?;
         let mut outline = Outline::default();
         outline.read(text, &scanned)?;
-        let layout = Layout::new(text, address_size(text), &outline)?;
+        let layout = Layout::new(text, address_size(text), is_apart, &outline)?;
         let program = decode::program(&scanned, &tables, &forms, &outline, layout, model)?;
         let (program, layout) = program;
         let entries = program.functions.iter().filter(|function| function.is_entry).map(entry).collect();

@@ -65,6 +65,8 @@ pub struct Function {
     pub results: Vec<FormalPlace>,
     /// Where variables and parameters lie in the frame's local memory.
     pub places: AHashMap<String, Place>,
+    /// Parts of that memory that nothing owns.
+    pub gaps: Vec<Place>,
 }
 
 /// A part of a frame's local memory.

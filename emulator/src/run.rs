@@ -3,9 +3,9 @@
 use crate::exec::{BARRIERS, Barrier, Cta, Exec, Pause};
 use crate::lanes::{Lanes, WARP_SIZE};
 use crate::launch::{Argument, Launch, Options, Outcome};
-use crate::layout::ALLOCATION_ALIGN;
+use crate::layout::{ALLOCATION_ALIGN, SPACE_FIRST};
+use crate::memory::byte_set::ByteSet;
 use crate::memory::races::Races;
-use crate::memory::written::Written;
 use crate::memory::{Local, put_value};
 use crate::module::Module;
 use crate::observer::Observer;
@@ -300,7 +300,7 @@ impl<'m> Machine<'m> {
             id,
             live: threads,
             shared: vec![0; shared as usize],
-            written: checks.uninitialised.then(|| Written::new(shared as usize)),
+            written: checks.uninitialised.then(|| ByteSet::new(shared as usize)),
             races: checks.races.then(|| Races::new(threads as usize)),
             barriers: (0..BARRIERS).map(|_| Barrier::default()).collect(),
         };
@@ -320,7 +320,17 @@ impl<'m> Machine<'m> {
         let mask = if count == 32 { u32::MAX } else { (1 << count) - 1 };
         let wants_written = self.world.options.checks.uninitialised;
         let function = &self.world.module.program.functions[self.function as usize];
-        let local = || Local { written: wants_written.then(Written::default), ..Local::default() };
+        let layout = &self.world.module.layout;
+        let owned = || {
+            let mut owned = ByteSet::default();
+            owned.note(SPACE_FIRST, layout.local_end - SPACE_FIRST);
+            owned
+        };
+        let local = || Local {
+            written: wants_written.then(ByteSet::default),
+            owned: layout.is_apart.then(owned),
+            ..Local::default()
+        };
         Warp {
             first_thread: first,
             live: mask,

@@ -1,6 +1,6 @@
 //! Frames: the register slots and the local memory of a function, and what its own names mean.
 
-use crate::layout::{DYNAMIC, Layout, SPACE_FIRST, Symbol};
+use crate::layout::{APART_BYTES, DYNAMIC, Layout, SPACE_FIRST, Symbol};
 use crate::load_error::LoadError;
 use crate::program::{FormalPlace, Function, Place, Target};
 use crate::source::declarations::variables;
@@ -41,6 +41,8 @@ pub struct Frame {
     pub symbols: AHashMap<String, Symbol>,
     /// The places in the frame of those among them that lie there.
     pub places: AHashMap<String, Place>,
+    /// Parts of it that nothing owns.
+    pub gaps: Vec<Place>,
     /// Bytes of local memory.
     pub local_size: u64,
     /// Its alignment.
@@ -74,6 +76,12 @@ impl Frame {
         self.places.insert(name.to_owned(), Place { offset, size });
         offset
     }
+
+    /// Leaves room after the variable that was placed last.
+    fn leave_gap(&mut self) {
+        self.gaps.push(Place { offset: self.local_size, size: APART_BYTES });
+        self.local_size += APART_BYTES;
+    }
 }
 
 /// Lays out the frame of a function, like that of the `model` where there is one, and places the shared, global and constant
@@ -91,6 +99,7 @@ pub fn frame(
         slots: 0,
         symbols: AHashMap::new(),
         places: AHashMap::new(),
+        gaps: Vec::new(),
         local_size: model.map_or(0, |model| model.local_size),
         local_align: model.map_or(16, |model| model.local_align),
         is_entry: view.state.flags.contains(CodeFlags::ENTRY),
@@ -184,6 +193,9 @@ fn declarations(
             let symbol = if matches!(space, StateSpace::Local | StateSpace::Param) {
                 let size = variable.size.unwrap_or(0);
                 let offset = frame.reserve(&name, size, variable.align, model);
+                if layout.is_apart && space == StateSpace::Local {
+                    frame.leave_gap();
+                }
                 Symbol::Frame { space, offset, element }
             } else if variable.is_extern && layout.symbols.contains_key(&name) {
                 continue;

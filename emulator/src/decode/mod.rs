@@ -84,6 +84,7 @@ pub(crate) fn program(
             parameters: frame.parameters,
             results: frame.results,
             places: frame.places,
+            gaps: frame.gaps,
         });
     }
     Ok((program, layout))

@@ -185,6 +185,13 @@ impl Exec<'_, '_> {
             if let Some(written) = &mut local.written {
                 written.forget(group.local, top);
             }
+            if let Some(owned) = &mut local.owned {
+                owned.note(group.local, function.local_size);
+                for gap in &function.gaps {
+                    let first = group.local + gap.offset;
+                    owned.forget(first, first + gap.size);
+                }
+            }
         }
         Ok(())
     }

@@ -19,8 +19,8 @@ mod values;
 pub use barriers::{BARRIERS, Barrier};
 
 use crate::lanes::Lanes;
+use crate::memory::byte_set::ByteSet;
 use crate::memory::races::Races;
-use crate::memory::written::Written;
 use crate::observer::Step;
 use crate::program::{Kind, Program};
 use crate::stop::Stop;
@@ -43,7 +43,7 @@ pub struct Cta {
     /// Shared memory, static then dynamic.
     pub shared: Vec<u8>,
     /// Which bytes of it were written, where that is asked for.
-    pub written: Option<Written>,
+    pub written: Option<ByteSet>,
     /// Accesses, where races are looked for.
     pub races: Option<Races>,
     /// The named barriers, and that of the cluster.

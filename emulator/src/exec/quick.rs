@@ -86,8 +86,12 @@ impl Exec<'_, '_> {
         self.world.options.checks.uninitialised || self.cta.races.is_some()
     }
 
-    /// First address and end of the frames in local memory as the lanes spell them, if that is where they point.
+    /// First address and end of the frames in local memory as the lanes spell them, if that is where they point and nothing lies
+    /// between them that no variable owns.
     fn frames(&self, space: StateSpace, address: u64) -> Option<(u64, u64)> {
+        if self.world.module.layout.is_apart {
+            return None;
+        }
         let window = match space {
             StateSpace::Local => 0,
             StateSpace::Generic if resolve(address).0 == StateSpace::Local => LOCAL_WINDOW,

@@ -1,7 +1,7 @@
 //! Memory: global allocations, and the local memory of a thread.
 
+pub mod byte_set;
 pub mod races;
-pub mod written;
 
 use crate::layout::{ALLOCATION_ALIGN, GlobalMap};
 
@@ -99,18 +99,21 @@ pub struct Local {
     /// What `alloca` gave, from [`ALLOCA_FIRST`].
     pub allocated: Vec<u8>,
     /// Which bytes of the stack were written, where that is asked for.
-    pub written: Option<written::Written>,
+    pub written: Option<byte_set::ByteSet>,
+    /// Which bytes of the stack a variable or parameter owns, in a module whose variables lie apart.
+    pub owned: Option<byte_set::ByteSet>,
 }
 
 impl Local {
-    /// The `count` bytes at local address `address`; frames end at `top`.
+    /// The `count` bytes at local address `address`, if a variable owns them; frames end at `top`.
     #[inline]
     pub fn bytes(&mut self, address: u64, count: usize, top: u64) -> Option<&mut [u8]> {
         let end = address.checked_add(count as u64)?;
         if address >= ALLOCA_FIRST {
             return self.allocated.get_mut((address - ALLOCA_FIRST) as usize..(end - ALLOCA_FIRST) as usize);
         }
-        if end > top || address < crate::layout::SPACE_FIRST {
+        let is_owned = |owned: &byte_set::ByteSet| owned.holds(address, count as u64);
+        if end > top || address < crate::layout::SPACE_FIRST || !self.owned.as_ref().is_none_or(is_owned) {
             return None;
         }
         self.stack.get_mut(address as usize..end as usize)

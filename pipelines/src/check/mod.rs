@@ -75,6 +75,7 @@ struct Kernel {
 
 /// What the kernels of a module do.
 pub struct Reference {
+    text: Vec<u8>,
     module: Module,
     kernels: Vec<Kernel>,
     steps_max: u64,
@@ -104,7 +105,7 @@ impl Reference {
                 kernel
             })
             .collect();
-        Ok(Self { module, kernels, steps_max: options.steps_max })
+        Ok(Self { text: text.to_vec(), module, kernels, steps_max: options.steps_max })
     }
 
     /// Runs one kernel of `text` as `launch` says.
@@ -116,7 +117,7 @@ impl Reference {
         let (entry, set_aside) = (launch.entry.clone(), String::new());
         let mut kernel = Kernel { entry, cases: Vec::new(), set_aside, misfit: None };
         kernel.judge(&module, launch, options.races, options.steps_max);
-        Ok(Self { module, kernels: vec![kernel], steps_max: options.steps_max })
+        Ok(Self { text: text.to_vec(), module, kernels: vec![kernel], steps_max: options.steps_max })
     }
 
     /// Whether the module has a kernel of this name.
@@ -138,19 +139,32 @@ impl Reference {
     pub fn compare(&self, text: &[u8]) -> Result<Vec<KernelVerdict>, LoadError> {
         let module = Module::load_like(text, &self.module)?;
         let is_there = |kernel: &Kernel| module.entries().iter().any(|entry| entry.name == kernel.entry);
-        let difference =
-            |kernel: &Kernel| kernel.cases.iter().find_map(|case| case.difference(&module, self.steps_max));
         let verdict = |kernel: &Kernel| {
             let verdict = if !is_there(kernel) {
                 Verdict::Different("the other module has no kernel of this name".to_owned())
             } else if kernel.cases.is_empty() {
                 Verdict::SetAside(kernel.set_aside.clone())
             } else {
-                difference(kernel).map_or(Verdict::Same, Verdict::Different)
+                self.verdict(kernel, &module)?
             };
-            KernelVerdict { entry: kernel.entry.clone(), verdict }
+            Ok(KernelVerdict { entry: kernel.entry.clone(), verdict })
         };
-        Ok(self.kernels.iter().map(verdict).collect())
+        self.kernels.iter().map(verdict).collect()
+    }
+
+    /// Compares what the launches of `kernel` leave. One that differs may leave its `.local` variables, where its accesses find
+    /// what happens to lie beside them: such a launch is not fair.
+    fn verdict(&self, kernel: &Kernel, module: &Module) -> Result<Verdict, LoadError> {
+        let mut unfair = None;
+        for case in &kernel.cases {
+            let Some(difference) = case.difference(module, self.steps_max) else { continue };
+            let apart = Module::load_apart(&self.text)?;
+            match run_one(&apart, &case.launch, false, self.steps_max).stop {
+                Some(stop @ Stop::OutOfBounds { .. }) => unfair = Some(stop.to_string()),
+                _ => return Ok(Verdict::Different(difference)),
+            }
+        }
+        Ok(unfair.map_or(Verdict::Same, Verdict::SetAside))
     }
 
     /// What the launches of each kernel that is judged issue with the kernels of `text`.
@@ -387,6 +401,36 @@ mod tests {
         let reference = Reference::new(text.as_bytes(), &[line], options).expect("it loads");
         assert_eq!(reference.judged_count(), 0, "it judges");
         reference.reason().to_owned()
+    }
+
+    /// A store that leaves `v` for `w`, and one that stays in it: in the first case anything may come out.
+    #[test]
+    fn a_launch_that_leaves_a_local_variable_for_its_neighbour_judges_nothing() {
+        let text = |offset: &str, stored: u32| {
+            let body = format!(
+                ".local .b32 v[2]; .local .b32 w[2]; mov.u32 %r2, 7; st.local.u32 [w], %r2; mov.u64 %d2, v; \
+                 mov.u32 %r3, {stored}; st.local.u32 [%d2+{offset}], %r3; ld.local.u32 %r4, [w]; ld.local.u32 %r5, [v+4]; \
+                 add.u32 %r4, %r4, %r5; st.global.u32 [%d1], %r4;"
+            );
+            module(".param .u64 a", &body)
+        };
+        let line = LaunchLine::parse("k grid 1 block 1 args u32[4]=zero").expect("it is well-formed");
+        for (offset, is_fair) in [("8", false), ("4", true)] {
+            let lines = [line.clone()];
+            let reference = Reference::new(text(offset, 5).as_bytes(), &lines, CheckOptions::default())
+                .expect("it loads");
+            let verdict = |other: u32| {
+                let verdicts = reference.compare(text(offset, other).as_bytes()).expect("it loads");
+                verdicts[0].verdict.clone()
+            };
+            assert_eq!(verdict(5), Verdict::Same);
+            match verdict(6) {
+                Verdict::SetAside(reason) => {
+                    assert!(!is_fair && reason.contains("out of bounds"), "{reason}")
+                }
+                verdict => assert!(is_fair && matches!(verdict, Verdict::Different(_)), "{verdict:?}"),
+            }
+        }
     }
 
     #[test]

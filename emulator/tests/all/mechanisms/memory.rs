@@ -1,7 +1,7 @@
 //! Spaces, initialisers, addresses, vectors.
 
 use super::{HEADER, each, kernel, load, run_plain, words};
-use ptxopt_emulator::{Argument, Launch, Module, Options, Stop, run};
+use ptxopt_emulator::{Argument, Launch, Module, Options, StateSpace, Stop, run};
 
 #[test]
 fn narrow_loads_extend_into_wide_registers() {
@@ -134,6 +134,56 @@ fn local_memory_is_each_threads_own() {
         ".local .align 4 .b8 l[64]; and.b32 %r1, %t, 15; mov.u64 %rd1, l; mad.wide.u32 %rd2, %r1, 4, %rd1;
         st.local.u32 [%rd2], %t; bar.sync 0; ld.local.u32 %r2, [%rd2]; st.global.u32 [%own], %r2; ret;";
     assert_eq!(words(&kernel(body), 64, 64), each(64, |t| t));
+}
+
+/// What a frame holds is found there, in a callee's and from a callee, too; what lies past a variable is nobody's.
+#[test]
+fn variables_that_lie_apart_are_not_reached_from_one_another() {
+    let callee = ".local .align 4 .b32 m[2];
+        .func (.param .b32 sum) f(.param .align 16 .b8 a[12], .param .b64 p) {
+            .local .align 4 .b32 l[2]; .reg .b32 %r<6>; .reg .b64 %rd<3>;
+            ld.param.v4.b32 {%r1, %r2, %r3, %r4}, [a]; ld.param.b64 %rd1, [p]; ld.b32 %r4, [%rd1+4];
+            st.local.b32 [l+4], %r4; ld.local.b32 %r5, [l+4]; add.u32 %r5, %r5, %r1; st.param.b32 [sum], %r5; ret; }\n";
+    let body = |access: &str| {
+        kernel(&format!(
+            ".local .align 4 .b32 v[2]; .local .align 4 .b32 w[2]; mov.u64 %rd1, v; cvta.local.u64 %rd1, %rd1;
+            st.local.b32 [m+4], 3; st.local.b32 [v+4], 4; st.local.b32 [w], 5; st.local.b32 [w+4], 6;
+            alloca.u64 %rd2, 16, 8; st.local.b32 [%rd2+12], 7;
+            {{ .param .align 16 .b8 x[12]; .param .b64 y; .param .b32 z; st.param.b32 [x], 8; st.param.b64 [y], %rd1;
+            call (z), f, (x, y); ld.param.b32 %r1, [z]; }}
+            {access} add.u32 %r1, %r1, %r2; st.global.u32 [%out], %r1; ret;"
+        ))
+    };
+    let launch = Launch {
+        entry: "k".to_owned(),
+        grid: [1; 3],
+        block: [1; 3],
+        shared_bytes: 0,
+        args: vec![Argument::Buffer(vec![0; 4])],
+    };
+    for (access, result) in [
+        ("ld.local.b32 %r2, [v+4];", Some(16)),
+        ("ld.b32 %r2, [%rd1+4];", Some(16)),
+        ("ld.local.b32 %r2, [m+4];", Some(15)),
+        ("ld.local.b32 %r2, [%rd2+12];", Some(19)),
+        ("ld.local.b32 %r2, [v+8];", None),
+        ("ld.b32 %r2, [%rd1+8];", None),
+        ("st.local.b32 [v+4100], 1;", None),
+        ("ld.local.b32 %r2, [w+-4];", None),
+        ("ld.local.b32 %r2, [w+8];", None),
+    ] {
+        let text = format!("{HEADER}{callee}{}", body(access));
+        let apart = Module::load_apart(text.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+        let outcome = run(&apart, &launch, &Options::default());
+        let Some(result) = result else {
+            let Some(Stop::OutOfBounds { access: found, .. }) = outcome.stop else {
+                panic!("{access}: {:?}", outcome.stop)
+            };
+            assert_eq!((found.space, found.bytes), (StateSpace::Local, 4), "{access}");
+            continue;
+        };
+        assert_eq!((outcome.stop.clone(), super::words_of(&outcome)), (None, vec![result]), "{access}");
+    }
 }
 
 #[test]

@@ -1,24 +1,24 @@
-//! Which bytes were written: what tells a read of memory that holds nothing yet.
+//! Sets of bytes: those that were written, which tell a read of memory that holds nothing yet, and those that a variable owns.
 
 /// A flag a byte, from some first address.
 #[derive(Default)]
-pub struct Written {
+pub struct ByteSet {
     flags: Vec<bool>,
 }
 
-impl Written {
-    /// Nothing is written.
+impl ByteSet {
+    /// An empty set with room for `size` bytes.
     #[must_use]
     pub fn new(size: usize) -> Self {
         Self { flags: vec![false; size] }
     }
 
-    /// Notes a write of `count` bytes at `at`.
+    /// Adds `count` bytes at `at`.
     pub fn note(&mut self, at: u64, count: u64) {
         self.set(at, count, true);
     }
 
-    /// Forgets what was written from `at` up to `end`: a new frame holds nothing.
+    /// Takes out the bytes from `at` up to `end`.
     pub fn forget(&mut self, at: u64, end: u64) {
         self.set(at, end.saturating_sub(at), false);
     }
@@ -31,7 +31,7 @@ impl Written {
         self.flags[at as usize..end].fill(value);
     }
 
-    /// Whether all of `count` bytes at `at` were written.
+    /// Whether all of `count` bytes at `at` are in it.
     #[must_use]
     pub fn holds(&self, at: u64, count: u64) -> bool {
         self.flags.get(at as usize..(at + count) as usize).is_some_and(|flags| flags.iter().all(|&flag| flag))
