@@ -181,6 +181,7 @@ impl<'a> CodeColumns<'a> {
 
 impl FunctionRows<'_> {
     /// The function, to be read.
+    #[inline]
     #[must_use]
     pub fn view(&self) -> FunctionView<'_> {
         let (blocks, insts) = (self.spans.blocks.len(), self.spans.insts.len());
@@ -221,6 +222,7 @@ impl FunctionRows<'_> {
     }
 
     /// The rows of a block in order, tombstones included.
+    #[inline]
     pub(super) fn rows_of(&self, block: BlockId) -> RowIds<'_> {
         RowIds::of(&self.blocks[block.index()], self.links)
     }

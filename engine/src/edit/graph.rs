@@ -6,7 +6,6 @@
 
 use super::session::{Change, FunctionEditor, TextLinks};
 use crate::graph::build::{connect_in_order, next_living};
-use crate::values::phis::phis_of;
 use ptxopt_components::anchor::{Table, TableKind};
 use ptxopt_components::block::{BlockEdges, BlockFlags, BlockHead, BlockLabel, BlockOrder};
 use ptxopt_components::code_object::CodeFlags;
@@ -164,10 +163,10 @@ impl Change<'_, '_> {
         f.order_blocks();
         f.index_anchors();
         let into = f.scratch.order[block.index()].prev.get().expect("the entry joins no block");
-        let last = f.view().insts_of(into).next_back();
+        let last = f.insts_of(into).next_back();
         let falls = last.is_none_or(|last| !f.rows.heads[last.index()].marks.contains(Marks::CONTROL));
         assert!(falls, "{block:?} joins a block that does not fall through to it");
-        assert!(phis_of(&f.view(), block).next().is_none(), "{block:?} joins a block, and has phis");
+        assert!(f.phis_of(block).next().is_none(), "{block:?} joins a block, and has phis");
         if f.has_anchor_index {
             f.remember_joint(block);
         }
@@ -250,7 +249,7 @@ impl Change<'_, '_> {
         self.f.touch_graph();
         self.f.order_blocks();
         for &block in blocks {
-            let rows: Vec<InstId> = self.f.view().insts_of(block).collect();
+            let rows: Vec<InstId> = self.f.insts_of(block).collect();
             rows.into_iter().for_each(|inst| self.delete(inst));
             let f = &mut *self.f;
             f.tools.journal.save_block(&f.rows, block);

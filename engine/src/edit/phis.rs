@@ -39,7 +39,7 @@ impl Change<'_, '_> {
     /// The first instruction of a block that is no phi.
     #[must_use]
     pub fn first_after_phis(&self, block: BlockId) -> Option<InstId> {
-        self.f.view().rows_of(block).find(|(_, head, _)| !head.is_phi()).map(|(inst, ..)| inst)
+        self.f.insts_of(block).find(|&inst| !self.f.head(inst).is_phi())
     }
 
     /// As [`Change::phi`], where `after` is what [`Change::first_after_phis`] says of `block`: for many phis of one block.
@@ -122,7 +122,7 @@ impl FunctionEditor<'_> {
     #[must_use]
     pub fn takes_alike(&self, block: BlockId, one: BlockId, other: BlockId) -> bool {
         let [mut of_one, mut of_other] = [PairFinder::default(); 2];
-        phis_of(&self.view(), block).all(|(_, operands)| {
+        self.phis_of(block).all(|(_, operands)| {
             match (of_one.value(operands, one), of_other.value(operands, other)) {
                 (Some(one), Some(other)) => one == other,
                 _ => true,
@@ -203,7 +203,7 @@ impl FunctionEditor<'_> {
 
     /// Names a predecessor in the phis of `block` by another block.
     fn rename_pred(&mut self, block: BlockId, old: BlockId, new: BlockId) {
-        let phis: Vec<InstId> = phis_of(&self.view(), block).map(|(phi, _)| phi).collect();
+        let phis: Vec<InstId> = self.phis_of(block).map(|(phi, _)| phi).collect();
         for phi in phis {
             if let Some(pair) = self.scratch.pairs.find(self.rows.operands_of(phi), old) {
                 self.replace_operand(phi, 1 + 2 * pair, Operand::block(new));

@@ -12,7 +12,7 @@ use crate::values::def_use::DefUse;
 use crate::values::phis::PairFinder;
 use ahash::AHashMap;
 use ptxopt_components::block::BlockOrder;
-use ptxopt_components::code_object::{CodeFlags, CodeState, Room};
+use ptxopt_components::code_object::{CodeFlags, CodeState, CodeText, Room};
 use ptxopt_components::description::Description;
 use ptxopt_components::form::{Form, Slot};
 use ptxopt_components::ids::{BlockId, CodeId, FormId, Id, InstId, Maybe, Span, VRegId};
@@ -146,6 +146,7 @@ impl<'a> FunctionEditor<'a> {
 
     /// The function as it is now. After a change of the graph its edges are those of before until
     /// [`FunctionEditor::refresh_edges`] or the end of the edit.
+    #[inline]
     #[must_use]
     pub fn view(&self) -> FunctionView<'_> {
         self.rows.view()
@@ -178,6 +179,13 @@ impl<'a> FunctionEditor<'a> {
     #[must_use]
     pub fn form(&self, form: FormId) -> &Form {
         self.tools.forms.get(form)
+    }
+
+    /// The slots of a form.
+    #[inline]
+    #[must_use]
+    pub fn slots(&self, form: FormId) -> &[Slot] {
+        self.tools.forms.slots(form)
     }
 
     /// The guard of an instruction.
@@ -227,6 +235,40 @@ impl<'a> FunctionEditor<'a> {
     #[must_use]
     pub fn preds(&self, block: BlockId) -> &[BlockId] {
         &self.rows.pools.edges[self.rows.edges[block.index()].preds.range()]
+    }
+
+    /// The successors of a block, as [`FunctionEditor::view`] has them.
+    #[inline]
+    #[must_use]
+    pub fn succs(&self, block: BlockId) -> &[BlockId] {
+        &self.rows.pools.edges[self.rows.edges[block.index()].succs.range()]
+    }
+
+    /// The live instructions of a block, in order.
+    #[inline]
+    pub fn insts_of(&self, block: BlockId) -> impl DoubleEndedIterator<Item = InstId> {
+        self.rows.rows_of(block).filter(|inst| self.rows.heads[inst.index()].is_live())
+    }
+
+    /// The phis of a block with their operands.
+    #[inline]
+    pub fn phis_of(&self, block: BlockId) -> impl Iterator<Item = (InstId, &[Operand])> {
+        let phis = self.insts_of(block).take_while(|&inst| self.head(inst).is_phi());
+        phis.map(|phi| (phi, self.operands_of(phi)))
+    }
+
+    /// Where the function's text is in the module, and what it says of launches.
+    #[inline]
+    #[must_use]
+    pub fn text(&self) -> &CodeText {
+        &self.rows.text
+    }
+
+    /// The byte of the module at which an instruction was read, or what it was made of.
+    #[inline]
+    #[must_use]
+    pub fn offset_of(&self, inst: InstId) -> u32 {
+        self.rows.places[inst.index()].offset
     }
 
     /// The literals of the batch.

@@ -59,7 +59,7 @@ pub fn delete_unreachable(f: &mut FunctionEditor<'_>) -> Option<()> {
         return Some(());
     }
     // They count as one change, since they may branch to one another.
-    let offset = f.view().text.body.first;
+    let offset = f.text().body.first;
     if let Some(mut change) = f.change_in_place_at(offset, "nothing leads to the block any more") {
         change.delete_blocks(&dead);
         return Some(());

@@ -458,7 +458,7 @@ impl Threader<'_, '_, '_> {
             }
         };
         self.crossings.all[number].is_passed = Some(is_passed);
-        let is_pred = || self.f.view().succs(block).contains(&to);
+        let is_pred = || self.f.succs(block).contains(&to);
         is_passed && (!is_pred() || self.f.takes_alike(to, block, crossing))
     }
 
@@ -467,7 +467,7 @@ impl Threader<'_, '_, '_> {
         let Self { f, conditions, crossings, .. } = self;
         let ask = crossings.all[number].ask;
         // It may have been decided since, for everyone who comes there.
-        let guard = f.view().guard_of(ask).filter(|_| f.head(ask).is_live())?;
+        let guard = f.guard_of(ask).filter(|_| f.head(ask).is_live())?;
         let pairs = &mut crossings.pairs;
         conditions.along(f, edge, |conditions| answer_at(f, conditions, pairs, [edge[0], before], ask, guard))
     }

@@ -61,7 +61,7 @@ pub(super) fn apply<'f, 's>(
 ) -> Option<Change<'f, 's>> {
     let count = again.insts.len() as u32;
     let room = Room { insts: count, vregs: count, ..Room::default() };
-    let at = f.view().places[again.definition.index()].offset;
+    let at = f.offset_of(again.definition);
     let mut change = f.change_with_room(at, reason, room)?;
     make(&mut change, again);
     Some(change)

@@ -61,7 +61,7 @@ use ahash::AHashSet;
 use bevy_ecs::prelude::*;
 use ptxopt_components::block::BlockFlags;
 use ptxopt_components::code_object::CodeFlags;
-use ptxopt_components::ids::{Id, LoopId, VRegId};
+use ptxopt_components::ids::{LoopId, VRegId};
 use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, solve};
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::graph::edges::Graph;
@@ -107,7 +107,7 @@ pub fn work(
     let budget = budget_of(&f.view(), settings);
     if may_exceed(&f.view(), budget) && scratch.finder.list_loads(&f.view_and_forms()) {
         if !f.fact_holds(Fact::ProgramOrder) {
-            f.missed(f.view().text.body.first, "the instructions are not in the order of their numbers");
+            f.missed(f.text().body.first, "the instructions are not in the order of their numbers");
             return;
         }
         // It ends early where the bisect limit is reached.
@@ -178,7 +178,7 @@ fn split(
     let look = Look { function: &function, forms, nest, live: live_set, estimator };
     if finder.find(&look, &over, reaching) {
         f.stats().limits_hit += 1;
-        f.missed(f.view().text.body.first, "too many blocks lie between loads and their reads");
+        f.missed(f.text().body.first, "too many blocks lie between loads and their reads");
     }
     split_found(f, &finder.found, &mut excesses)
 }
@@ -196,7 +196,7 @@ fn excesses(nest: &LoopNest, estimator: &Estimator, budget: u32) -> impl Iterato
 fn split_found(f: &mut FunctionEditor<'_>, found: &[Split], excesses: &mut [u32]) -> Option<()> {
     let (mut held, mut gone): (AHashSet<VRegId>, AHashSet<VRegId>) = Default::default();
     // A function that came out longer than it came in would be given back as it was.
-    let mut spare = f.view().text.insts_in.saturating_sub(f.state().live_insts);
+    let mut spare = f.text().insts_in.saturating_sub(f.state().live_insts);
     for split in found {
         let is_needed = split.loops.iter().any(|&number| excesses[number] > 0);
         let is_free =
@@ -206,7 +206,7 @@ fn split_found(f: &mut FunctionEditor<'_>, found: &[Split], excesses: &mut [u32]
         }
         let growth = split.again.insts.len() as u32 - u32::from(split.is_all);
         if growth > spare {
-            let at = f.view().places[split.again.definition.index()].offset;
+            let at = f.offset_of(split.again.definition);
             f.missed(at, "loading it again would make the function longer than it came in");
             continue;
         }

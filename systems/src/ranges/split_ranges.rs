@@ -124,7 +124,7 @@ pub fn split(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
         }
         let Some(count) = webs.find(&f.view(), named) else {
             f.stats().limits_hit += 1;
-            f.missed(f.view().places[named[0].inst.index()].offset, "its registers live in too many blocks");
+            f.missed(f.offset_of(named[0].inst), "its registers live in too many blocks");
             return;
         };
         if count < 2 {
@@ -135,7 +135,7 @@ pub fn split(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
         renamed.extend(with_webs.map(|(named, &web)| (web, named.inst, named.position)));
         renamed.sort_by_key(|&(web, ..)| web);
         for of_web in renamed.chunk_by(|(one, ..), (other, ..)| one == other) {
-            let at = f.view().places[of_web[0].1.index()].offset;
+            let at = f.offset_of(of_web[0].1);
             let room = Room { vregs: registers_left + 1, ..Room::default() };
             let reason = "a value that has nothing to do with others of its register";
             let Some(mut change) = f.change_with_room(at, reason, room) else { return };

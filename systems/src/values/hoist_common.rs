@@ -131,7 +131,7 @@ fn hoist(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) -> Option<()> {
     }
     if !is_done {
         scratch.limit_hits += 1;
-        f.missed(f.view().text.body.first, "the last round has moved something: more rounds might move more");
+        f.missed(f.text().body.first, "the last round has moved something: more rounds might move more");
     }
     f.stats().limits_hit += std::mem::take(&mut scratch.limit_hits);
     Some(())
@@ -277,7 +277,7 @@ impl Scratch {
 fn movable(f: &FunctionEditor<'_>, block: BlockId) -> impl Iterator<Item = InstId> {
     let (mut is_quiet, mut comes_here) = (true, true);
     let stays = |inst: &InstId| !f.operands_of(*inst).iter().any(varies);
-    f.view().insts_of(block).take(INSTS_MAX).take_while(stays).filter(move |&inst| {
+    f.insts_of(block).take(INSTS_MAX).take_while(stays).filter(move |&inst| {
         let (head, form) = (f.head(inst), f.form_of(inst));
         let is_plain_load = form.operation == Operation::Ld && form.effects == Effects::READ;
         let may_move = form.is_pure() && (comes_here || form.is_speculatable()) || is_plain_load && is_quiet;

@@ -105,10 +105,7 @@ pub fn remove(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
             Held::PerhapsNot => {}
             Held::NotKnown => {
                 f.stats().limits_hit += 1;
-                f.missed(
-                    f.view().places[found.inst.index()].offset,
-                    "too far from the writes of its register",
-                );
+                f.missed(f.offset_of(found.inst), "too far from the writes of its register");
             }
         }
     }

@@ -53,7 +53,7 @@ impl Move {
     /// An instruction as a move, if it is one.
     #[must_use]
     pub fn of(f: &FunctionEditor<'_>, inst: InstId) -> Option<Self> {
-        let guard = f.view().guard_of(inst);
+        let guard = f.guard_of(inst);
         let form = f.form_of(inst);
         let ty = form.types[0].filter(|_| form.operation == Operation::Mov && form.lanes == 1)?;
         let (result, operand) = match *f.operands_of(inst) {

@@ -204,7 +204,7 @@ impl<'c> Conditions<'c> {
         let target = f.operands_of(last).first().and_then(|operand| operand.as_block());
         let is_taken = target == Some(block);
         // Of two ways to one block one may have been led elsewhere since: who went it comes to what the block dominates, too.
-        let were_apart = target.is_none() || matches!(f.view().succs(from), [one, other] if one != other);
+        let were_apart = target.is_none() || matches!(f.succs(from), [one, other] if one != other);
         if falls != is_taken && were_apart {
             self.learn(f, guard, place, is_taken, DEPTH_MAX);
         }

@@ -192,7 +192,7 @@ impl<'a> Rewriter<'_, 'a> {
             }
         }
         self.f.stats().limits_hit += 1;
-        let offset = self.f.view().text.name.first;
+        let offset = self.f.text().name.first;
         self.f.missed(offset, "more rounds than are made would change more branches");
         self.merge()?;
         Err(Stopped::OutOfRounds)
@@ -285,7 +285,7 @@ impl<'a> Rewriter<'_, 'a> {
             return Ok(());
         }
         // They count as one change, since they may branch to one another.
-        let offset = self.f.view().text.body.first;
+        let offset = self.f.text().body.first;
         let reason = "nothing leads to the empty block any more";
         self.f.change_in_place_at(offset, reason).ok_or(Stopped::OutOfFuel)?.delete_blocks(&dead);
         Ok(())

@@ -21,7 +21,7 @@ impl Region {
     pub(super) fn convert(&self, f: &mut FunctionEditor<'_>, join_is_pinned: bool) -> Option<()> {
         let count = (self.inst_count + self.values.len()) as u32;
         let room = Room { insts: count, blocks: 0, vregs: self.values.len() as u32 };
-        let offset = f.view().places[self.branch.inst.index()].offset;
+        let offset = f.offset_of(self.branch.inst);
         let mut change = f.change_with_room(offset, "short arms of a branch are computed always", room)?;
         for (arm, is_taken) in [(self.taken, true), (self.fallen, false)] {
             let Some(arm) = arm else { continue };

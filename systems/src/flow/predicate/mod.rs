@@ -141,7 +141,7 @@ pub fn predicate(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut S
         f.remember(Memo::ArmsAreJoined);
     }
     f.stats().limits_hit += 1;
-    f.missed(f.view().text.body.first, "the last round has joined arms: more rounds might join more");
+    f.missed(f.text().body.first, "the last round has joined arms: more rounds might join more");
 }
 
 /// Looks at each block once, with the edges of before, and says whether something has changed.

@@ -7,7 +7,7 @@ use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::types::{PtxType, TypeKind};
 use ptxopt_engine::edit::FunctionEditor;
-use ptxopt_engine::values::phis::{PairFinder, phis_of};
+use ptxopt_engine::values::phis::PairFinder;
 
 use super::arms::{Arm, arm_of};
 use super::{Marks, Settings};
@@ -102,7 +102,7 @@ impl Region {
         let branch_count = arms.iter().filter(|arm| arm.jumps).count() + usize::from(falls_through);
         let choices_max = settings.selections_max.min(branch_count);
         let values = values_of(f, join, from, branch.is_negated, choices_max, memory)?;
-        let is_sole = f.view().preds(join).iter().all(|pred| from.contains(pred));
+        let is_sole = f.preds(join).iter().all(|pred| from.contains(pred));
         let inst_count = arms.iter().map(|arm| arm.inst_count).sum();
         Some(Self { head, branch, taken, fallen, join, values, inst_count, is_sole, falls_through })
     }
@@ -115,18 +115,17 @@ impl Region {
 impl Branch {
     /// The branch at the end of a reachable block, if threads may go two ways there by a value.
     fn of(f: &FunctionEditor<'_>, head: BlockId) -> Option<Self> {
-        let function = f.view();
-        let inst = function.insts_of(head).next_back()?;
+        let inst = f.insts_of(head).next_back()?;
         let form = f.form_of(inst);
         if form.operation != Operation::Bra || form.flags.contains(FormFlags::UNIFORM) {
             return None;
         }
-        let OperandKind::Predicate { vreg: predicate, negated } = function.guard_of(inst)?.kind() else {
+        let OperandKind::Predicate { vreg: predicate, negated } = f.guard_of(inst)?.kind() else {
             return None;
         };
-        let target = function.operands_of(inst)[0].as_block()?;
+        let target = f.operands_of(inst)[0].as_block()?;
         let next = f.next_in_text(head)?;
-        let is_reachable = function.orders[head.index()].is_reachable();
+        let is_reachable = f.order_of(head).is_reachable();
         let is_wanted = target != next && is_reachable && f.vreg(predicate).is_value();
         is_wanted.then_some(Self { inst, predicate, is_negated: negated, target, next })
     }
@@ -145,7 +144,7 @@ fn values_of(
     let Memory { literals, ways } = memory;
     let mut values = Vec::new();
     let mut choice_count = 0;
-    for (phi, operands) in phis_of(&f.view(), join) {
+    for (phi, operands) in f.phis_of(join) {
         let mut value = |way: usize| ways[way].value(operands, from[way]);
         let (taken, fallen) = (value(0)?, value(1)?);
         choice_count += usize::from(taken != fallen);

@@ -159,7 +159,7 @@ fn unroll(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     let plans = choice.plans;
     for (inst, reason) in missed {
         f.stats().limits_hit += u64::from([TOO_LARGE, TOO_MANY].contains(&reason));
-        let offset = f.view().places[inst.index()].offset;
+        let offset = f.offset_of(inst);
         f.missed(offset, reason);
     }
     let mut emitter = Emitter::new(&f.view());

@@ -58,7 +58,6 @@ use crate::registers::{
 use bevy_ecs::prelude::*;
 use find::{Finder, Look};
 use ptxopt_components::code_object::CodeFlags;
-use ptxopt_components::ids::Id;
 use ptxopt_components::instruction::InstHead;
 use ptxopt_components::opcodes::Effects;
 use ptxopt_engine::dataflow::liveness::{LiveSet, LivenessScratch, solve};
@@ -165,10 +164,10 @@ fn rematerialize(
     let room = (roof as u32).saturating_sub(live_insts);
     if finder.find(&look, saved / SPARE_PART, room) {
         f.stats().limits_hit += 1;
-        f.missed(f.view().text.body.first, "values live through too many blocks");
+        f.missed(f.text().body.first, "values live through too many blocks");
     }
     for &(inst, reason) in &finder.missed {
-        f.missed(f.view().places[inst.index()].offset, reason);
+        f.missed(f.offset_of(inst), reason);
     }
     for again in &finder.found {
         chains::apply(f, again, "computed again after what has too few registers")?;

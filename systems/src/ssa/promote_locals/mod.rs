@@ -110,7 +110,7 @@ use first_look::FirstLook;
 use plan::{Plan, Planned, Value};
 use ptxopt_components::anchor::AnchorKind;
 use ptxopt_components::code_object::{CodeFlags, Room};
-use ptxopt_components::ids::{BlockId, FormId, Id, InstId, VRegId};
+use ptxopt_components::ids::{BlockId, FormId, InstId, VRegId};
 use ptxopt_components::operand::Operand;
 use ptxopt_components::types::{StateSpace, extend};
 use ptxopt_engine::edit::{Change, Editor, FunctionEditor};
@@ -360,14 +360,14 @@ struct Growth {
 /// Whether the phase may make the function so much larger, and it has no more instructions than it came with once nothing
 /// reads the copies, nor `unread` others: copies of slots, and addresses.
 fn fits(f: &FunctionEditor<'_>, growth: Growth, unread: usize) -> bool {
-    let (insts_in, insts) = (f.view().text.insts_in as usize, f.state().live_insts as isize);
+    let (insts_in, insts) = (f.text().insts_in as usize, f.state().live_insts as isize);
     let room = (insts_in + unread) as isize - insts;
     let room_of_phase = (insts_in * (100 + ROOM_PERCENT as usize) / 100) as isize - insts;
     growth.rows - growth.copies as isize <= room.max(0) && growth.rows <= room_of_phase.max(0)
 }
 
 fn missed(f: &mut FunctionEditor<'_>, inst: InstId, reason: &'static str) {
-    let offset = f.view().places[inst.index()].offset;
+    let offset = f.offset_of(inst);
     f.missed(offset, reason);
 }
 
@@ -404,7 +404,7 @@ impl Rewriter {
         });
         let insts = plan.entry.len() + added.sum::<usize>();
         let room = Room { insts: insts as u32, blocks: 0, vregs: plan.registers.len() as u32 };
-        let offset = f.view().places[plan.replacements[0].inst.index()].offset;
+        let offset = f.offset_of(plan.replacements[0].inst);
         let reason = if plan.registers.is_empty() {
             "stores to local memory that nothing reads go"
         } else if plan.replaced() < plan.replacements.len() {

@@ -66,7 +66,7 @@ use ptxopt_components::vreg::VRegHead;
 use ptxopt_engine::edit::FunctionEditor;
 use ptxopt_engine::graph::dominator_tree::DominatorTree;
 use ptxopt_engine::store::view::FunctionView;
-use ptxopt_engine::values::phis::{incoming, phis_of};
+use ptxopt_engine::values::phis::incoming;
 use ptxopt_engine::values::reaching::Reaching;
 use solve::Solver;
 use transfer::Transfer;
@@ -150,7 +150,7 @@ impl Replacer<'_, '_> {
     fn replace_phis(&mut self, block: BlockId) -> Option<()> {
         let mut phis = std::mem::take(&mut self.scratch.phis);
         phis.clear();
-        phis.extend(phis_of(&self.f.view(), block).map(|(phi, _)| phi));
+        phis.extend(self.f.phis_of(block).map(|(phi, _)| phi));
         let mut end = phis.len();
         for at in (0..phis.len()).rev() {
             match self.instead_of(phis[at]) {
@@ -177,8 +177,7 @@ impl Replacer<'_, '_> {
     }
 
     fn instead_of(&self, phi: InstId) -> Instead {
-        let (function, block) = (self.f.view(), self.f.head(phi).block);
-        let operands = function.operands_of(phi);
+        let (block, operands) = (self.f.head(phi).block, self.f.operands_of(phi));
         let solver = &self.scratch.solver;
         let result = operands[0].vreg().expect("a phi has a result");
         let Some(bits) = solver.cell(result).bits() else { return Instead::Nothing };

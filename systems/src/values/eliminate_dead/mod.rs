@@ -151,7 +151,7 @@ fn delete_unreachable(f: &mut FunctionEditor<'_>, blocks: &mut Vec<BlockId>) -> 
     find_unreachable(&f.view(), blocks);
     if !blocks.is_empty() {
         // They count as one change, since they may branch to one another.
-        let offset = f.view().text.body.first;
+        let offset = f.text().body.first;
         let Some(mut change) = f.change_in_place_at(offset, "unreachable block") else { return false };
         change.delete_blocks(blocks);
         f.refresh_edges();
@@ -210,7 +210,7 @@ pub fn eliminate(
     find_unread_results(&function, forms, needs, reaching, unread);
     if is_cut_short {
         f.stats().limits_hit += 1;
-        f.missed(f.view().text.body.first, CUT_SHORT);
+        f.missed(f.text().body.first, CUT_SHORT);
     }
     let dead = needs.unneeded();
     if f.delete_each(dead, "feeds nothing that has an effect") < dead.len() {
@@ -224,7 +224,7 @@ pub fn eliminate(
         change.set_operand(inst, position, Operand::sink());
     }
     if !f.state().flags.contains(CodeFlags::DROPS_LOCALS) && has_unnamed_locals(&f.view()) {
-        let offset = f.view().text.body.first;
+        let offset = f.text().body.first;
         if f.change_in_place_at(offset, "a local variable that nothing names").is_none() {
             return;
         }

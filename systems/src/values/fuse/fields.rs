@@ -200,7 +200,7 @@ impl Walk<'_, '_> {
         goes: [Option<InstId>; GOES_MAX],
         reason: &'static str,
     ) -> Option<Fused> {
-        if self.f.view().text.sm < FIELDS_FROM {
+        if self.f.text().sm < FIELDS_FROM {
             return None;
         }
         let shape = shape::plain(operands.len());

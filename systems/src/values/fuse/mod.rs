@@ -95,7 +95,7 @@ fn fuse(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) -> Option<()> {
         recent.enter_block();
         halves.clear();
         rows.clear();
-        rows.extend(f.view().insts_of(block));
+        rows.extend(f.insts_of(block));
         for (at, &inst) in rows.iter().enumerate() {
             let mut walk = Walk { f, names, recent };
             let fused = match walk.f.form_of(inst).operation {

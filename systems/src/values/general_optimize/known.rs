@@ -72,7 +72,7 @@ impl Walk<'_, '_> {
             known.map(|known| self.known_after_branches(vreg, inst, known, chain_left))
         } else if let OperandKind::Special(row) = operand.kind() {
             let component = operand.selector().map(|selector| selector.text());
-            let launch = &self.f.view().text.launch;
+            let launch = &self.f.text().launch;
             of_special_register(row as usize, component.as_deref().unwrap_or(""), launch)
         } else {
             let bits = self.literal(operand);

@@ -41,7 +41,7 @@ impl Walk<'_, '_> {
 
     /// Makes a remark at an instruction.
     pub(super) fn miss(&mut self, inst: InstId, reason: &'static str) {
-        let offset = self.f.view().places[inst.index()].offset;
+        let offset = self.f.offset_of(inst);
         self.f.missed(offset, reason);
     }
 

@@ -120,7 +120,7 @@ impl Walk<'_, '_> {
         self.passed_branches.asked.clear();
         while let Some(block) = at {
             self.passed_branches.asked.push(block);
-            at = self.f.view().orders[block.index()].idom.get();
+            at = self.f.order_of(block).idom.get();
             let of_idom = at.map_or(UNASKED, |idom| self.passed_branches.last[idom.index()]);
             if of_idom != UNASKED {
                 last = of_idom;
@@ -128,9 +128,8 @@ impl Walk<'_, '_> {
             }
         }
         while let Some(block) = self.passed_branches.asked.pop() {
-            let function = self.f.view();
-            let idom = function.orders[block.index()].idom.get();
-            let from = idom.filter(|&idom| function.preds(block) == [idom]);
+            let idom = self.f.order_of(block).idom.get();
+            let from = idom.filter(|&idom| self.f.preds(block) == [idom]);
             if let Some(passed) = from.and_then(|from| self.said_by([from, block])) {
                 self.passed_branches.passed.push((passed, last));
                 last = self.passed_branches.passed.len() as u32 - 1;
@@ -142,9 +141,8 @@ impl Walk<'_, '_> {
 
     /// What the branch at the end of a block says of two integers on the edge to another one.
     pub(super) fn said_by(&self, [from, to]: [BlockId; 2]) -> Option<Passed> {
-        let function = self.f.view();
-        let &[target, other] = function.succs(from) else { return None };
-        let branch = function.insts_of(from).next_back()?;
+        let &[target, other] = self.f.succs(from) else { return None };
+        let branch = self.f.insts_of(from).next_back()?;
         let is_branch = self.f.form_of(branch).operation == Operation::Bra && target != other;
         let OperandKind::Predicate { vreg, negated } = self.f.guard_of(branch).filter(|_| is_branch)?.kind()
         else {

@@ -83,9 +83,8 @@ pub(in crate::values) fn instruction(
     let dialect = f.description_of(inst).dialect;
     let description = Description { dialect, ..Description::new(operation, qualifiers, types) };
     let id = f.forms().build(&description, shape)?;
-    let (function, forms) = f.view_and_forms();
-    let (form, slots) = (forms.get(id), forms.slots(id));
-    let element = |vreg: VRegId| function.vregs[vreg.0 as usize].ty.element();
+    let element = |vreg: VRegId| f.vreg(vreg).ty.element();
+    let (form, slots) = (f.form(id), f.slots(id));
     let fits = slots.iter().zip(operands).all(|(slot, &new)| match new {
         New::Constant(..) => slot.accepts.contains(Accepts::IMMEDIATE),
         New::Operand(operand) => {

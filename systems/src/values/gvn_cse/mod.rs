@@ -215,7 +215,7 @@ pub fn run(
     mut scratch: Local<Scratch>,
 ) {
     editor.each(CodeFlags::WORKED_ON_IN_SSA, |mut f| {
-        let mode = settings.on(f.view().text.sm);
+        let mode = settings.on(f.text().sm);
         if mode != Mode::Off {
             // It ends early where the bisect limit is reached.
             let _ = number_and_replace(&mut f, mode, &mut values, &mut scratch);

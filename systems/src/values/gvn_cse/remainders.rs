@@ -162,8 +162,8 @@ impl Remainders {
                 blocks: 0,
                 vregs: u32::from(is_longer),
             };
-            let offset = f.view().places[remainder.index()].offset;
-            if is_longer && f.state().live_insts >= f.view().text.insts_in {
+            let offset = f.offset_of(remainder);
+            if is_longer && f.state().live_insts >= f.text().insts_in {
                 f.missed(offset, "the product of quotient and divisor would make the function longer");
                 continue;
             }

@@ -121,7 +121,7 @@ impl Preheaders {
         inst: InstId,
     ) -> Option<()> {
         const REASON: &str = "the same in each round of a loop";
-        let offset = f.view().places[inst.index()].offset;
+        let offset = f.offset_of(inst);
         let known = self.known[id.index()]
             .or_else(|| nest.row(id).preheader.get().and_then(|block| existing(&f.view(), block)));
         let preheader = match known {

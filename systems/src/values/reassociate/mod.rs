@@ -177,7 +177,7 @@ fn apply(
     let result = f.operands_of(tree.root)[0].vreg().expect("a root has a result");
     let joins = &choice.joins[rewrite.joins.range()];
     let count = joins.len() as u32;
-    let offset = f.view().places[tree.root.index()].offset;
+    let offset = f.offset_of(tree.root);
     let room = Room { insts: count, blocks: 0, vregs: count };
     let mut change = f.change_with_room(offset, rewrite.gain.reason(), room)?;
     let register = |made: &[VRegId], value: Value| match value {

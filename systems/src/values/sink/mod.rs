@@ -173,7 +173,7 @@ fn sink(
     let limit_hits = std::mem::take(&mut walk.limit_hits);
     if limit_hits > 0 {
         f.stats().limits_hit += limit_hits;
-        f.missed(f.view().text.body.first, "too far between a value and who reads it, or too many that live");
+        f.missed(f.text().body.first, "too far between a value and who reads it, or too many that live");
     }
     ends.clear();
     phis.clear();

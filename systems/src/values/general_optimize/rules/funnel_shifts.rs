@@ -58,7 +58,7 @@ pub(super) const RULES: &[Rule] = &[Rule {
 }];
 
 fn funnel_shift(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary) -> Option<Rewrite> {
-    if binary.width() != WIDTH || walk.f.view().text.sm < FUNNELS_FROM {
+    if binary.width() != WIDTH || walk.f.text().sm < FUNNELS_FROM {
         return None;
     }
     let (one, other) = (shift(walk, binary.one, inst)?, shift(walk, binary.other, inst)?);
