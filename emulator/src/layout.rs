@@ -38,7 +38,8 @@ pub const WINDOWS_END: u64 = 0x0B00_0000;
 pub const FUNCTION_STRIDE: u64 = 16;
 /// First address of a variable in its own space: what lies below is reserved, so that null is no variable.
 pub const SPACE_FIRST: u64 = 1024;
-/// Bytes that nothing owns after a `.local` variable of a function, in a module whose variables lie apart.
+/// Bytes that nothing owns after a `.local`, `.shared` or `.const` variable, in a module whose variables lie apart. Those of `.global`
+/// always do.
 pub const APART_BYTES: u64 = 4096;
 /// Alignment of an allocation.
 pub const ALLOCATION_ALIGN: u64 = 256;
@@ -144,8 +145,10 @@ pub struct Layout {
     pub const_end: u64,
     /// One past the last `.local` variable of the module.
     pub local_end: u64,
-    /// Whether [`APART_BYTES`] follow each `.local` variable of a function.
+    /// Whether [`APART_BYTES`] follow each variable of a function or module.
     pub is_apart: bool,
+    /// Where they start, ascending, in spaces of the module.
+    gaps: AHashMap<StateSpace, Vec<u64>>,
     next_global: u64,
     dynamic_align: u64,
 }
@@ -172,6 +175,7 @@ impl Layout {
             const_end: SPACE_FIRST,
             local_end: SPACE_FIRST,
             is_apart,
+            gaps: AHashMap::new(),
             next_global: map.variables,
             dynamic_align: 16,
         };
@@ -207,8 +211,7 @@ impl Layout {
                 address
             }
             StateSpace::Const => {
-                let address = self.const_end.next_multiple_of(variable.align);
-                self.const_end = address + size;
+                let address = bump(&mut self.const_end, variable.align, size);
                 self.placed.push(Placed { variable, address });
                 address
             }
@@ -224,7 +227,30 @@ impl Layout {
                 return Err(LoadError::declaration(text, variable.offset, reason));
             }
         };
+        self.leave_gap(space);
         Ok(Symbol::Variable { space, address, element })
+    }
+
+    /// Leaves room after the variable of `space` that was placed last, where variables lie apart.
+    fn leave_gap(&mut self, space: StateSpace) {
+        let end = match space {
+            StateSpace::Const => &mut self.const_end,
+            StateSpace::Shared => &mut self.shared_end,
+            StateSpace::Local => &mut self.local_end,
+            _ => return,
+        };
+        if self.is_apart {
+            self.gaps.entry(space).or_default().push(*end);
+            *end += APART_BYTES;
+        }
+    }
+
+    /// Whether bytes of `space` lie after a variable of the module, where nothing owns them.
+    #[must_use]
+    pub fn is_in_gap(&self, space: StateSpace, address: u64, count: u64) -> bool {
+        let Some(gaps) = self.gaps.get(&space) else { return false };
+        let last = gaps.partition_point(|&gap| gap < address.saturating_add(count)).checked_sub(1);
+        last.is_some_and(|last| address < gaps[last] + APART_BYTES)
     }
 
     /// Fixes where dynamic shared memory starts, once every function has placed its variables.

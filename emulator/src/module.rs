@@ -61,8 +61,8 @@ impl Module {
         Self::load_beside(text, None, false)
     }
 
-    /// Loads a module whose `.local` variables in functions lie apart: an access that leaves one by less than 4,096 bytes
-    /// is out of bounds, and does not reach its neighbour.
+    /// Loads a module whose variables lie apart: an access that leaves one by less than 4,096 bytes is out of bounds, and does not
+    /// reach its neighbour.
     ///
     /// # Errors
     /// As [`Module::load`].

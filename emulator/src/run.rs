@@ -3,7 +3,7 @@
 use crate::exec::{BARRIERS, Barrier, Cta, Exec, Pause};
 use crate::lanes::{Lanes, WARP_SIZE};
 use crate::launch::{Argument, Launch, Options, Outcome};
-use crate::layout::{ALLOCATION_ALIGN, SPACE_FIRST};
+use crate::layout::ALLOCATION_ALIGN;
 use crate::memory::byte_set::ByteSet;
 use crate::memory::races::Races;
 use crate::memory::{Local, put_value};
@@ -323,7 +323,7 @@ impl<'m> Machine<'m> {
         let layout = &self.world.module.layout;
         let owned = || {
             let mut owned = ByteSet::default();
-            owned.note(SPACE_FIRST, layout.local_end - SPACE_FIRST);
+            owned.note(0, layout.local_end);
             owned
         };
         let local = || Local {

@@ -35,6 +35,9 @@ impl Exec<'_, '_> {
     #[inline]
     fn find(&mut self, access: Access, lane: usize, is_write: bool) -> Option<&mut [u8]> {
         let (at, count) = (access.address, access.bytes as usize);
+        if self.world.module.layout.is_in_gap(access.space, at, u64::from(access.bytes)) {
+            return None;
+        }
         let arena = match access.space {
             StateSpace::Global => return self.world.global.bytes(at, count),
             StateSpace::Local => {

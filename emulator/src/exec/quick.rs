@@ -83,15 +83,12 @@ fn put_cell(bytes: &mut [u8], value: u64, cell: usize) {
 
 impl Exec<'_, '_> {
     fn has_checks(&self) -> bool {
-        self.world.options.checks.uninitialised || self.cta.races.is_some()
+        let is_apart = self.world.module.layout.is_apart;
+        self.world.options.checks.uninitialised || self.cta.races.is_some() || is_apart
     }
 
-    /// First address and end of the frames in local memory as the lanes spell them, if that is where they point and nothing lies
-    /// between them that no variable owns.
+    /// First address and end of the frames in local memory as the lanes spell them, if that is where they point.
     fn frames(&self, space: StateSpace, address: u64) -> Option<(u64, u64)> {
-        if self.world.module.layout.is_apart {
-            return None;
-        }
         let window = match space {
             StateSpace::Local => 0,
             StateSpace::Generic if resolve(address).0 == StateSpace::Local => LOCAL_WINDOW,

@@ -139,7 +139,8 @@ fn local_memory_is_each_threads_own() {
 /// What a frame holds is found there, in a callee's and from a callee, too; what lies past a variable is nobody's.
 #[test]
 fn variables_that_lie_apart_are_not_reached_from_one_another() {
-    let callee = ".local .align 4 .b32 m[2];
+    let callee = ".local .align 4 .b32 m[2]; .shared .align 4 .b32 s[2]; .const .align 4 .b32 c[2] = {20, 30}; .const .b32 d = 40;
+        .extern .shared .align 4 .b32 x[];
         .func (.param .b32 sum) f(.param .align 16 .b8 a[12], .param .b64 p) {
             .local .align 4 .b32 l[2]; .reg .b32 %r<6>; .reg .b64 %rd<3>;
             ld.param.v4.b32 {%r1, %r2, %r3, %r4}, [a]; ld.param.b64 %rd1, [p]; ld.b32 %r4, [%rd1+4];
@@ -147,10 +148,11 @@ fn variables_that_lie_apart_are_not_reached_from_one_another() {
     let body = |access: &str| {
         kernel(&format!(
             ".local .align 4 .b32 v[2]; .local .align 4 .b32 w[2]; mov.u64 %rd1, v; cvta.local.u64 %rd1, %rd1;
+            .shared .align 4 .b32 u[2]; st.shared.b32 [u], 50; st.shared.b32 [s+4], 60; st.shared.b32 [x+4], 70;
             st.local.b32 [m+4], 3; st.local.b32 [v+4], 4; st.local.b32 [w], 5; st.local.b32 [w+4], 6;
             alloca.u64 %rd2, 16, 8; st.local.b32 [%rd2+12], 7;
-            {{ .param .align 16 .b8 x[12]; .param .b64 y; .param .b32 z; st.param.b32 [x], 8; st.param.b64 [y], %rd1;
-            call (z), f, (x, y); ld.param.b32 %r1, [z]; }}
+            {{ .param .align 16 .b8 p[12]; .param .b64 q; .param .b32 z; st.param.b32 [p], 8; st.param.b64 [q], %rd1;
+            call (z), f, (p, q); ld.param.b32 %r1, [z]; }}
             {access} add.u32 %r1, %r1, %r2; st.global.u32 [%out], %r1; ret;"
         ))
     };
@@ -158,31 +160,42 @@ fn variables_that_lie_apart_are_not_reached_from_one_another() {
         entry: "k".to_owned(),
         grid: [1; 3],
         block: [1; 3],
-        shared_bytes: 0,
+        shared_bytes: 8,
         args: vec![Argument::Buffer(vec![0; 4])],
     };
     for (access, result) in [
-        ("ld.local.b32 %r2, [v+4];", Some(16)),
-        ("ld.b32 %r2, [%rd1+4];", Some(16)),
-        ("ld.local.b32 %r2, [m+4];", Some(15)),
-        ("ld.local.b32 %r2, [%rd2+12];", Some(19)),
-        ("ld.local.b32 %r2, [v+8];", None),
-        ("ld.b32 %r2, [%rd1+8];", None),
-        ("st.local.b32 [v+4100], 1;", None),
-        ("ld.local.b32 %r2, [w+-4];", None),
-        ("ld.local.b32 %r2, [w+8];", None),
+        ("ld.shared.b32 %r2, [s+4];", Ok(72)),
+        ("ld.shared.b32 %r2, [u];", Ok(62)),
+        ("ld.shared.b32 %r2, [x+4];", Ok(82)),
+        ("ld.const.b32 %r2, [c+4];", Ok(42)),
+        ("ld.const.b32 %r2, [d];", Ok(52)),
+        ("ld.shared.b32 %r2, [s+8];", Err(StateSpace::Shared)),
+        ("st.shared.b32 [s+4100], 1;", Err(StateSpace::Shared)),
+        ("ld.shared.b32 %r2, [u+8];", Err(StateSpace::Shared)),
+        ("ld.shared.b32 %r2, [x+8];", Err(StateSpace::Shared)),
+        ("ld.const.b32 %r2, [c+8];", Err(StateSpace::Const)),
+        ("ld.const.b32 %r2, [d+4];", Err(StateSpace::Const)),
+        ("ld.local.b32 %r2, [m+8];", Err(StateSpace::Local)),
+        ("ld.local.b32 %r2, [v+4];", Ok(16)),
+        ("ld.b32 %r2, [%rd1+4];", Ok(16)),
+        ("ld.local.b32 %r2, [m+4];", Ok(15)),
+        ("ld.local.b32 %r2, [%rd2+12];", Ok(19)),
+        ("ld.local.b32 %r2, [v+8];", Err(StateSpace::Local)),
+        ("ld.b32 %r2, [%rd1+8];", Err(StateSpace::Local)),
+        ("st.local.b32 [v+4100], 1;", Err(StateSpace::Local)),
+        ("ld.local.b32 %r2, [w+-4];", Err(StateSpace::Local)),
+        ("ld.local.b32 %r2, [w+8];", Err(StateSpace::Local)),
     ] {
         let text = format!("{HEADER}{callee}{}", body(access));
         let apart = Module::load_apart(text.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
         let outcome = run(&apart, &launch, &Options::default());
-        let Some(result) = result else {
-            let Some(Stop::OutOfBounds { access: found, .. }) = outcome.stop else {
-                panic!("{access}: {:?}", outcome.stop)
-            };
-            assert_eq!((found.space, found.bytes), (StateSpace::Local, 4), "{access}");
-            continue;
-        };
-        assert_eq!((outcome.stop.clone(), super::words_of(&outcome)), (None, vec![result]), "{access}");
+        match (result, outcome.stop.clone()) {
+            (Ok(sum), None) => assert_eq!(super::words_of(&outcome), [sum], "{access}"),
+            (Err(space), Some(Stop::OutOfBounds { access: found, .. })) => {
+                assert_eq!((found.space, found.bytes), (space, 4), "{access}");
+            }
+            (_, stop) => panic!("{access}: {stop:?}"),
+        }
     }
 }
 
