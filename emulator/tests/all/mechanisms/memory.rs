@@ -180,6 +180,7 @@ fn variables_that_lie_apart_are_not_reached_from_one_another() {
         ("ld.b32 %r2, [%rd1+4];", Ok(16)),
         ("ld.local.b32 %r2, [m+4];", Ok(15)),
         ("ld.local.b32 %r2, [%rd2+12];", Ok(19)),
+        ("ld.local.b32 %r2, [%rd2];", Ok(12)),
         ("ld.local.b32 %r2, [v+8];", Err(StateSpace::Local)),
         ("ld.b32 %r2, [%rd1+8];", Err(StateSpace::Local)),
         ("st.local.b32 [v+4100], 1;", Err(StateSpace::Local)),

@@ -50,6 +50,15 @@ fn accesses_past_the_end() {
     assert_eq!((access.space, access.bytes), (StateSpace::Param, 8));
 }
 
+/// Where a callee's frame was, its caller has nothing.
+#[test]
+fn accesses_past_the_frame_after_a_call() {
+    let callee = ".func f() { .local .align 4 .b32 m[64]; st.local.u32 [m+252], 1; ret; }\n".to_owned();
+    let body = ".local .align 4 .b32 l; st.local.u32 [l], 1; call f; ld.local.u32 %r1, [l+128]; ret;";
+    let stop = run_plain(&(callee + &kernel(body)), 1, 1).stop;
+    assert!(matches!(stop, Some(Stop::OutOfBounds { .. })), "{stop:?}");
+}
+
 #[test]
 fn accesses_off_their_alignment() {
     let stop = run_plain(&kernel("ld.global.v2.u32 {%r1, %r2}, [%out+4]; ret;"), 1, 4).stop;
