@@ -183,11 +183,8 @@ impl FunctionEditor<'_> {
         let mut kept = 0;
         for at in 0..anchors.len() {
             let anchor = anchors[at];
-            // The row's block, dead or alive, unless the place is the end of a block.
-            let home = match anchor.before {
-                Anchor::END => anchor.block,
-                before => rows.get(before.index()).map_or(anchor.block, |head| head.block),
-            };
+            // The row's block, dead or alive; there is no row where the place is the end of a block.
+            let home = rows.get(anchor.before.index()).map_or(anchor.block, |head| head.block);
             let moved = if let Some(block) = new_of[home.index()].get() {
                 Anchor { block, ..anchor }
             } else if matches!(anchor.kind, AnchorKind::BlockPragma | AnchorKind::InstPragma) {

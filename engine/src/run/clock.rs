@@ -33,3 +33,22 @@ impl Began {
         is_more(now - self.at) && is_more(cpu_time() - self.cpu)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_thread_waited_does_not_count() {
+        let hour = Duration::from_secs(3600);
+        let waited = Began::now();
+        assert!(!waited.has_taken_more(waited.at + hour, 60_000));
+        let worked = Began { at: Instant::now(), cpu: cpu_time() };
+        while (cpu_time() - worked.cpu).as_millis() < 6 {}
+        assert!(worked.has_taken_more(worked.at + hour, 5));
+        assert!(!worked.has_taken_more(worked.at + hour, 60_000));
+        // Nor does more than has gone by.
+        assert!(!worked.has_taken_more(worked.at, 5));
+        assert!(!worked.has_taken_more(worked.at + Duration::from_millis(5), 5));
+    }
+}

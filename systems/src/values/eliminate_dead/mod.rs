@@ -6,7 +6,8 @@
 //! Needs         control flow ends its block; control-flow facts (full form)
 //! Gives         that nothing is dead (full form)
 //! Leaves        full form: every reachable instruction has an effect or a result that a needed one reads, no block
-//!               is unreachable; in its last runs, 84 and 92, results that nothing reads are sinks where the form takes them
+//!               is unreachable; in its last runs, 84 and 92, results that nothing reads are sinks where the form takes them, and
+//!               those of ordered loads are in registers that nothing else writes
 //! Breaks        liveness, uniformity, definitions; where blocks died, control flow, loops and post-dominators
 //! Cost          simple: one pass that counts reads and one backward. Full: a pass that lists definitions, where they are not
 //!               known, a search from uses to definitions; a comparison where nothing changed, unless a result that nothing reads
@@ -62,6 +63,7 @@
 //! of 10,000 in 2,000 blocks, and takes 475 with the search), and not a fixpoint where the bound bites.
 
 pub mod needs;
+mod ordered_loads;
 mod simple;
 mod sinks;
 #[cfg(test)]
@@ -72,6 +74,7 @@ pub use simple::{SimpleScratch, find_dead_simply};
 pub use sinks::find_unread_results;
 
 use bevy_ecs::prelude::*;
+use ordered_loads::find_shared_results;
 use ptxopt_components::block::{BlockFlags, BlockOrder};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId};
@@ -185,6 +188,7 @@ pub enum Unread {
 pub struct FullScratch {
     blocks: Vec<BlockId>,
     unread: Vec<(InstId, usize)>,
+    shared: Vec<(InstId, usize)>,
     needs: Needs,
 }
 
@@ -198,7 +202,7 @@ pub fn eliminate(
     if f.remembers(Memo::NothingDead) {
         return;
     }
-    let FullScratch { blocks, unread, needs } = scratch;
+    let FullScratch { blocks, unread, shared, needs } = scratch;
     let has_no_copies = f.remembers(Memo::NothingToPropagate);
     if !delete_unreachable(f, blocks) {
         return;
@@ -208,6 +212,10 @@ pub fn eliminate(
     needs.find(&function, reaching);
     let is_cut_short = needs.take_cut_short();
     find_unread_results(&function, forms, needs, reaching, unread);
+    shared.clear();
+    if unread_results == Unread::BecomesSink {
+        find_shared_results(&function, forms, needs, reaching, shared);
+    }
     if is_cut_short {
         f.stats().limits_hit += 1;
         f.missed(f.text().body.first, CUT_SHORT);
@@ -222,6 +230,14 @@ pub fn eliminate(
             return;
         };
         change.set_operand(inst, position, Operand::sink());
+    }
+    for &(inst, position) in &*shared {
+        let result = f.operands_of(inst)[position].vreg().expect("a result is a register");
+        let Some(mut change) = f.change(inst, "a load that stays, whose register is written again") else {
+            return;
+        };
+        let own = change.new_vreg_like(result);
+        change.set_operand(inst, position, Operand::register(own));
     }
     if !f.state().flags.contains(CodeFlags::DROPS_LOCALS) && has_unnamed_locals(&f.view()) {
         let offset = f.text().body.first;

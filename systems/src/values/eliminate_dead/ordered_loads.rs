@@ -1,0 +1,58 @@
+//! Volatile and ordered loads of which nothing reads a result: where a register of theirs is written again, they get one of
+//! their own.
+//!
+//! ```text
+//! ld.volatile.global.u32 r1, [p];      // r3
+//! add.u32 r2, r1, 1;                   // dead
+//! ld.volatile.global.u32 r1, [p+4];
+//! st.global.u32 [q], r1;
+//! ```
+//! To the ISA that is the same. But `ptxas` 13.0, asked for sm_90 from -O0 to -O3, makes nothing of a volatile load that nothing reads, if its
+//! register is written again, nor of the order that an `ld.acquire` brings; and it keeps both where a dead instruction reads the result.
+//! So the load would go with the instruction.
+
+use super::Needs;
+use ptxopt_components::ids::{Id, InstId};
+use ptxopt_components::instruction::{InstHead, Marks};
+use ptxopt_components::opcodes::Effects;
+use ptxopt_components::operation::Operation;
+use ptxopt_engine::forms::FormTable;
+use ptxopt_engine::store::view::FunctionView;
+use ptxopt_engine::values::reaching::Reaching;
+
+/// Adds instruction and position of the results that want a register of their own.
+pub(super) fn find_shared_results(
+    function: &FunctionView<'_>,
+    forms: &FormTable,
+    needs: &Needs,
+    reaching: &Reaching,
+    shared: &mut Vec<(InstId, usize)>,
+) {
+    let definitions = reaching.definitions();
+    if definitions.several_count() == 0 {
+        return;
+    }
+    let is_ordered = |&(_, head): &(usize, &_)| is_ordered_load(head, forms);
+    for (inst, _) in function.heads.iter().enumerate().filter(is_ordered) {
+        let inst = InstId::new(inst);
+        let results =
+            function.operands_of(inst).iter().enumerate().filter(|(_, operand)| operand.is_definition());
+        let results = results.filter_map(|(position, operand)| Some((position, operand.vreg()?)));
+        if results.clone().any(|(_, vreg)| needs.reads_result(reaching, inst, vreg)) {
+            continue;
+        }
+        let is_shared = |&(_, vreg): &(usize, _)| {
+            let mut others = definitions.of(vreg).iter().filter(|definition| definition.inst() != inst);
+            function.vregs[vreg.index()].is_own_scalar() && others.any(|other| needs.needs(other.inst()))
+        };
+        shared.extend(results.filter(is_shared).map(|(position, _)| (inst, position)));
+    }
+}
+
+fn is_ordered_load(head: &InstHead, forms: &FormTable) -> bool {
+    let may_be = head.is_live() && head.marks.contains(Marks::KEPT | Marks::PINNED);
+    may_be && {
+        let form = forms.get(head.form);
+        form.operation == Operation::Ld && form.effects.contains(Effects::ORDER)
+    }
+}
