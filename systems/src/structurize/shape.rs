@@ -7,6 +7,7 @@ use ptxopt_components::instruction::{InstHead, Marks};
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::OperandKind;
 use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::CacheOperator;
 use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::store::view::FunctionView;
 
@@ -236,9 +237,11 @@ fn waits(function: &FunctionView<'_>, forms: &FormTable, block: BlockId) -> Wait
             return Waits::Always;
         }
         let effects = forms.get(head.form).effects;
+        // `ld.cv` asks memory each time.
+        let is_asked_again = forms.describe(head.form).qualifiers.cache == Some(CacheOperator::Volatile);
         let tells =
             effects.intersects(Effects::ATOMIC | Effects::ORDER | Effects::VOLATILE | Effects::PINNED);
-        if tells { Waits::InLoops } else { Waits::No }
+        if tells || is_asked_again { Waits::InLoops } else { Waits::No }
     };
     function.rows_of(block).map(|(_, head, _)| of_inst(head)).max().unwrap_or(Waits::No)
 }

@@ -74,7 +74,7 @@ pub use simple::{SimpleScratch, find_dead_simply};
 pub use sinks::find_unread_results;
 
 use bevy_ecs::prelude::*;
-use ordered_loads::find_shared_results;
+use ordered_loads::{find_unread_loads, is_shared};
 use ptxopt_components::block::{BlockFlags, BlockOrder};
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId};
@@ -188,7 +188,7 @@ pub enum Unread {
 pub struct FullScratch {
     blocks: Vec<BlockId>,
     unread: Vec<(InstId, usize)>,
-    shared: Vec<(InstId, usize)>,
+    unread_loads: Vec<(InstId, usize)>,
     needs: Needs,
 }
 
@@ -202,7 +202,7 @@ pub fn eliminate(
     if f.remembers(Memo::NothingDead) {
         return;
     }
-    let FullScratch { blocks, unread, shared, needs } = scratch;
+    let FullScratch { blocks, unread, unread_loads, needs } = scratch;
     let has_no_copies = f.remembers(Memo::NothingToPropagate);
     if !delete_unreachable(f, blocks) {
         return;
@@ -212,9 +212,13 @@ pub fn eliminate(
     needs.find(&function, reaching);
     let is_cut_short = needs.take_cut_short();
     find_unread_results(&function, forms, needs, reaching, unread);
-    shared.clear();
-    if unread_results == Unread::BecomesSink {
-        find_shared_results(&function, forms, needs, reaching, shared);
+    find_unread_loads(&function, forms, needs, reaching, unread_loads);
+    let is_last = unread_results == Unread::BecomesSink;
+    if is_last {
+        unread_loads.retain(|&(inst, position)| {
+            let result = function.operands_of(inst)[position].vreg();
+            result.is_some_and(|result| is_shared(&function, needs, reaching, inst, result))
+        });
     }
     if is_cut_short {
         f.stats().limits_hit += 1;
@@ -224,20 +228,8 @@ pub fn eliminate(
     if f.delete_each(dead, "feeds nothing that has an effect") < dead.len() {
         return;
     }
-    let sinks = if unread_results == Unread::BecomesSink { &unread[..] } else { &[] };
-    for &(inst, position) in sinks {
-        let Some(mut change) = f.change_in_place(inst, "nothing reads this one of several results") else {
-            return;
-        };
-        change.set_operand(inst, position, Operand::sink());
-    }
-    for &(inst, position) in &*shared {
-        let result = f.operands_of(inst)[position].vreg().expect("a result is a register");
-        let Some(mut change) = f.change(inst, "a load that stays, whose register is written again") else {
-            return;
-        };
-        let own = change.new_vreg_like(result);
-        change.set_operand(inst, position, Operand::register(own));
+    if is_last && change_results(f, unread, unread_loads).is_none() {
+        return;
     }
     if !f.state().flags.contains(CodeFlags::DROPS_LOCALS) && has_unnamed_locals(&f.view()) {
         let offset = f.text().body.first;
@@ -246,13 +238,33 @@ pub fn eliminate(
         }
         f.set_flags(CodeFlags::DROPS_LOCALS, true);
     }
-    if sinks.len() == unread.len() {
+    if is_last || unread.is_empty() && unread_loads.is_empty() {
         f.remember(Memo::NothingDead);
     }
     if has_no_copies && blocks.is_empty() {
         // What is left reads what it read before.
         f.remember(Memo::NothingToPropagate);
     }
+}
+
+/// Makes sinks of results, and gives those of loads registers of their own; nothing where the bisect limit is reached, or where the
+/// function has no room.
+fn change_results(
+    f: &mut FunctionEditor<'_>,
+    sinks: &[(InstId, usize)],
+    loads: &[(InstId, usize)],
+) -> Option<()> {
+    for &(inst, position) in sinks {
+        let mut change = f.change_in_place(inst, "nothing reads this one of several results")?;
+        change.set_operand(inst, position, Operand::sink());
+    }
+    for &(inst, position) in loads {
+        let result = f.operands_of(inst)[position].vreg()?;
+        let mut change = f.change(inst, "a load that stays, whose register is written again")?;
+        let own = change.new_vreg_like(result);
+        change.set_operand(inst, position, Operand::register(own));
+    }
+    Some(())
 }
 
 /// Blocks without a rank that are still there.

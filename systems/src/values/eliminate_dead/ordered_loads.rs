@@ -12,7 +12,7 @@
 //! So the load would go with the instruction.
 
 use super::Needs;
-use ptxopt_components::ids::{Id, InstId};
+use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::instruction::{InstHead, Marks};
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operation::Operation;
@@ -20,33 +20,37 @@ use ptxopt_engine::forms::FormTable;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::reaching::Reaching;
 
-/// Adds instruction and position of the results that want a register of their own.
-pub(super) fn find_shared_results(
+/// Lists instruction and position of the results of ordered loads of which nothing reads a result.
+pub(super) fn find_unread_loads(
     function: &FunctionView<'_>,
     forms: &FormTable,
     needs: &Needs,
     reaching: &Reaching,
-    shared: &mut Vec<(InstId, usize)>,
+    unread: &mut Vec<(InstId, usize)>,
 ) {
-    let definitions = reaching.definitions();
-    if definitions.several_count() == 0 {
-        return;
-    }
+    unread.clear();
     let is_ordered = |&(_, head): &(usize, &_)| is_ordered_load(head, forms);
     for (inst, _) in function.heads.iter().enumerate().filter(is_ordered) {
         let inst = InstId::new(inst);
-        let results =
-            function.operands_of(inst).iter().enumerate().filter(|(_, operand)| operand.is_definition());
-        let results = results.filter_map(|(position, operand)| Some((position, operand.vreg()?)));
-        if results.clone().any(|(_, vreg)| needs.reads_result(reaching, inst, vreg)) {
-            continue;
+        let operands = function.operands_of(inst).iter().enumerate();
+        let results = operands.filter(|(_, operand)| operand.is_definition());
+        let mut vregs = results.clone().filter_map(|(_, operand)| operand.vreg());
+        if !vregs.any(|vreg| needs.reads_result(reaching, inst, vreg)) {
+            unread.extend(results.map(|(position, _)| (inst, position)));
         }
-        let is_shared = |&(_, vreg): &(usize, _)| {
-            let mut others = definitions.of(vreg).iter().filter(|definition| definition.inst() != inst);
-            function.vregs[vreg.index()].is_own_scalar() && others.any(|other| needs.needs(other.inst()))
-        };
-        shared.extend(results.filter(is_shared).map(|(position, _)| (inst, position)));
     }
+}
+
+/// Whether a register that `inst` writes is written by another instruction that stays, too.
+pub(super) fn is_shared(
+    function: &FunctionView<'_>,
+    needs: &Needs,
+    reaching: &Reaching,
+    inst: InstId,
+    vreg: VRegId,
+) -> bool {
+    let mut others = reaching.definitions().of(vreg).iter().filter(|definition| definition.inst() != inst);
+    function.vregs[vreg.index()].is_own_scalar() && others.any(|other| needs.needs(other.inst()))
 }
 
 fn is_ordered_load(head: &InstHead, forms: &FormTable) -> bool {
