@@ -289,6 +289,25 @@ mod tests {
         );
     }
 
+    /// A callee may have meetings of its own, and threads come back from it one after the other.
+    #[test]
+    fn threads_meet_again_after_a_call() {
+        expect(
+            "ld.global.u32 %r3, [g]; call f; ld.global.u32 %r4, [g]; bar.sync 0; ld.global.u32 %r5, [g]; ret;",
+            &[3, 5],
+            &[4],
+        );
+        let vote = "vote.sync.ballot.b32 %r3, %p1, -1; ret;";
+        expect(&format!("call f; {vote}"), &[3], &[]);
+        expect(&format!("@%p2 call f; {vote}"), &[3], &[]);
+        expect(&format!("@%p1 call f; {vote}"), &[], &[3]);
+        expect(&format!("@%p1 bra J; A: call f; J: {vote}"), &[], &[3]);
+        // Once a meeting is found where only some go, those before it are no places to wait for all, either.
+        let early = "call f; bar.sync 0; ld.global.u32 %r6, [g]; @%p1 bra J;";
+        expect(&format!("{early} A: barrier.sync 0; J: st.global.u32 [g], %r6; ret;"), &[], &[6]);
+        expect(&format!("{early} A: mov.u32 %r7, 1; J: st.global.u32 [g], %r6; ret;"), &[6], &[]);
+    }
+
     #[test]
     fn tables_split_warps() {
         let built = kernel(
@@ -328,6 +347,9 @@ mod tests {
         let (.., verdicts) = verdicts(&built);
         assert!(!verdicts.is_uniform(built.vreg("%r", 3)) && !verdicts.is_uniform(built.vreg("%p", 3)));
         assert!(verdicts.is_uniform(built.vreg("%r", 4)));
+        // Of the region, only the branch leads threads apart.
+        let alike: Vec<bool> = (0..4).map(|block| verdicts.block_goes_alike(BlockId(block))).collect();
+        assert_eq!(alike, [true, true, false, true]);
     }
 
     #[test]

@@ -65,17 +65,18 @@ fn the_first_read_in_the_text_is_named() {
     assert_eq!(found(body), [(2, 3)], "nothing leads to the first");
 }
 
-/// Registers are searched for 64 at once: each has its own way through the blocks.
+/// Registers are searched for 64 at once: each has its own way through the blocks, around the loop, too. Of three early ones two are
+/// written on some condition, and the third on a condition and its opposite.
 #[test]
 fn many_registers_are_told_apart() {
     let write = |number: usize| {
-        let guard = ["", "@%p1 ", "@%p2 "][number % 3];
-        format!("{guard}mov.u32 %r{number}, 1;")
+        let guards: &[&str] = [&["@%p1", "@!%p1"][..], &["@%p1"], &["@%p2"]][number % 3];
+        guards.iter().map(|guard| format!("{guard} mov.u32 %r{number}, 1;")).collect::<String>()
     };
     let read = |number: usize| format!("st.global.u32 [g], %r{number};");
     let (early, late) = (1..150, 150..290);
     let body = format!(
-        "setp.eq.u32 %p1, 1, 2; setp.eq.u32 %p2, 1, 2; {} @%p1 bra B1; B2: {} B1: {} {}",
+        "setp.eq.u32 %p1, 1, 2; setp.eq.u32 %p2, 1, 2; {} @%p1 bra B1; B2: {} B1: {} {} @%p2 bra B2;",
         early.clone().map(write).collect::<String>(),
         late.clone().map(|number| format!("mov.u32 %r{number}, 1;")).collect::<String>(),
         early.clone().map(read).collect::<String>(),

@@ -330,8 +330,7 @@ impl Solver<'_> {
             if is_apart && !std::mem::replace(&mut self.progress.is_apart[inst.index()], true) {
                 self.look_at(inst);
             }
-            let meets = self.progress.meets_in_order && self.progress.meets_unguarded;
-            if is_apart && meets && nature.aligns.is_some() && aligns(function, &nature, inst) {
+            if is_apart && self.progress.meets_in_order && aligns(function, &nature, inst) {
                 is_apart = false;
             }
             is_apart |= nature.is_call;
@@ -360,11 +359,8 @@ impl Solver<'_> {
         for at in 0..self.progress.situated.len() {
             self.look_at(self.progress.situated[at]);
         }
-        for block in self.function.block_ids() {
-            if self.progress.comes_apart[block.index()] || self.progress.has_meeting[block.index()] {
-                self.progress.blocks.push(block);
-            }
-        }
+        let has_meeting = |block: &BlockId| self.progress.has_meeting[block.index()];
+        self.progress.blocks.extend(self.function.block_ids().filter(has_meeting));
     }
 
     /// Irreducible regions have no rounds, and the joins of some functions are too many to list, or take too many steps to find. There

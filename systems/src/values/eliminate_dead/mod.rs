@@ -7,7 +7,7 @@
 //! Gives         that nothing is dead (full form)
 //! Leaves        full form: every reachable instruction has an effect or a result that a needed one reads, no block
 //!               is unreachable; in its last runs, 84 and 92, results that nothing reads are sinks where the form takes them, and
-//!               those of ordered loads are in registers that nothing else writes
+//!               those of volatile loads are in registers that nothing else writes
 //! Breaks        liveness, uniformity, definitions; where blocks died, control flow, loops and post-dominators
 //! Cost          simple: one pass that counts reads and one backward. Full: a pass that lists definitions, where they are not
 //!               known, a search from uses to definitions; a comparison where nothing changed, unless a result that nothing reads
@@ -63,20 +63,19 @@
 //! of 10,000 in 2,000 blocks, and takes 475 with the search), and not a fixpoint where the bound bites.
 
 pub mod needs;
-mod ordered_loads;
 mod simple;
 mod sinks;
 #[cfg(test)]
 mod tests;
+mod volatile_loads;
 
 pub use needs::Needs;
 pub use simple::{SimpleScratch, find_dead_simply};
 pub use sinks::find_unread_results;
 
 use bevy_ecs::prelude::*;
-use ordered_loads::{find_unread_loads, is_shared};
 use ptxopt_components::block::{BlockFlags, BlockOrder};
-use ptxopt_components::code_object::CodeFlags;
+use ptxopt_components::code_object::{CodeFlags, Room};
 use ptxopt_components::ids::{BlockId, Id, InstId};
 use ptxopt_components::operand::Operand;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
@@ -85,6 +84,7 @@ use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::reaching::{CUT_SHORT, ReachingValues};
+use volatile_loads::{find_unread_loads, is_shared};
 
 /// Phase 10.
 pub const SIMPLE: Phase = Phase {
@@ -217,7 +217,7 @@ pub fn eliminate(
     if is_last {
         unread_loads.retain(|&(inst, position)| {
             let result = function.operands_of(inst)[position].vreg();
-            result.is_some_and(|result| is_shared(&function, needs, reaching, inst, result))
+            result.is_some_and(|result| is_shared(&function, reaching, result))
         });
     }
     if is_cut_short {
@@ -260,7 +260,9 @@ fn change_results(
     }
     for &(inst, position) in loads {
         let result = f.operands_of(inst)[position].vreg()?;
-        let mut change = f.change(inst, "a load that stays, whose register is written again")?;
+        let offset = f.offset_of(inst);
+        let reason = "a load that stays, whose register is written again";
+        let mut change = f.change_with_room(offset, reason, Room { vregs: 1, ..Room::default() })?;
         let own = change.new_vreg_like(result);
         change.set_operand(inst, position, Operand::register(own));
     }
