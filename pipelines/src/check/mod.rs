@@ -152,8 +152,8 @@ impl Reference {
         self.kernels.iter().map(verdict).collect()
     }
 
-    /// Compares what the launches of `kernel` leave. One that differs may leave its `.local` variables, where its accesses find
-    /// what happens to lie beside them: such a launch is not fair.
+    /// Compares what the launches of `kernel` leave. One that differs may leave a variable, where its accesses find what
+    /// happens to lie beside it: such a launch is not fair.
     fn verdict(&self, kernel: &Kernel, module: &Module) -> Result<Verdict, LoadError> {
         let mut unfair = None;
         for case in &kernel.cases {

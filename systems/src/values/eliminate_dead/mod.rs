@@ -10,8 +10,8 @@
 //!               those of volatile loads are in registers that nothing else writes
 //! Breaks        liveness, uniformity, definitions; where blocks died, control flow, loops and post-dominators
 //! Cost          simple: one pass that counts reads and one backward. Full: a pass that lists definitions, where they are not
-//!               known, a search from uses to definitions; a comparison where nothing changed, unless a result that nothing reads
-//!               waits for phase 84
+//!               known, a search from uses to definitions, a look at each head for volatile loads; a comparison where nothing
+//!               changed, unless a result or volatile load that nothing reads waits for phase 84
 //! Paper         Cytron et al. 1991, section 7.1
 //! Checked by    check/dead_code.rs, check/rows.rs, check/forms.rs
 //!
