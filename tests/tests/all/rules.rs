@@ -186,7 +186,7 @@ const CASES: &[(&str, &[&str])] = &[
     (
         "compare-an-extended-byte",
         &[
-            "and.b16 %h4, %h1, 255; cvt.s16.s8 %h5, %h4; setp.eq.s16 %p0, %h5, -7;",
+            "shr.u16 %h4, %h1, 8; cvt.s16.s8 %h5, %h4; setp.eq.s16 %p0, %h5, -7;",
             "and.b16 %h4, %h1, 127; cvt.s16.s8 %h5, %h4; setp.lt.s16 %p0, %h5, 9;",
             "ld.global.u8 %h4, [%d9]; cvt.u32.u8 %w4, %h4; setp.gt.s32 %p0, %w4, 99;",
             "ld.global.u8 %w4, [%d9]; cvt.u64.u8 %d4, %w4; setp.ls.u64 %p0, %d4, 200;",
@@ -214,6 +214,48 @@ const CASES: &[(&str, &[&str])] = &[
         &[
             "sub.s16 %h4, %h1, %h1; max.s16 %h5, %h1, %h1; or.b16 %h0, %h4, %h5;",
             "xor.b64 %d4, %d1, %d1; and.b64 %d5, %d1, %d1; add.s64 %d0, %d4, %d5;",
+        ],
+    ),
+    (
+        "mask-of-a-change",
+        &[
+            "add.s16 %h4, %h1, 0x3E0; and.b16 %h0, %h4, 31;",
+            "sub.s16 %h4, %h1, -128; and.b16 %h0, %h4, 0x65;",
+            "add.s32 %w4, %w1, 0x80000000; and.b32 %w0, %w4, 0x7FFFFFFF;",
+            "sub.s64 %d4, %d1, 0x100000000; and.b64 %d0, %d4, 0xFFFFFFFF;",
+            "or.b16 %h4, %h1, 0x5050; and.b16 %h0, %h4, 0x0A0F;",
+            "xor.b32 %w4, %w1, 0xF0; and.b32 %w0, %w4, -241;",
+        ],
+    ),
+    (
+        "bytes-beside-zeros",
+        &[
+            "prmt.b32 %w0, %w1, 0, 0x7770;",
+            "prmt.b32 %w0, %w1, 0, 0x7610;",
+            "prmt.b32 %w0, %w1, 0, 0x3454;",
+            "prmt.b32 %w0, 0, %w1, 0x0654;",
+            "prmt.b32 %w0, 0, %w1, 0x7123;",
+        ],
+    ),
+    (
+        "field-up-to-the-sign",
+        &[
+            "bfe.s32 %w0, %w1, 32, 1;",
+            "bfe.s32 %w0, %w1, 255, 7;",
+            "bfe.u32 %w0, %w1, 9, 23;",
+            "bfe.s64 %d0, %d1, 63, 200;",
+            "bfe.u64 %d0, %d1, 50, 14;",
+            "and.b32 %w4, %w2, 15; or.b32 %w5, %w4, 64; and.b32 %w6, %w3, 7; or.b32 %w7, %w6, 1; bfe.s32 %w0, %w1, %w5, %w7;",
+        ],
+    ),
+    (
+        "there-and-back",
+        &[
+            "not.b16 %h4, %h1; not.b16 %h0, %h4;",
+            "not.b64 %d4, %d1; not.b64 %d0, %d4;",
+            "neg.s32 %w4, %w1; neg.s32 %w0, %w4;",
+            "brev.b32 %w4, %w1; brev.b32 %w0, %w4;",
+            "mov.b32 %f1, %w1; neg.f32 %f2, %f1; neg.f32 %f3, %f2; mov.b32 %w0, %f3;",
         ],
     ),
     (
@@ -481,6 +523,31 @@ const CASES: &[(&str, &[&str])] = &[
             "cvt.u16.u32 %h4, %w1; cvt.u32.u16 %w0, %h4;",
             "cvt.u32.u64 %w4, %d1; cvt.u64.u32 %d0, %w4;",
             "shr.u32 %w4, %w1, 16; cvt.u16.u32 %h4, %w4; cvt.u32.u16 %w5, %h4; add.s32 %w0, %w5, 1;",
+        ],
+    ),
+    (
+        "mask-of-a-conversion",
+        &[
+            "cvt.u32.u16 %w4, %h1; and.b32 %w0, %w4, 255;",
+            "cvt.s32.s16 %w4, %h1; and.b32 %w0, %w4, 65535;",
+            "cvt.s32.s8 %w4, %h1; and.b32 %w0, %w4, 255;",
+            "cvt.u16.u32 %h4, %w1; and.b16 %h0, %h4, 255;",
+            "cvt.u32.u64 %w4, %d1; and.b32 %w0, %w4, 65535;",
+            "cvt.s64.s32 %d4, %w1; and.b64 %d0, %d4, 4294967295;",
+            "cvt.s64.s16 %d4, %h1; and.b64 %d0, %d4, 255;",
+        ],
+    ),
+    (
+        "conversion-of-a-mask",
+        &[
+            "and.b16 %h4, %h1, 255; cvt.u32.u16 %w0, %h4;",
+            "and.b16 %h4, %h1, 255; cvt.s32.s16 %w0, %h4;",
+            "and.b16 %h4, %h1, 255; cvt.s32.s8 %w0, %h4;",
+            "and.b32 %w4, %w1, 65535; cvt.s64.s32 %d0, %w4;",
+            "and.b32 %w4, %w1, 255; cvt.u16.u32 %h0, %w4;",
+            "and.b32 %w4, %w1, 65535; cvt.u16.u32 %h0, %w4;",
+            "and.b64 %d4, %d1, 4294967295; cvt.u32.u64 %w0, %d4;",
+            "and.b64 %d4, %d1, 255; cvt.s32.s16 %w0, %d4;",
         ],
     ),
     (

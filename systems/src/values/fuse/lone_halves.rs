@@ -3,6 +3,7 @@
 //! ```text
 //! mov.b32 {h1, h2}, r1;  mov.b32 r2, {0, h1};  mov.b32 r3, {0, h2};   ->   shl.b32 r2, r1, 16;  and.b32 r3, r1, -65536;
 //! cvt.u16.u32 h1, r1;  mov.b32 r2, {h1, 0};                           ->   and.b32 r2, r1, 65535;
+//! cvt.u64.u32 d1, r1;  shl.b64 d2, d1, 32;                            ->   mov.b64 d2, {0, r1};
 //! ```
 //! So floats are made of those of 16 bits that are the upper half of one (bfloat16). Of two halves that are read once each the first one
 //! leaves a sink where it was unpacked, and with the second one that goes.
@@ -60,6 +61,20 @@ impl Walk<'_, '_> {
         })
     }
 
+    /// What a shift to the upper half of 64 bits becomes with the extension of what is shifted.
+    pub(super) fn take_in_extension(&mut self, inst: InstId) -> Option<Fused> {
+        let &[result, extended, amount] = self.operands(inst) else { return None };
+        let is_by_half = self.literal(amount).is_some_and(|bits| truncate(bits, 32) == 32);
+        let maker = self.maker(extended).filter(|&maker| is_by_half && self.converts(maker, 64, 32))?;
+        let &[_, half] = self.f.operands_of(maker) else { return None };
+        let is_half = self.width_of(half) == Some(32) && !half.has_payload();
+        self.width_of(result).filter(|&width| is_half && width == 64)?;
+        let operands = [New::Operand(result), New::Constant(0, PtxType::B32), New::Operand(half)];
+        let (qualifiers, types) = (Qualifiers::default(), [PtxType::B64]);
+        let rewrite = instruction(self.f, inst, Operation::Mov, qualifiers, &types, b"#,{#,#}", &operands)?;
+        Some(Fused::pair(inst, rewrite, maker, "a register is the upper half of another one"))
+    }
+
     /// What made a half that is read once, and what it is half of, where that is still there.
     fn origin_of_half(&self, half: Operand) -> Option<Origin> {
         let vreg =
@@ -67,7 +82,9 @@ impl Walk<'_, '_> {
         self.width_of(half).filter(|&width| width == 16)?;
         let maker = self.recent.maker(vreg).filter(|&maker| !self.f.head(maker).opcode.is_guarded())?;
         let origin = match *self.f.operands_of(maker) {
-            [_, whole] if self.cuts_words(maker) => Origin { whole, is_upper: false, maker, sink: None },
+            [_, whole] if self.converts(maker, 16, 32) => {
+                Origin { whole, is_upper: false, maker, sink: None }
+            }
             [low, high, whole] if self.f.form_of(maker).operation == Operation::Mov => {
                 let is_upper = high.vreg() == Some(vreg);
                 let (other, position) = if is_upper { (low, 1) } else { (high, 0) };
@@ -80,16 +97,16 @@ impl Walk<'_, '_> {
         (is_word && origin.whole.vreg().is_some_and(is_there)).then_some(origin)
     }
 
-    /// Whether an instruction cuts integers of 32 bits to 16.
-    fn cuts_words(&self, inst: InstId) -> bool {
+    /// Whether an instruction converts integers of `from` bits to `to` bits.
+    fn converts(&self, inst: InstId, to: u32, from: u32) -> bool {
         let form = self.f.form_of(inst);
         let is_integer = |ty: Option<PtxType>, bits: u32| {
             ty.is_some_and(|ty| ty.kind() == TypeKind::Integer && ty.bits() == bits)
         };
         form.operation == Operation::Cvt
             && form.flags.contains(FormFlags::PLAIN)
-            && is_integer(form.types[0], 16)
-            && is_integer(form.types[1], 32)
+            && is_integer(form.types[0], to)
+            && is_integer(form.types[1], from)
     }
 
     /// Where an instruction that unpacks gets a sink once one half is not read any more: nowhere if it goes, since nothing reads the

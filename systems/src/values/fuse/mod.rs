@@ -106,6 +106,7 @@ fn fuse(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) -> Option<()> {
                 Operation::Add => walk.take_in_parts(inst).or_else(|| walk.take_in_product(inst)),
                 Operation::Sub => walk.take_in_product(inst),
                 Operation::Mov => walk.complete(halves, rows, at).or_else(|| walk.take_in_half(inst)),
+                Operation::Shl => walk.take_in_extension(inst),
                 Operation::Prmt => walk.take_in_moves(inst),
                 Operation::Selp => walk.take_in_selection(inst),
                 _ => None,

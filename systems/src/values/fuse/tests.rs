@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 /// Pairs that may be fused, with what stands for the names in them: `D` for the result, `T` for what is computed first, `A` to `C` for
 /// words and floats, `X` and `Y` for words of 64 bits, `P` for a predicate that is read, `L` for a literal, `LS` for an amount of a shift.
-const PAIRS: [(&str, &str); 38] = [
+const PAIRS: [(&str, &str); 40] = [
     ("shl.b32 rT, rA, LS;", "add.s32 rD, rT, rB;"),
     ("shl.b32 rT, rA, LS;", "sub.s32 rD, rB, rT;"),
     ("mul.lo.s32 rT, rA, L;", "add.u32 rD, rB, rT;"),
@@ -43,6 +43,8 @@ const PAIRS: [(&str, &str); 38] = [
     ("mov.b32 {_, hT}, rA;", "mov.b32 rD, {hT, 0};"),
     ("cvt.u16.u32 hT, rA;", "mov.b32 rD, {0, hT};"),
     ("cvt.s16.s32 hT, rA;", "mov.b32 rD, {hT, 0};"),
+    ("cvt.u64.u32 wT, rA;", "shl.b64 wD, wT, 32;"),
+    ("cvt.s64.s32 wT, rA;", "shl.b64 wD, wT, 32;"),
     ("shr.u32 rT, rA, 16;", "prmt.b32 rD, rT, rB, 0xB105;"),
     ("shl.b32 rT, rA, 8;", "prmt.b32 rD, rB, rT, 0x7E23;"),
     ("and.b32 rT, rA, 0xFF00FF;", "prmt.b32 rD, rT, rB, 0x6A40;"),

@@ -1,9 +1,9 @@
-//! Conversions of integers, and of floats to them: what converts nothing, and two that are one.
+//! Conversions of integers, and of floats to them: what converts nothing, and two that are one, of which a mask may be one.
 
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
-use crate::values::general_optimize::pattern::{Extension, integer_of, is_integer_type};
+use crate::values::general_optimize::pattern::{Binary, Extension, integer_of, is_integer_type, plain};
 use crate::values::general_optimize::rewrite::{New, Rewrite, bits_of};
 use ptxopt_components::description::Description;
 use ptxopt_components::form::FormFlags;
@@ -80,6 +80,47 @@ pub(super) const RULES: &[Rule] = &[
         ],
         when: Clues::CONVERTED,
         apply: Apply::Any(convert_low_bits),
+    },
+    Rule {
+        name: "mask-of-a-conversion",
+        operations: &[Operation::And],
+        pattern: "x = cvt.T.U y; and x, 2^K - 1 -> cvt.uT.uK y, where K is the width of a type and neither T nor U is narrower",
+        reason: "a conversion does the work of the mask",
+        guards: &[
+            Guard {
+                needs: "a mask of the bits of a type, and of no others",
+                without: "cvt.u32.u16 %r1, %rs1; and.b32 %r2, %r1, 254 clears the lowest bit",
+            },
+            Guard {
+                needs: "bits that the conversion leaves as they are",
+                without: "cvt.s32.s8 %r1, %rs1; and.b32 %r2, %r1, 65535 with %rs1 = -1 is 65535, and so with 255",
+            },
+            Guard {
+                needs: "y still holds what was converted",
+                without: "cvt.u32.u16 %r1, %rs1; mov.b16 %rs1, 7; and.b32 %r2, %r1, 255 is of the old %rs1",
+            },
+        ],
+        when: Clues::CONVERTED,
+        apply: Apply::WithLiteral(mask_of_a_conversion),
+    },
+    Rule {
+        name: "conversion-of-a-mask",
+        operations: &[Operation::Cvt],
+        pattern: "x = and y, 2^K - 1; cvt.T.U x -> cvt.uT.uK y where K is the width of a type, and cvt.T.U y where that or T is no wider \
+                  than the mask",
+        reason: "the conversion does the work of the mask",
+        guards: &[
+            Guard {
+                needs: "a mask of the lowest bits, as many as a type has",
+                without: "and.b32 %r2, %r1, 511; cvt.u64.u32 %rd1, %r2 keeps nine bits, and no type has as many",
+            },
+            Guard {
+                needs: "y still holds what was masked",
+                without: "and.b32 %r2, %r1, 255; mov.u32 %r1, %r9; cvt.u64.u32 %rd1, %r2 is of the old %r1",
+            },
+        ],
+        when: Clues::WITH_LITERAL,
+        apply: Apply::Any(conversion_of_a_mask),
     },
     Rule {
         name: "float-of-what-was-cut",
@@ -216,6 +257,48 @@ fn cut_and_extend(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     let ty = bits_of(wide)?;
     let operands = [New::register(result), New::register(source), New::Constant(mask, ty)];
     walk.instead(inst, Operation::And, Qualifiers::default(), &[ty], &operands)
+}
+
+/// How many bits a type has that a mask leaves all bits of, and no others.
+fn masked_type(mask: u64) -> Option<u32> {
+    let bits = mask.trailing_ones();
+    (matches!(bits, 8 | 16 | 32) && mask >> bits == 0).then_some(bits)
+}
+
+fn mask_of_a_conversion(
+    walk: &mut Walk<'_, '_>,
+    inst: InstId,
+    binary: Binary,
+    literal: u64,
+) -> Option<Rewrite> {
+    let width = binary.width();
+    let bits = masked_type(truncate(literal, width)).filter(|&bits| bits < width)?;
+    let definition = walk.computed_by(binary.one, inst)?;
+    let first = walk.conversion(definition)?;
+    let is_as_before = bits <= first.from.bits() && first.to.bits() == width;
+    if !is_as_before || !walk.is_still(first.source, definition, inst) {
+        return None;
+    }
+    let types = [integer_of(width, false), integer_of(bits, false)];
+    let operands = [New::register(binary.result), New::Operand(first.source)];
+    walk.instead(inst, Operation::Cvt, Qualifiers::default(), &types, &operands)
+}
+
+fn conversion_of_a_mask(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let conversion = walk.conversion(inst)?;
+    let definition = walk.computed_by(conversion.source, inst)?;
+    let mask = walk.binary(definition).filter(|mask| mask.operation == Operation::And)?;
+    let bits = masked_type(truncate(walk.literal(mask.other)?, mask.width()))?;
+    let base = mask.one.vreg().filter(|_| mask.one == plain(mask.one))?;
+    let is_whole = walk.width(base) == mask.width() && walk.width(conversion.source.vreg()?) == mask.width();
+    if !is_whole || !walk.is_still(mask.one, definition, inst) {
+        return None;
+    }
+    let Extension { from, to, .. } = conversion;
+    let is_shown = bits < from.bits().min(to.bits());
+    let types = if is_shown { [integer_of(to.bits(), false), integer_of(bits, false)] } else { [to, from] };
+    let operands = [New::register(walk.only_result(inst)?), New::register(base)];
+    walk.instead(inst, Operation::Cvt, Qualifiers::default(), &types, &operands)
 }
 
 /// The cut goes where nothing else reads it. From sm_90 on `ptxas` 13.0.88 makes `I2FP.F32.S32` of the result, and `I2F.S16` of what it was.

@@ -3,6 +3,7 @@
 //! ```text
 //! max.f32 f2, f1, 0f00000000;  max.f32 f3, f2, 0f00000000;          // f3 is f2
 //! selp.b32 r3, r1, r2, p;      selp.b32 r4, r3, r5, p;              // selp.b32 r4, r1, r5, p
+//! not.b64 d2, d1;              not.b64 d3, d2;                      // d3 is d1
 //! ```
 //! Minima and maxima of integers are combined by the rule `operation-twice`.
 
@@ -16,7 +17,7 @@ use ptxopt_components::ids::InstId;
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{Modifiers, Qualifiers};
-use ptxopt_components::types::TypeKind;
+use ptxopt_components::types::{PtxType, TypeKind};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -36,6 +37,28 @@ pub(super) const RULES: &[Rule] = &[
         ],
         when: Clues::WITH_LITERAL,
         apply: Apply::Any(extreme_twice),
+    },
+    Rule {
+        name: "there-and-back",
+        operations: &[Operation::Not, Operation::Neg, Operation::Brev],
+        pattern: "x = not y; not x -> y; the same with neg, also of floats, and brev",
+        reason: "the second one undoes the first",
+        guards: &[
+            Guard {
+                needs: "the same operation at the same width",
+                without: "not.b32 %r2, %r1; neg.s32 %r3, %r2 is %r1 + 1",
+            },
+            Guard {
+                needs: "no flushing of subnormal numbers",
+                without: "neg.ftz.f32 %f2, %f1; neg.ftz.f32 %f3, %f2 is 0 where %f1 is a subnormal number",
+            },
+            Guard {
+                needs: "y is still there",
+                without: "not.b32 %r2, %r1; mov.u32 %r1, %r9; not.b32 %r3, %r2 is the old %r1",
+            },
+        ],
+        when: Clues::ALWAYS,
+        apply: Apply::Any(there_and_back),
     },
     Rule {
         name: "selection-of-a-selection",
@@ -71,6 +94,17 @@ fn extreme_twice(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
         && matches!(walk.f.operands_of(definition), &[_, _, before] if before == other);
     let result = walk.only_result(inst).filter(|_| is_same)?;
     walk.move_of(inst, result, one)
+}
+
+fn there_and_back(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let &[_, one] = walk.f.operands_of(inst) else { return None };
+    let definition = walk.computed_by(one, inst)?;
+    let description = walk.f.description_of(inst);
+    let is_exact = !description.flushes() && description.types[0]? != PtxType::Pred;
+    let is_same = walk.f.head(definition).form == walk.f.head(inst).form;
+    let &[_, source] = walk.f.operands_of(definition) else { return None };
+    let result = walk.only_result(inst).filter(|_| is_exact && is_same)?;
+    walk.is_still(source, definition, inst).then(|| walk.move_of(inst, result, source))?
 }
 
 fn selection_of_a_selection(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
