@@ -137,7 +137,7 @@ pub struct LaunchLimits {
     pub registers_max: u32,
     /// CTAs that an SM shall hold (`.minnctapersm`).
     pub ctas_min: u32,
-    /// Threads of a CTA along `x`, `y` and `z` (`.reqntid`), as far as they are named.
+    /// Threads of a CTA along `x`, `y` and `z` (`.reqntid`); zeros where any will do.
     pub threads: [u32; 3],
     /// CTAs of a cluster along `x`, `y` and `z` (`.reqnctapercluster`), as far as they are named.
     pub cluster: [u32; 3],

@@ -159,7 +159,8 @@ fn headers_say_what_they_promise_of_launches() {
     assert_eq!(launch(".maxntid 64, 2, 2 .maxnreg 40").threads_max, 256);
     assert_eq!(launch(".maxntid 64 .maxnreg 40").registers_max, 40);
     assert_eq!(launch(".minnctapersm 3").ctas_min, 3);
-    assert_eq!(launch(".reqntid 32, 4").threads, [32, 4, 0]);
+    assert_eq!(launch(".reqntid 32, 4").threads, [32, 4, 1]);
+    assert_eq!(launch(".reqntid 96").threads, [96, 1, 1]);
     assert_eq!(launch(".reqnctapercluster 2, 1, 4").cluster, [2, 1, 4]);
     // Neither a product that is too large nor what is no plain number promises anything.
     for header in

@@ -7,7 +7,7 @@ impl Reader<'_, '_> {
     /// Notes what the directive `word` of a header says, after which the cursor stands, if it is about launches.
     ///
     /// `.maxntid` bounds the product of the dimensions and none of them by itself: a CTA of 1 x 64 threads may run where the
-    /// header says `.maxntid 64, 1`.
+    /// header says `.maxntid 64, 1`. `.reqntid 64` asks for a CTA of one dimension.
     pub(super) fn note_launch(&mut self, word: &[u8]) -> Result<(), Diagnostic> {
         match word {
             b"maxntid" => {
@@ -17,7 +17,10 @@ impl Reader<'_, '_> {
             }
             b"maxnreg" => self.launch.registers_max = self.extents()?[0],
             b"minnctapersm" => self.launch.ctas_min = self.extents()?[0],
-            b"reqntid" => self.launch.threads = self.extents()?,
+            b"reqntid" => {
+                let named = self.extents()?;
+                self.launch.threads = if named[0] > 0 { named.map(|dim| dim.max(1)) } else { named };
+            }
             b"reqnctapercluster" => self.launch.cluster = self.extents()?,
             _ => {}
         }

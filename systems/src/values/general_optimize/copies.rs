@@ -137,6 +137,8 @@ impl Walk<'_, '_> {
                 let bits = source.integer_bits(self.f.literals()).filter(|_| !is_not);
                 bits.map(|bits| Source::Constant(u64::from(bits != 0)))
             }
+            // The header of a kernel may leave one value.
+            OperandKind::Special(_) => self.known(source, ty.bits(), inst).only().map(Source::Constant),
             _ => {
                 let bits = moved.and_then(|of| moved_bits(source, of, ty.bits(), self.f.literals()));
                 bits.map(Source::Constant)
