@@ -1,6 +1,8 @@
 //! The `ptxopt` command, run as a user runs it.
 
 mod analyze;
+#[cfg(unix)]
+mod assembler;
 mod batch;
 mod check;
 mod files;
