@@ -1,6 +1,6 @@
 //! Frames: the register slots and the local memory of a function, and what its own names mean.
 
-use crate::layout::{APART_BYTES, DYNAMIC, Layout, SPACE_FIRST, Symbol};
+use crate::layout::{APART_BYTES, Layout, SPACE_FIRST, Symbol};
 use crate::load_error::LoadError;
 use crate::program::{FormalPlace, Function, Place, Target};
 use crate::source::declarations::variables;
@@ -56,15 +56,6 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Fills in where dynamic shared memory starts.
-    pub fn finish(&mut self, dynamic_shared: u64) {
-        for symbol in self.symbols.values_mut() {
-            if let Symbol::Variable { address: address @ DYNAMIC, .. } = symbol {
-                *address = dynamic_shared;
-            }
-        }
-    }
-
     /// Room for a variable, padded to its alignment: compilers read a parameter of 12 bytes as a vector of 16. One that lies in
     /// the `model` as it should lie here keeps its place.
     fn reserve(&mut self, name: &str, size: u64, align: u64, model: Option<&Function>) -> u64 {
@@ -197,8 +188,9 @@ fn declarations(
                     frame.leave_gap();
                 }
                 Symbol::Frame { space, offset, element }
-            } else if variable.is_extern && layout.symbols.contains_key(&name) {
-                continue;
+            } else if variable.is_extern {
+                let reason = "an external variable in a body".to_owned();
+                return Err(LoadError::declaration(scanned.text, place, reason));
             } else {
                 layout.place(scanned.text, variable).map_err(at_home)?
             };

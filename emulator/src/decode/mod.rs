@@ -60,8 +60,7 @@ pub(crate) fn program(
         ..Program::default()
     };
     let mut shared = Shared { constants: AHashMap::new(), mnemonics: AHashMap::new() };
-    for ((view, header), mut frame) in views.iter().zip(&outline.headers).zip(frames) {
-        frame.finish(layout.dynamic_shared);
+    for ((view, header), frame) in views.iter().zip(&outline.headers).zip(frames) {
         let first = program.ops.len() as u32;
         let mut decoder = Decoder {
             view,

@@ -241,6 +241,17 @@ fn text_that_is_no_module_is_refused() {
     assert!(Module::load(b".version 8.0\n.target sm_90\n.global .u32 x = { nonsense").is_err());
 }
 
+/// The assembler takes none either.
+#[test]
+fn an_external_variable_in_a_body_is_refused() {
+    let load = |linking: &str| {
+        let body = kernel(&format!("{linking} .shared .align 4 .b32 x; ret;"));
+        Module::load(format!(".version 8.0\n.target sm_80\n.address_size 64\n{body}").as_bytes())
+    };
+    assert!(load("").is_ok());
+    assert!(load(".extern").is_err());
+}
+
 #[test]
 fn parameters_of_an_impossible_size_are_refused() {
     let is_taken = |parameter: &str| {

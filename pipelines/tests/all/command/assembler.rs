@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 /// An assembler whose code is the module. Where there is a file `picky`, it refuses modules of other folders.
 const ASSEMBLER: &str = "#!/bin/sh
 input=
-for argument; do case $argument in *.ptx) input=$argument ;; esac; done
+for argument; do case $argument in *.ptx | *.s) input=$argument ;; esac; done
 case $input in */*) if [ -e picky ]; then echo refused >&2; exit 9; fi ;; esac
 if [ -z \"$input\" ]; then echo \"release 13.0 $*\"; else cat \"$input\" >out.cubin; echo assembled >&2; fi
 ";
@@ -46,6 +46,15 @@ fn the_assembler_is_given_what_the_optimizer_makes() {
     assert_eq!(place.text("out.cubin"), place.text("expected.ptx"));
     assert!(!place.text("out.cubin").contains("mul.lo"), "nothing reads the product");
     assert_eq!(place.text("in.ptx"), KERNEL);
+}
+
+/// clang's driver writes modules to files that end in `.s`.
+#[test]
+fn a_module_is_known_by_its_text() {
+    let place = place(&[("in.s", KERNEL), ("out.cubin", KERNEL)]);
+    let assembled = assemble(&place, &["-o", "out.cubin", "in.s"]);
+    assert_eq!(assembled, (String::new(), "assembled\n".into(), Some(0)));
+    assert!(!place.text("out.cubin").contains("mul.lo"), "nothing reads the product");
 }
 
 #[test]

@@ -67,8 +67,6 @@ impl Walk<'_, '_> {
         let is_by_half = self.literal(amount).is_some_and(|bits| truncate(bits, 32) == 32);
         let maker = self.maker(extended).filter(|&maker| is_by_half && self.converts(maker, 64, 32))?;
         let &[_, half] = self.f.operands_of(maker) else { return None };
-        let is_half = self.width_of(half) == Some(32) && !half.has_payload();
-        self.width_of(result).filter(|&width| is_half && width == 64)?;
         let operands = [New::Operand(result), New::Constant(0, PtxType::B32), New::Operand(half)];
         let (qualifiers, types) = (Qualifiers::default(), [PtxType::B64]);
         let rewrite = instruction(self.f, inst, Operation::Mov, qualifiers, &types, b"#,{#,#}", &operands)?;

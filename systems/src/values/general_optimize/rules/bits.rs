@@ -114,10 +114,8 @@ fn mask_of_a_change(walk: &mut Walk<'_, '_>, inst: InstId, binary: Binary, liter
         Operation::Or | Operation::Xor => bits & mask == 0,
         _ => false,
     };
-    let base = change.one.vreg().filter(|_| is_elsewhere && change.one == plain(change.one))?;
-    let is_whole = [base, binary.one.vreg()?].into_iter().all(|vreg| walk.width(vreg) == width);
-    (is_whole && walk.is_still(change.one, definition, inst))
-        .then_some(Rewrite::Operand(1, New::register(base)))
+    let base = change.one.vreg().filter(|_| is_elsewhere)?;
+    walk.is_still(change.one, definition, inst).then_some(Rewrite::Operand(1, New::register(base)))
 }
 
 fn bytes_beside_zeros(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
@@ -129,7 +127,7 @@ fn bytes_beside_zeros(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> 
         (true, false) => (high, 4, 0),
         _ => return None,
     };
-    let vreg = source.vreg().filter(|&vreg| source == plain(source) && walk.width(vreg) == 32)?;
+    let vreg = source.vreg().filter(|_| source == plain(source))?;
     if !walk.f.form_of(inst).flags.contains(FormFlags::PLAIN) {
         return None;
     }
@@ -150,7 +148,7 @@ fn field_up_to_the_sign(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite
     let &[_, source, position, length] = walk.f.operands_of(inst) else { return None };
     let ty = walk.f.description_of(inst).types[0]?;
     let width = ty.bits();
-    let vreg = source.vreg().filter(|&vreg| source == plain(source) && walk.width(vreg) == width)?;
+    let vreg = source.vreg().filter(|_| source == plain(source))?;
     let highest = u64::from(width - 1);
     let position = of_field(walk.known(position, 32, inst), width)?;
     let amount = match position.only() {
@@ -158,7 +156,7 @@ fn field_up_to_the_sign(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite
         _ => (ty.is_signed() && position.low() >= highest).then_some(highest)?,
     };
     let length = of_field(walk.known(length, 32, inst), width)?.low();
-    let result = walk.only_result(inst).filter(|_| length > 0 && amount + length > highest)?;
+    let result = walk.only_result(inst).filter(|_| amount + length > highest)?;
     let operands = [New::register(result), New::register(vreg), New::Constant(amount, PtxType::U32)];
     walk.instead(inst, Operation::Shr, Qualifiers::default(), &[ty], &operands)
 }

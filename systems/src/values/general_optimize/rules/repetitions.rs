@@ -17,7 +17,7 @@ use ptxopt_components::ids::InstId;
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{Modifiers, Qualifiers};
-use ptxopt_components::types::{PtxType, TypeKind};
+use ptxopt_components::types::TypeKind;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -99,8 +99,7 @@ fn extreme_twice(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
 fn there_and_back(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     let &[_, one] = walk.f.operands_of(inst) else { return None };
     let definition = walk.computed_by(one, inst)?;
-    let description = walk.f.description_of(inst);
-    let is_exact = !description.flushes() && description.types[0]? != PtxType::Pred;
+    let is_exact = !walk.f.description_of(inst).flushes();
     let is_same = walk.f.head(definition).form == walk.f.head(inst).form;
     let &[_, source] = walk.f.operands_of(definition) else { return None };
     let result = walk.only_result(inst).filter(|_| is_exact && is_same)?;
