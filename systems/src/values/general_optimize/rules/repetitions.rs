@@ -10,7 +10,6 @@
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
-use crate::values::general_optimize::pattern::plain;
 use crate::values::general_optimize::rewrite::{New, Rewrite};
 use ptxopt_components::form::Kinds;
 use ptxopt_components::ids::InstId;
@@ -121,7 +120,6 @@ fn selection_of_a_selection(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rew
         let chosen = [first, second][at];
         let is_there = is_like
             && by == predicate
-            && chosen == plain(chosen)
             && walk.is_own(vreg)
             && walk.value(vreg, definition) == walk.value(vreg, inst)
             && (chosen.kinds() == Kinds::NUMBER || walk.is_still(chosen, definition, inst));
