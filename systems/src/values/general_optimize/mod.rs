@@ -8,7 +8,8 @@
 //! Breaks        liveness, uniformity; definitions, where the bisect limit is reached among phis that are constants; leaves dead
 //!               instructions behind for dead-code elimination
 //! Cost          a pass that lists definitions, where they are not known, one walk over all instructions in reverse
-//!               postorder, another where an access comes of an index with a constant; a comparison where nothing changed
+//!               postorder, another where an access comes of an index with a constant, one over phis where values of one variable
+//!               are to be live at once; a comparison where nothing changed
 //! Papers        Cytron et al. 1991 (values by reaching definitions); Wegman and Zadeck 1991 (conditional constants)
 //! Checked by    check/operand_types.rs, check/forms.rs; the judge
 //!
@@ -88,6 +89,7 @@ use copies::{Copies, is_copy};
 use known::KnownResults;
 use offsets::Offsets;
 use passed_branches::PassedBranches;
+use phis::PhiReads;
 pub use propagation::Propagation;
 use propagation::Spent;
 use ptxopt_components::code_object::CodeFlags;
@@ -158,6 +160,7 @@ pub struct Scratch {
     spent: Spent,
     known_results: KnownResults,
     passed_branches: PassedBranches,
+    phi_reads: PhiReads,
     stirred: Stirred,
     offsets: Offsets,
     order: Vec<BlockId>,
@@ -174,8 +177,18 @@ pub fn optimize(
     if f.remembers(Memo::NothingToPropagate) {
         return;
     }
-    let Scratch { constants, copies, made, spent, known_results, passed_branches, stirred, offsets, order } =
-        scratch;
+    let Scratch {
+        constants,
+        copies,
+        made,
+        spent,
+        known_results,
+        passed_branches,
+        phi_reads,
+        stirred,
+        offsets,
+        order,
+    } = scratch;
     *spent = Spent::default();
     let mut reaching = values.of(f);
     if settings.rules && f.state().flags.contains(CodeFlags::SSA) {
@@ -190,6 +203,7 @@ pub fn optimize(
     made.start(function.vregs.len());
     known_results.start(function.heads.len());
     passed_branches.start(function.blocks.len());
+    phi_reads.start();
     stirred.start(function.heads, function.vregs.len());
     order.clear();
     order.extend_from_slice(reaching.tree().reverse_postorder());
@@ -202,6 +216,7 @@ pub fn optimize(
         spent,
         known_results,
         passed_branches,
+        phi_reads,
         stirred,
         rules: Index::get(),
         settings,
@@ -243,6 +258,7 @@ struct Walk<'w, 'a> {
     spent: &'w mut Spent,
     known_results: &'w mut KnownResults,
     passed_branches: &'w mut PassedBranches,
+    phi_reads: &'w mut PhiReads,
     stirred: &'w mut Stirred,
     rules: &'static Index,
     settings: Settings,

@@ -117,14 +117,19 @@ impl Walk<'_, '_> {
     /// written since.
     ///
     /// In SSA form nothing writes it again. But where `definition` makes the next value of a variable of a loop, as in
-    /// `i = i + 1`, both would live at once, and a copy would keep the old one when the form is left: not worth it.
+    /// `i = i + 1`, both would live at once, and a copy would keep the old one when the form is left: not worth it. So it is where phis
+    /// read both values, from ways out of the middle of an iteration.
     pub(super) fn is_still(&mut self, operand: Operand, definition: InstId, inst: InstId) -> bool {
         match operand.vreg() {
             None => self.literal(operand).is_some(),
             Some(vreg) => {
                 let origin = |vreg: VRegId| self.origins.origin(vreg);
-                let is_next = self.only_result(definition).is_some_and(|next| origin(next) == origin(vreg))
-                    && self.reaching.only_definition(vreg).is_none_or(|value| self.f.head(value).is_phi());
+                let next = self.only_result(definition).filter(|&next| origin(next) == origin(vreg));
+                let is_next = next.is_some_and(|next| {
+                    let value = self.reaching.only_definition(vreg);
+                    value.is_none_or(|value| self.f.head(value).is_phi())
+                        || self.is_read_by_phi(vreg) && self.is_read_by_phi(next)
+                });
                 !operand.has_payload()
                     && !is_next
                     && self.is_own(vreg)

@@ -15,12 +15,41 @@ use super::Walk;
 use super::clues::Clues;
 use super::copies::Source;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
-use ptxopt_components::operand::{Operand, OperandKind};
+use ptxopt_components::operand::{Operand, OperandKind, reads};
+use ptxopt_engine::values::phis::phis_of;
 
 /// Copies that one value of a phi is followed through.
 const CHAIN_MAX: usize = 4;
 
+/// Registers that phis read, found when something asks.
+#[derive(Default)]
+pub(super) struct PhiReads {
+    is_found: bool,
+    /// By register.
+    is_read: Vec<bool>,
+}
+
+impl PhiReads {
+    /// Forgets the function before.
+    pub(super) fn start(&mut self) {
+        self.is_found = false;
+    }
+}
+
 impl Walk<'_, '_> {
+    /// Whether a phi reads a register, or did when something first asked.
+    pub(super) fn is_read_by_phi(&mut self, vreg: VRegId) -> bool {
+        let PhiReads { is_found, is_read } = &mut *self.phi_reads;
+        if !std::mem::replace(is_found, true) {
+            let function = self.f.view();
+            is_read.clear();
+            is_read.resize(function.vregs.len(), false);
+            let phis = function.block_ids().flat_map(|block| phis_of(&function, block));
+            phis.flat_map(|(_, operands)| reads(operands)).for_each(|read| is_read[read.index()] = true);
+        }
+        is_read.get(vreg.index()).copied().unwrap_or(false)
+    }
+
     /// Notes a phi all of whose values are one register, or the phi's own.
     pub(super) fn note_phi(&mut self, phi: InstId) {
         let Some(result) = self.f.operands_of(phi)[0].vreg() else { return };
