@@ -232,6 +232,25 @@ impl Form {
         self.root == Opcodes::PHI_ROOT
     }
 
+    /// Whether hardware uses the registers in one of its slots after the instruction has issued, until something is waited for.
+    #[must_use]
+    pub fn leaves_in_flight(&self, slot: &Slot) -> bool {
+        match self.in_flight {
+            // The registers beside the vectors of sparse forms hold metadata, of which the ISA says neither.
+            InFlight::UntilGroup => slot.in_vector || slot.ty == Some(PtxType::B32),
+            InFlight::UntilLoadWait => slot.role == Role::Def,
+            InFlight::UntilStoreWait => slot.role == Role::Use,
+            _ => false,
+        }
+    }
+
+    /// Whether something may use the registers in one of its slots after the instruction has issued. Of an unknown instruction
+    /// nothing is sure but that it reads addresses when it issues, as all do.
+    #[must_use]
+    pub fn may_use_later(&self, slot: &Slot) -> bool {
+        self.leaves_in_flight(slot) || self.effects.contains(Effects::UNKNOWN) && slot.role != Role::Address
+    }
+
     /// Whether the instruction may run where it did not run before: it can neither fault nor take effect.
     #[inline]
     #[must_use]

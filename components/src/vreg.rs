@@ -20,7 +20,7 @@ bitflags! {
         const OUTPUT = 1 << 2;
         /// Declared at module scope: live at calls, returns and exits.
         const MODULE = 1 << 3;
-        /// Named by an asynchronous or unknown instruction, or written twice by one: never copied, split or removed.
+        /// In flight after some instruction, named by an unknown one, or written twice by one: never copied, split or removed.
         const PINNED = 1 << 4;
         /// The carry register of the function, which PTX does not name.
         const CARRY = 1 << 5;

@@ -2,14 +2,13 @@
 //!
 //! Fast. One pass over the live instructions, where the [first look](super::first_look) does not settle them.
 //!
-//! A register that an asynchronous or an unknown instruction names, other than in an address, is PINNED: an
-//! accumulator of `wgmma` is written until the wait, so a copy of it taken before would be a copy of nothing.
-//! Addresses and guards are read when the instruction issues.
+//! A register that is in flight after an instruction (`Form::leaves_in_flight`), or that an unknown instruction names other than
+//! in an address, is PINNED: an accumulator of `wgmma` is written until the wait, so a copy of it taken before would be a copy of
+//! nothing. Addresses, guards, sizes and descriptors are read when the instruction issues.
 
 use super::first_look::Passed;
 use super::{Verdict, each_function, each_inst};
 use bevy_ecs::prelude::*;
-use ptxopt_components::form::Role;
 use ptxopt_components::ids::{Id, InstId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::opcodes::Effects;
@@ -39,14 +38,13 @@ pub fn verify(function: &FunctionView<'_>, forms: &FormTable) -> Verdict {
 pub(super) fn verify_inst(function: &FunctionView<'_>, forms: &FormTable, inst: InstId) -> Verdict {
     let head = &function.heads[inst.index()];
     // Both effects pin the instruction, so most rows need no look at their form.
-    if !head.marks.contains(Marks::PINNED)
-        || !forms.get(head.form).effects.intersects(Effects::ASYNC | Effects::UNKNOWN)
-    {
+    let form = forms.get(head.form);
+    if !head.marks.contains(Marks::PINNED) || !form.effects.intersects(Effects::ASYNC | Effects::UNKNOWN) {
         return Ok(());
     }
     for (operand, slot) in function.operands_of(inst).iter().zip(forms.slots(head.form)) {
         if let Some(vreg) = operand.vreg()
-            && slot.role != Role::Address
+            && form.may_use_later(slot)
             && !function.vregs[vreg.index()].flags.contains(VRegFlags::PINNED)
         {
             return Err(format!("{vreg:?} is used after it issues, and not pinned"));
@@ -62,8 +60,8 @@ mod tests {
 
     fn built() -> Built {
         kernel(
-            ".reg .b32 %r<9>; .reg .b64 %rd<3>; st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 \
-             [%r1], %r2, [%r3]; frobnicate %r4, %r5; add.s32 %r6, %r6, 1; ret;",
+            ".reg .b32 %r<9>; .reg .b64 %rd<3>; tcgen05.st.sync.aligned.32x32b.x1.b32 [%r1], {%r2}; \
+             frobnicate %r4, %r5; st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r6, [%r3]; ret;",
         )
     }
 

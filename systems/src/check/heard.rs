@@ -76,16 +76,11 @@ static CASES: [Case; 21] = [
     case("tables", "fp: .callprototype _ (); mov.b64 %rd1, f; call %rd1, (), fp; ret;", &[], |slot| {
         slot.add(|mut pools: ResMut<PoolsResource>| pools.0.tables[0].text = Span::default());
     }),
-    case(
-        "async_registers",
-        "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r2, [%r3]; ret;",
-        &[],
-        |slot| {
-            slot.add(|mut vregs: VRegsMut| {
-                vregs.columns().0.iter_mut().for_each(|vreg| vreg.flags -= VRegFlags::PINNED);
-            });
-        },
-    ),
+    case("async_registers", "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r1], {%r2}; ret;", &[], |slot| {
+        slot.add(|mut vregs: VRegsMut| {
+            vregs.columns().0.iter_mut().for_each(|vreg| vreg.flags -= VRegFlags::PINNED);
+        });
+    }),
     // The access changes places with the wait.
     case("in_flight", MMA, &[], |slot| slot.add(|mut insts: InstsMut| swap(&mut insts, 3))),
     case("call_sequences", "{ .param .b32 a; st.param.b32 [a], %r1; call h, (a); } ret;", &[], |slot| {

@@ -25,7 +25,6 @@
 use super::{Verdict, each_function, wrong_at};
 use bevy_ecs::prelude::*;
 use ptxopt_components::block::BlockFlags;
-use ptxopt_components::form::Role;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
 use ptxopt_components::opcodes::InFlight;
@@ -176,17 +175,11 @@ fn in_flight<'a>(
     forms: &FormTable,
     inst: InstId,
 ) -> impl Iterator<Item = (VRegId, bool)> + use<'a> + Clone {
-    let form = function.heads[inst.index()].form;
-    let kind = forms.get(form).in_flight;
-    let takes = |slot: &ptxopt_components::form::Slot| match kind {
-        InFlight::UntilGroup => slot.in_vector,
-        InFlight::UntilLoadWait => slot.role == Role::Def,
-        InFlight::UntilStoreWait => slot.role == Role::Use,
-        _ => false,
-    };
-    let operands = function.operands_of(inst).iter().zip(forms.slots(form));
+    let id = function.heads[inst.index()].form;
+    let form = forms.get(id);
+    let operands = function.operands_of(inst).iter().zip(forms.slots(id));
     let taken: Vec<(VRegId, bool)> = operands
-        .filter(|(_, slot)| takes(slot))
+        .filter(|(_, slot)| form.leaves_in_flight(slot))
         .filter_map(|(operand, _)| Some((operand.vreg()?, operand.is_definition())))
         .collect();
     taken.into_iter()

@@ -5,7 +5,7 @@ use crate::diagnostics::Diagnostic;
 use crate::forms::{MnemonicId, Operands};
 use crate::ptx::cursor::Cursor;
 use crate::store::left::LeftReason;
-use ptxopt_components::form::{FormFlags, Kinds, Role, shape};
+use ptxopt_components::form::{Form, FormFlags, Kinds, Role, shape};
 use ptxopt_components::ids::{BlockId, CodeId, FormId, Id};
 use ptxopt_components::instruction::{InstHead, InstOperands, InstPlace, Marks, OpcodeWord};
 use ptxopt_components::opcodes::Effects;
@@ -126,7 +126,7 @@ impl Reader<'_, '_> {
         }
         if form.effects != Effects::PURE {
             if form.effects.intersects(Effects::ASYNC | Effects::UNKNOWN) {
-                self.pin_registers(form_id);
+                self.pin_registers(&form, form_id);
             }
             if form.effects.intersects(Effects::CARRY_IN | Effects::CARRY_OUT) {
                 self.push_carry(form.effects)?;
@@ -148,10 +148,10 @@ impl Reader<'_, '_> {
     }
 
     /// Pins the registers that the instruction just read goes on using after it issues.
-    fn pin_registers(&mut self, form: FormId) {
-        for (operand, slot) in self.operands.iter().zip(self.forms.slots(form)) {
+    fn pin_registers(&mut self, form: &Form, id: FormId) {
+        for (operand, slot) in self.operands.iter().zip(self.forms.slots(id)) {
             if let Some(vreg) = operand.vreg()
-                && slot.role != Role::Address
+                && form.may_use_later(slot)
             {
                 self.out.vreg_heads[self.first.vreg + vreg.index()].flags |= VRegFlags::PINNED;
             }

@@ -289,7 +289,8 @@ impl Walk<'_, '_> {
     fn operand_for(&self, inst: InstId, position: usize, operand: Operand, source: Source) -> Option<New> {
         let form = self.f.form_of(inst);
         if !form.flags.contains(FormFlags::MODELLED)
-            || form.effects.intersects(Effects::UNKNOWN | Effects::ASYNC | Effects::CALL)
+            || form.effects.intersects(Effects::UNKNOWN | Effects::CALL)
+            || self.f.slots_of(inst).get(position).is_some_and(|slot| form.leaves_in_flight(slot))
         {
             return None;
         }
