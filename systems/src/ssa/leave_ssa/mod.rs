@@ -23,6 +23,10 @@
 //! they do not live at the same time (`interference`). In code that no phase has changed, all of a web is one register
 //! again, and no copy is left. What is left is made as parallel copies (`copies`): what one of them writes, another may read.
 //!
+//! # Rounds
+//! Where a loop keeps the value of the round before, the copy of that value moves up to where the next one is computed, which
+//! then goes where it is read: one copy instead of two (`early`).
+//!
 //! # Numbers
 //! Where a copy is left of a register that a number was moved into, the copy takes the number. The move goes where nothing else reads
 //! the register.
@@ -56,6 +60,7 @@
 //! function came with if there is one.
 
 mod copies;
+mod early;
 mod interference;
 mod live_ends;
 mod numbers;
@@ -65,6 +70,7 @@ use super::moves::{move_form, operand_of};
 use super::origins::{Origins, OriginsOf};
 use bevy_ecs::prelude::*;
 use copies::{Copy, Sequence};
+use early::Early;
 use interference::Interference;
 use live_ends::LiveEnds;
 use numbers::Numbers;
@@ -147,6 +153,7 @@ struct Plan {
     parallel: Vec<Parallel>,
     copies: Vec<Copy>,
     sequence: Sequence,
+    early: Early,
     /// Number of the first new register.
     first_new: usize,
     /// By node: the name of what it came together with.
@@ -206,6 +213,20 @@ impl Plan {
         }
         self.dead.clear();
         self.dead.extend(self.numbers.dead());
+        self.move_up(function, webs);
+    }
+
+    /// Finds the copies that move up to let what is computed be computed where it goes.
+    fn move_up(&mut self, function: &FunctionView<'_>, webs: &Webs) {
+        let Self { new, first_new, early, .. } = self;
+        let type_of = |vreg: VRegId| match vreg.index().checked_sub(*first_new) {
+            Some(at) => new[at],
+            None => function.vregs[vreg.index()].ty.element(),
+        };
+        let count = *first_new + new.len();
+        let is_alike = |one, other| type_of(one) == type_of(other);
+        early.find(function, webs, (&self.parallel, &self.copies), (&self.names, count), is_alike);
+        self.renamed.extend_from_slice(&early.renamed);
     }
 
     /// Puts the copies since `first` in sequence. Phis of several successors may have come together: then they get one
@@ -283,9 +304,13 @@ impl Plan {
             } else {
                 change.first_after_phis(parallel.block)
             };
-            for copy in &self.copies[parallel.first..parallel.end] {
-                make(change, copy, parallel.block, before);
+            for at in (parallel.first..parallel.end).filter(|&at| !self.early.is_gone[at]) {
+                make(change, &self.copies[at], parallel.block, before);
             }
+        }
+        for (copy, before) in &self.early.moved {
+            let block = change.function().heads[before.index()].block;
+            make(change, copy, block, Some(*before));
         }
         let phis = webs.phis.iter().map(|phi| phi.inst);
         let gone = phis.chain(webs.returning_phis.iter().copied()).chain(self.dead.iter().copied());

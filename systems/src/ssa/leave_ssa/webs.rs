@@ -11,6 +11,7 @@ use ptxopt_components::types::PtxType;
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::phis::{incoming, phis_of};
+use std::cmp::Reverse;
 
 /// A register that phis name, or that of a phi.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,6 +62,39 @@ pub struct Mention {
     pub is_definition: bool,
 }
 
+/// What is connected when, in loops of one depth.
+///
+/// ```text
+/// L: r2 = phi {A, r1}, {L, r4};  r3 = phi {A, r0}, {L, r2};  r4 = r2 + 1; ...; @p bra L;    // r3 is r2 of the round before
+/// ```
+/// At the end of `L`, `r2` lives beside `r4`, and beside the registers of both phis. If it comes together with its own first,
+/// the copies are `r3 = r2` and `r2 = r4`, and the [first of them may move up](super::early), so that the other one goes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Turn {
+    /// The result of a phi of a loop with one way back, which another phi of the block gets in the next round.
+    ResultThatIsPassedOn,
+    /// What comes from a predecessor.
+    Coming,
+    /// A result: where it stays apart, one copy at the start of its block is enough.
+    Result,
+    /// What comes is the result of a phi of the same block.
+    ResultPassedOn,
+    /// Phis that get the same.
+    Equal,
+}
+
+/// Ways into the block of a phi whose result has the first turn: with more, there would be a copy at the end of each.
+const COMING_MAX: u32 = 2;
+
+/// What is known of a phi's result.
+#[derive(Clone, Copy, Default)]
+struct PassedOn {
+    /// Values that come to the phi.
+    coming: u32,
+    /// Whether another phi of the block gets it.
+    is_passed_on: bool,
+}
+
 /// What [`Webs::slots`] says of a register that is no node.
 const NO_NODE: u32 = u32::MAX;
 /// The bit in it of a register that gets the name of its origin back, whose number is in the rest.
@@ -87,12 +121,16 @@ pub struct Webs {
     pub returning_phis: Vec<InstId>,
     /// By node: its register; none for that of a phi.
     vregs: Vec<Option<VRegId>>,
+    /// By node: the phi whose result it is.
+    result_of: Vec<Option<u32>>,
+    /// By phi.
+    passed_on: Vec<PassedOn>,
     webs: Sets,
     classes: Sets,
     /// Registers and what they were made for values of.
     same_origin: Vec<(Node, Node)>,
     /// Connections, the heaviest first.
-    affinities: Vec<(u32, Node, Node)>,
+    affinities: Vec<((Reverse<u32>, Turn), Node, Node)>,
 }
 
 impl Webs {
@@ -289,29 +327,61 @@ impl Webs {
 
     /// Brings nodes together along phis, in the deepest loops first, where they do not live at the same time.
     pub fn coalesce(&mut self, function: &FunctionView<'_>, interference: &mut Interference) {
-        let Self { phis, pairs, affinities, classes, .. } = self;
-        classes.start(self.vregs.len());
-        affinities.clear();
-        let depth = |block: BlockId| function.orders[block.index()].depth;
-        affinities.extend(pairs.iter().filter_map(|pair| {
-            let node = pair.node?;
-            Some((depth(pair.pred), phis[pair.phi].node, node))
-        }));
-        // Last, and so last of one depth: where a result stays apart, one copy at the start of its block is enough.
-        affinities.extend(phis.iter().map(|phi| (depth(phi.block), phi.node, phi.result)));
+        self.classes.start(self.vregs.len());
+        self.find_passed_on();
+        self.connect(function);
         if !interference.is_empty() {
             self.add_equal_values(function);
-            self.affinities.sort_by_key(|&(depth, ..)| std::cmp::Reverse(depth));
+            self.affinities.sort_by_key(|affinity| affinity.0);
         }
         let Self { affinities, classes, same_origin, .. } = self;
-        affinities.extend(same_origin.iter().map(|&(node, origin)| (0, node, origin)));
-        for &(_, one, other) in &*affinities {
+        let phis = affinities.iter().map(|&(_, one, other)| (one, other));
+        for (one, other) in phis.chain(same_origin.iter().copied()) {
             let (one, other) = (classes.find(one), classes.find(other));
             if one != other && interference.may_unite(classes, one, other) {
                 let together = classes.unite(one, other);
                 interference.unite(together, if together == one { other } else { one });
             }
         }
+    }
+
+    /// Finds the phis whose results other phis of their block get in the next round.
+    fn find_passed_on(&mut self) {
+        let Self { phis, pairs, vregs, result_of, passed_on, .. } = self;
+        result_of.clear();
+        result_of.resize(vregs.len(), None);
+        for (number, phi) in phis.iter().enumerate() {
+            result_of[phi.result.index()] = Some(number as u32);
+        }
+        passed_on.clear();
+        passed_on.resize(phis.len(), PassedOn::default());
+        for pair in &*pairs {
+            passed_on[pair.phi].coming += 1;
+            let passed = pair.node.and_then(|node| result_of[node.index()]);
+            if let Some(passed) = passed.filter(|&passed| phis[passed as usize].block == phis[pair.phi].block)
+            {
+                passed_on[passed as usize].is_passed_on = true;
+            }
+        }
+    }
+
+    /// Lists what phis connect.
+    fn connect(&mut self, function: &FunctionView<'_>) {
+        let Self { phis, pairs, affinities, result_of, passed_on, .. } = self;
+        let depth = |block: BlockId| Reverse(function.orders[block.index()].depth);
+        affinities.clear();
+        affinities.extend(pairs.iter().filter_map(|pair| {
+            let (node, phi) = (pair.node?, &phis[pair.phi]);
+            let is_of_block = |result: u32| phis[result as usize].block == phi.block;
+            let is_result = result_of[node.index()].is_some_and(is_of_block);
+            let turn = if is_result { Turn::ResultPassedOn } else { Turn::Coming };
+            Some(((depth(pair.pred), turn), phi.node, node))
+        }));
+        affinities.extend(phis.iter().zip(&*passed_on).map(|(phi, passed_on)| {
+            let is_first = passed_on.is_passed_on && passed_on.coming <= COMING_MAX;
+            let turn = if is_first { Turn::ResultThatIsPassedOn } else { Turn::Result };
+            ((depth(phi.block), turn), phi.node, phi.result)
+        }));
     }
 
     /// Phis of several successors that get one value from a predecessor get it by one copy, if they come together:
@@ -324,8 +394,8 @@ impl Webs {
             .sort_unstable_by_key(|pair| (pair.pred, pair.value.word(), pair.value.modifiers(), pair.phi));
         let Self { pairs, phis, webs, affinities, .. } = self;
         for same in pairs.chunk_by(|one, other| (one.pred, one.value) == (other.pred, other.value)) {
-            let depth = function.orders[same[0].pred.index()].depth;
-            let of_two = same.windows(2).map(|two| (depth, phis[two[0].phi].node, phis[two[1].phi].node));
+            let weight = (Reverse(function.orders[same[0].pred.index()].depth), Turn::Equal);
+            let of_two = same.windows(2).map(|two| (weight, phis[two[0].phi].node, phis[two[1].phi].node));
             affinities.extend(of_two.filter(|&(_, one, other)| webs.find(one) == webs.find(other)));
         }
     }
