@@ -73,6 +73,7 @@ fn plan() -> Plan {
         fingerprint: None,
         limits: Limits { time_ms: 60_000, memory: u64::MAX, growth_percent: 200 },
         settings: Settings::default(),
+        careful: Settings::default(),
         keep_rolled: false,
         keep_grown: false,
     }

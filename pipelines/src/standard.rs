@@ -288,6 +288,7 @@ pub fn plan(options: &Options, is_debug_module: bool) -> Plan {
             growth_percent: u64::from(options.limits.growth),
         },
         settings: settings::of(options),
+        careful: settings::careful(options),
         keep_rolled: options.no_unroll,
         keep_grown: options.keep_grown,
     }

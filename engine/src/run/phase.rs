@@ -206,6 +206,8 @@ pub struct Plan {
     pub limits: Limits,
     /// What phases read of the options.
     pub settings: Settings,
+    /// What stands in place of some of them where a function runs again that came out larger than its limit.
+    pub careful: Settings,
     /// Whether the assembler is asked to unroll no loop.
     pub keep_rolled: bool,
     /// Whether functions stay that come out larger than the growth limit allows.
@@ -226,6 +228,13 @@ impl Settings {
     #[must_use]
     pub fn with(mut self, settings: impl Resource + Clone) -> Self {
         self.all.push(Arc::new(move |world| world.insert_resource(settings.clone())));
+        self
+    }
+
+    /// These settings, with others in place of those of the same type.
+    #[must_use]
+    pub fn and(mut self, others: &Settings) -> Self {
+        self.all.extend_from_slice(&others.all);
         self
     }
 

@@ -45,6 +45,7 @@ pub(super) fn plan(phases: &[&'static Phase], limits: Limits) -> Plan {
         fingerprint: None,
         limits,
         settings: Settings::default(),
+        careful: Settings::default(),
         keep_rolled: false,
         keep_grown: false,
     }

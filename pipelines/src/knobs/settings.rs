@@ -60,10 +60,24 @@ pub fn of(options: &Options) -> Settings {
         registers,
         structurize,
     } = fill(&options.knobs);
-    let bundles = general_optimize::Settings { propagation: copies, ..options.bundles() };
+    let bundles = bundles(options, copies);
     let gvn_cse = gvn_cse::Settings { is_faithful: options.faithful, ..gvn_cse };
     let settings = Settings::default().with(branches).with(bundles).with(gvn_cse);
     settings.with(reassociation).with(late_commoning).with(back_copies).with(registers).with(structurize)
+}
+
+/// What differs where a function runs again that came out too large: copies are read in their own blocks only. One that other
+/// blocks read, phis above all, may be where two values of a register part that live at the same time; without it there
+/// may be copies on every way there.
+#[must_use]
+pub fn careful(options: &Options) -> Settings {
+    let copies = fill(&options.knobs).copies;
+    let copies = Propagation { across_blocks_max: 0, is_forced_across_blocks: false, ..copies };
+    Settings::default().with(bundles(options, copies))
+}
+
+fn bundles(options: &Options, propagation: Propagation) -> general_optimize::Settings {
+    general_optimize::Settings { propagation, ..options.bundles() }
 }
 
 fn fill(knobs: &Knobs) -> PhaseSettings {

@@ -9,10 +9,11 @@ use super::join::append;
 use super::pool::SHARDS;
 use crate::options::Limits;
 use crate::table::PASSES;
+use ptxopt_components::ids::{CodeId, Id};
 use ptxopt_engine::diagnostics::Diagnostic;
 use ptxopt_engine::ptx::scan::{FunctionText, Module};
 use ptxopt_engine::run::guard::TIME_LIMIT;
-use ptxopt_engine::run::log::StepStats;
+use ptxopt_engine::run::log::{Remark, RemarkKind, StepStats};
 use ptxopt_engine::run::phase::{Phase, Plan, Step};
 use ptxopt_engine::run::shard::{BatchError, BatchOutput, FunctionOutput, Shard};
 
@@ -65,7 +66,7 @@ fn try_batch(
         }
         // What the first half of a pair of changes made larger would hide that half from a bisection.
         if !shard.fuel_ran_out() {
-            leave_grown(module, functions, plan, &mut output);
+            mend_grown(module, functions, plan, fuel, &mut output);
         }
         Ok(output)
     })
@@ -143,28 +144,65 @@ fn cause(reason: String) -> String {
     if reason == TIME_LIMIT { reason } else { format!("a phase failed: {}", reason.replace('\n', " ")) }
 }
 
-/// Takes functions back that came out larger than the growth limit allows. Passes that were asked for add blocks.
-pub(super) fn leave_grown(
+/// Runs functions again that came out larger than the growth limit allows, with the plan's careful settings. What is too large
+/// then, too, is taken back.
+pub(super) fn mend_grown(
     module: &Module<'_>,
     functions: &[FunctionText],
     plan: &Plan,
+    fuel: &mut Option<u64>,
     output: &mut BatchOutput,
 ) {
     if plan.keep_grown {
         return;
     }
-    let is_pass = |step: &Step| PASSES.iter().any(|row| u16::from(row.number.0) == step.number);
-    let of_passes = if plan.steps.iter().any(is_pass) { u64::from(Limits::GROWTH_OF_PASSES) } else { 0 };
-    let growth_percent = plan.limits.growth_percent.max(of_passes);
-    for (function, out) in functions.iter().zip(&mut output.functions) {
-        let allowed = out.insts_in as u64 * growth_percent;
-        if out.left.is_none() && out.insts_out as u64 * 100 > allowed {
+    let growth_percent = growth_percent_max(plan);
+    let has_grown = |out: &FunctionOutput| {
+        out.left.is_none() && out.insts_out as u64 * 100 > out.insts_in as u64 * growth_percent
+    };
+    for (at, function) in functions.iter().enumerate() {
+        if !has_grown(&output.functions[at]) {
+            continue;
+        }
+        let careful = plan.settings.clone().and(&plan.careful);
+        let mut shard = Shard::new(&Plan { settings: careful, fuel: *fuel, ..plan.clone() });
+        if let Ok(again) = shard.run(module, std::slice::from_ref(function)) {
+            if let Some(fuel) = fuel {
+                *fuel -= shard.fuel_taken();
+            }
+            if plan.remarks {
+                output.remarks.push(ran_again(plan, at, function));
+            }
+            // What the steps did and remarked is kept of both runs: each change counts for a bisection.
+            append(output, again);
+            output.functions.swap_remove(at);
+        }
+        if has_grown(&output.functions[at]) && !shard.fuel_ran_out() {
             let first = output.text.len();
             let source = &module.text[function.header.first as usize..function.body.end()];
             output.text.extend_from_slice(source);
+            let out = &mut output.functions[at];
             out.text = first..output.text.len();
             (out.insts_out, out.blocks_out) = (out.insts_in, out.blocks_in);
             out.left = Some("grew".to_owned());
         }
+    }
+}
+
+/// What a function may have in the end, in percent of what it came with. Passes that were asked for add blocks.
+fn growth_percent_max(plan: &Plan) -> u64 {
+    let is_pass = |step: &Step| PASSES.iter().any(|row| u16::from(row.number.0) == step.number);
+    let of_passes = if plan.steps.iter().any(is_pass) { u64::from(Limits::GROWTH_OF_PASSES) } else { 0 };
+    plan.limits.growth_percent.max(of_passes)
+}
+
+/// Says that a function ran again; no step says so.
+fn ran_again(plan: &Plan, at: usize, function: &FunctionText) -> Remark {
+    Remark {
+        kind: RemarkKind::Analysis,
+        step: plan.steps.len(),
+        code: CodeId::new(at),
+        offset: function.name.first,
+        reason: "it came out larger, and ran again with copies read in their own blocks only".into(),
     }
 }

@@ -26,7 +26,7 @@ use ptxopt_engine::run::shard::{BatchOutput, Shard};
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use batches::{leave_grown, run_batch};
+use batches::{mend_grown, run_batch};
 use join::join;
 use pool::SHARDS;
 
@@ -180,7 +180,7 @@ fn run_together(modules: &[(usize, &Module<'_>)], Pipeline { plan, key }: &Pipel
     let together = result.unwrap_or_default().into_iter().zip(modules);
     together
         .map(|(mut output, (_, module))| {
-            leave_grown(module, &module.functions, plan, &mut output);
+            mend_grown(module, &module.functions, plan, &mut None, &mut output);
             join(module, plan, vec![output])
         })
         .collect()

@@ -245,6 +245,7 @@ mod tests {
             fingerprint: None,
             limits,
             settings: Settings::default(),
+            careful: Settings::default(),
             keep_rolled: false,
             keep_grown: false,
         };

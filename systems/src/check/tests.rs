@@ -159,6 +159,7 @@ pub(crate) fn plan(phases: &[&'static Phase]) -> Plan {
         fingerprint: None,
         limits: PLAN_LIMITS,
         settings: Settings::default(),
+        careful: Settings::default(),
         keep_rolled: false,
         keep_grown: false,
     }

@@ -213,6 +213,7 @@ fn after_random_updates_everything_equals_a_rebuild() {
         fingerprint: None,
         limits: Limits { time_ms: 60_000, memory: u64::MAX, growth_percent: 400 },
         settings: Settings::default(),
+        careful: Settings::default(),
         keep_rolled: false,
         keep_grown: false,
     };

@@ -4,7 +4,7 @@
 //! three, and all must come out as if it had not been there. What is changed past the editor cannot be undone: then the
 //! function is passed through unchanged.
 
-use ptxopt::{Options, Output, Status, VerifyLevel, optimize, optimize_with_plan, standard};
+use ptxopt::{Optimizer, Options, Output, Status, VerifyLevel, optimize, optimize_with_plan, standard};
 use ptxopt_components::block::BlockFlags;
 use ptxopt_components::code_object::{CodeText, Room};
 use ptxopt_components::ids::{BlockId, CodeId, Id, InstId};
@@ -343,11 +343,110 @@ fn what_is_larger_in_the_middle_of_the_pipeline_is_kept_for_who_looks_there() {
     };
     let (left, changes) = run(&Options::default());
     assert_eq!(left.as_deref(), Some("grew"));
-    assert_eq!(run(&Options { keep_grown: true, ..Options::default() }), (None, changes));
+    // Its functions ran once, and what grew did not run again.
+    let (none, once) = run(&Options { keep_grown: true, ..Options::default() });
+    assert!(none.is_none() && once < changes);
     for bisect in [changes, changes - 1] {
         let (left, made) = run(&Options { bisect: Some(bisect), ..Options::default() });
         assert_eq!((left.is_some(), made), (bisect == changes, bisect));
     }
+}
+
+/// Two kernels in which copies keep values of a variable apart that live at the same time, before ways that meet.
+const APART: &str = r"
+.version 8.0
+.target sm_80
+.address_size 64
+
+.visible .entry first(.param .u64 out)
+{
+    .reg .b32 %r<10>;
+    .reg .b64 %rd<2>;
+    .reg .pred %p<3>;
+    ld.param.u64 %rd1, [out];
+    ld.global.u32 %r2, [%rd1];
+    ld.global.u32 %r3, [%rd1+4];
+    ld.global.u32 %r8, [%rd1+28];
+    ld.global.u32 %r9, [%rd1+32];
+L:
+    ld.volatile.global.u32 %r4, [%rd1+8];
+    setp.eq.u32 %p1, %r4, 0;
+    @%p1 bra END;
+    ld.volatile.global.u32 %r2, [%rd1+12];
+    ld.volatile.global.u32 %r8, [%rd1+36];
+    add.u32 %r3, %r3, 4;
+    add.u32 %r9, %r9, 4;
+    mul.lo.u32 %r7, %r3, 22;
+    ld.volatile.global.u32 %r5, [%rd1+16];
+    setp.eq.u32 %p1, %r5, 0;
+    @%p1 bra END;
+    mov.u32 %r2, %r3;
+    mov.u32 %r8, %r9;
+    ld.volatile.global.u32 %r6, [%rd1+20];
+    setp.eq.u32 %p2, %r6, 0;
+    @%p2 bra L;
+END:
+    st.global.u32 [%rd1+24], %r2;
+    st.global.u32 [%rd1+40], %r8;
+    ret;
+}
+.visible .entry second(.param .u64 out)
+{
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<2>;
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    mul.lo.u32 %r2, %r1, 11;
+    st.global.u32 [%rd1], %r1;
+    ret;
+}
+";
+
+/// Alone or in one batch with another module.
+#[test]
+fn what_comes_out_larger_runs_again_with_copies_read_in_their_own_blocks() {
+    let options = Options { remarks: true, ..Options::default() };
+    let output = optimize(APART.as_bytes(), &options).expect("the module is valid");
+    assert_eq!(output.report.status, Status::Ok, "{:?}", output.report.left);
+    let again = output.remarks.iter().filter(|remark| remark.reason.contains("ran again"));
+    let functions: Vec<_> = again.map(|remark| remark.function.as_deref()).collect();
+    assert_eq!(functions, [Some("first")]);
+    let text = std::str::from_utf8(&output.text).expect("text in, text out");
+    assert!(text.contains("mov.u32 %r2, %r3;") && !text.contains("mul.lo.u32"), "{text}");
+    let plain = Options::default();
+    let inputs = [APART.as_bytes(), THREE.as_bytes(), APART.as_bytes()];
+    let together = Optimizer::new(&plain).optimize_together(&inputs);
+    for at in [0, 2] {
+        let alike = together[at].as_ref().expect("the module is valid");
+        assert_eq!(alike.text, output.text);
+        let insts = |output: &Output| (output.report.instructions_in, output.report.instructions_out);
+        assert_eq!(insts(alike), insts(&output));
+    }
+}
+
+/// The changes of the first run, and then those of the second, which starts from the text.
+#[test]
+fn each_change_of_a_second_run_counts_for_a_bisection() {
+    let run = |bisect| {
+        let options = Options { bisect, ..Options::default() };
+        let output = optimize(APART.as_bytes(), &options).expect("the module is valid");
+        let changes: u64 = output.report.phases.iter().map(|phase| phase.changes).sum();
+        (changes, String::from_utf8(output.text).expect("text in, text out"))
+    };
+    let (all, text) = run(None);
+    let products: Vec<usize> = (0..=all)
+        .map(|bisect| {
+            let (made, text) = run(Some(bisect));
+            assert_eq!(made, bisect);
+            text.matches("mul.lo.u32").count()
+        })
+        .collect();
+    assert_eq!(run(Some(all)).1, text);
+    // There are two of them: they go, that of the first kernel comes back with its text, and goes once more.
+    let mut steps = products.clone();
+    steps.dedup();
+    assert_eq!((steps.first(), steps.last()), (Some(&2), Some(&0)), "{products:?}");
+    assert!(steps.windows(2).any(|two| two[0] < two[1]), "{products:?}");
 }
 
 /// The limit lies between what the second function takes and what the others take.
