@@ -144,8 +144,8 @@ fn cause(reason: String) -> String {
     if reason == TIME_LIMIT { reason } else { format!("a phase failed: {}", reason.replace('\n', " ")) }
 }
 
-/// Runs functions again that came out larger than the growth limit allows, with the plan's careful settings. What is too large
-/// then, too, is taken back.
+/// Runs functions again that came out larger than the growth limit allows, with the plan's careful settings. What does not come
+/// out smaller then is taken back.
 pub(super) fn mend_grown(
     module: &Module<'_>,
     functions: &[FunctionText],
@@ -175,9 +175,11 @@ pub(super) fn mend_grown(
             }
             // What the steps did and remarked is kept of both runs: each change counts for a bisection.
             append(output, again);
-            output.functions.swap_remove(at);
+            let first = output.functions.swap_remove(at);
+            output.functions[at].undone.splice(..0, first.undone);
         }
-        if has_grown(&output.functions[at]) && !shard.fuel_ran_out() {
+        let out = &output.functions[at];
+        if out.left.is_none() && out.insts_out >= out.insts_in && !shard.fuel_ran_out() {
             let first = output.text.len();
             let source = &module.text[function.header.first as usize..function.body.end()];
             output.text.extend_from_slice(source);

@@ -5,7 +5,8 @@
 //! Writes        tombstones
 //! Needs         control flow ends its block; no SSA form; instruction ids in program order
 //! Leaves        no move before which, on every way from the start of the function, the last write of its register is a move of the same
-//!               number, or of the same register with the value that it has now; but for what the limit of the walk leaves
+//!               number, or of the same register with the value that it has now, or the move the other way; but for what the limit of
+//!               the walk leaves
 //! Breaks        liveness, uniformity, definitions
 //! Cost          a pass over operations; where two moves to one register have the same source, one over results, and a walk back over at
 //!               most [`ROWS_MAX`] rows for each of them
@@ -22,6 +23,17 @@
 //! ```
 //! A loop and the code for what is left of its rounds start with the same number. In SSA form these are two values of phis, and neither
 //! is too many; where the phis become one register, both moves are there. Front ends that leave SSA form the same way write them, too.
+//!
+//! # The other way
+//! ```text
+//! L:  mov.b32 old, sum;
+//!     ...
+//!     mov.b32 sum, old;        // goes
+//!     @p bra JOIN;
+//!     add.s32 sum, old, 1;
+//! JOIN: ...; bra L;
+//! ```
+//! The value of a loop and that of a join which leads back become one register, and the value of the round before another.
 //!
 //! # Guards
 //! A guarded move of the same source leaves what was there, or writes the same: the walk goes on before it. Any other write ends it.
@@ -84,7 +96,7 @@ pub struct Scratch {
 pub fn remove(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     let Scratch { moves, sorted, repeated, writes, walk, redundant } = scratch;
     moves.collect_all(f);
-    find_repeated(&moves.all, sorted, repeated);
+    find_repeated(&moves.all, key, sorted, repeated);
     // After `mov.pred p, !p` a second one writes something else.
     repeated.retain(|found| found.operand.vreg() != Some(found.to));
     if repeated.is_empty() {
@@ -93,13 +105,13 @@ pub fn remove(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) {
     writes.collect(f, repeated);
     walk.start(f.view().blocks.len());
     // What a move reads is read by the moves that write the same before it, and what these write is read behind it; but a guard may be
-    // read no more.
+    // read no more, nor what moves the other way write.
     let mut has_nothing_dead = f.remembers(Memo::NothingDead);
     redundant.clear();
     for found in &*repeated {
         match walk.is_held(f, writes, found) {
             Held::OnEveryWay => {
-                has_nothing_dead &= found.guard.is_none();
+                has_nothing_dead &= found.guard.is_none() && !walk.met_other_way;
                 redundant.push(found.inst);
             }
             Held::PerhapsNot => {}
@@ -177,6 +189,8 @@ struct Walk {
     number: u32,
     /// Before which instruction of which block to look.
     open: Vec<(BlockId, InstId)>,
+    /// Whether this walk came to a move the other way.
+    met_other_way: bool,
 }
 
 impl Walk {
@@ -190,6 +204,7 @@ impl Walk {
     /// Walks back from a move to the last writes of its register.
     fn is_held(&mut self, f: &FunctionEditor<'_>, writes: &Writes, found: &Move) -> Held {
         self.number += 1;
+        self.met_other_way = false;
         self.open.clear();
         self.open.push((found.block, found.inst));
         let function = f.view();
@@ -209,15 +224,15 @@ impl Walk {
                 if preds.len() > ROWS_MAX as usize {
                     return Held::NotKnown;
                 }
-                let Self { seen_by, number, open } = self;
+                let Self { seen_by, number, open, .. } = self;
                 let mut is_new =
                     |pred: BlockId| std::mem::replace(&mut seen_by[pred.index()], *number) != *number;
                 let new = preds.iter().copied().filter(|&pred| is_new(pred));
                 open.extend(new.map(|pred| (pred, InstId::new(function.blocks[pred.index()].insts.end()))));
                 continue;
             };
-            match Move::of(f, write).filter(|write| writes_the_same(write, found)) {
-                Some(Move { guard: None, .. }) => {}
+            match Move::of(f, write).filter(|write| key(write) == key(found)) {
+                Some(Move { guard: None, to, .. }) => self.met_other_way |= to != found.to,
                 Some(guarded) => self.open.push((block, guarded.inst)),
                 None => return Held::PerhapsNot,
             }
@@ -226,6 +241,12 @@ impl Walk {
     }
 }
 
-fn writes_the_same(one: &Move, other: &Move) -> bool {
-    one.to == other.to && one.source == other.source
+/// What holds behind a move: a register holds a number, or two registers hold the same, or one what the other does not. The order of the
+/// two says nothing.
+fn key(found: &Move) -> (u64, (u8, usize, u64)) {
+    let (to, (ty, pattern, number)) = (u64::from(found.to.0), found.source.key());
+    match found.operand.vreg() {
+        Some(_) => (to.min(number), (ty, pattern, to.max(number))),
+        None => (to, (ty, pattern, number)),
+    }
 }

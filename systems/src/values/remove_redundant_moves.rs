@@ -70,7 +70,7 @@ pub fn remove(f: &mut FunctionEditor<'_>, values: &mut ReachingValues, scratch: 
     moves.collect(f);
     redundant.clear();
     redundant.extend(moves.all.iter().filter(|found| found.is_of_itself()).map(|found| found.inst));
-    find_repeated(&moves.all, sorted, repeated);
+    find_repeated(&moves.all, |found| (found.to, found.source.key()), sorted, repeated);
     if !repeated.is_empty() {
         let reaching = values.of(f);
         redundant.extend(repeated.iter().filter(|found| is_held(f, reaching, found)).map(|found| found.inst));

@@ -147,13 +147,16 @@ fn is_variable(function: &FunctionView<'_>, vreg: VRegId) -> bool {
     function.vregs[vreg.index()].flags.contains(VRegFlags::VARIABLE)
 }
 
-/// Lists the moves of which another one has the same register and source, in the order of the text. A move of a register to itself is
-/// none of them.
-pub fn find_repeated(moves: &[Move], sorted: &mut Vec<Move>, repeated: &mut Vec<Move>) {
-    let key = |found: &Move| (found.to, found.source.key());
+/// Lists the moves of which another one has the same key, in the order of the text. A move of a register to itself is none of them.
+pub fn find_repeated<K: Ord>(
+    moves: &[Move],
+    key: impl Fn(&Move) -> K,
+    sorted: &mut Vec<Move>,
+    repeated: &mut Vec<Move>,
+) {
     sorted.clear();
     sorted.extend(moves.iter().filter(|found| !found.is_of_itself()));
-    sorted.sort_by_key(key);
+    sorted.sort_by_key(&key);
     repeated.clear();
     for alike in sorted.chunk_by(|one, other| key(one) == key(other)).filter(|alike| alike.len() > 1) {
         repeated.extend(alike);

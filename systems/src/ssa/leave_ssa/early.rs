@@ -13,7 +13,7 @@
 use super::Parallel;
 use super::copies::Copy;
 use super::webs::{Mention, Webs};
-use ptxopt_components::ids::{Id, InstId, VRegId};
+use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::operand::Operand;
 use ptxopt_engine::store::view::FunctionView;
 
@@ -28,6 +28,8 @@ const OPERANDS_MAX: usize = 64;
 pub struct Early {
     /// By register that stands for nodes.
     names: Vec<Name>,
+    /// By node.
+    reads: Vec<Reads>,
     /// By copy: one more than the number of another one of its place that reads the same.
     next_reader: Vec<u32>,
     /// By copy: whether it is no more made where it was.
@@ -42,10 +44,6 @@ pub struct Early {
 /// What is known of a name.
 #[derive(Clone, Copy, Default)]
 struct Name {
-    /// Places that define it; phis count twice.
-    definitions: u32,
-    /// Places that read it.
-    uses: u32,
     /// The place that what follows is about; places count from 1.
     place: u32,
     /// One more than the number of the last mention in the block.
@@ -54,6 +52,16 @@ struct Name {
     last_defined: u32,
     /// One more than the number of a copy that reads it.
     reader: u32,
+}
+
+/// What reads a node.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Reads {
+    #[default]
+    Nothing,
+    /// Copies at the end of this block to this register.
+    Copies(BlockId, VRegId),
+    Others,
 }
 
 /// The operands of the instruction that computes what a copy reads.
@@ -89,7 +97,9 @@ impl Early {
         if !parallel.iter().any(has_several) {
             return;
         }
-        self.count(webs, copies, named, count);
+        self.names.clear();
+        self.names.resize(count, Name::default());
+        self.find_reads(webs, named);
         for (place, parallel) in parallel.iter().enumerate().filter(|(_, parallel)| has_several(parallel)) {
             let mentions = webs.mentions_in(parallel.block);
             let range = parallel.first..parallel.end;
@@ -98,6 +108,9 @@ impl Early {
                 let Copy { to, from, .. } = copies[at];
                 let Some(from) = from.vreg().filter(|&from| is_alike(from, to)) else { continue };
                 let Some(computed) = self.computed(from, place as u32 + 1, mentions) else { continue };
+                if self.reads[computed.definition.node.index()] != Reads::Copies(parallel.block, to) {
+                    continue;
+                }
                 let inst = computed.definition.inst;
                 let is_last = function.control_of(parallel.block) == Some(inst);
                 let is_whole = function.guard_of(inst).is_none() && !computed.operand(function).is_partial();
@@ -108,29 +121,19 @@ impl Early {
         }
     }
 
-    /// Counts what defines and reads each name in the function.
-    fn count(&mut self, webs: &Webs, copies: &[Copy], named: &[VRegId], count: usize) {
-        let Self { names, .. } = self;
-        names.clear();
-        names.resize(count, Name::default());
-        for mention in &webs.mentions {
-            let name = &mut names[named[mention.node.index()].index()];
-            if mention.is_definition {
-                name.definitions += 1;
-            } else {
-                name.uses += 1;
-            }
+    /// Finds what reads each node.
+    fn find_reads(&mut self, webs: &Webs, named: &[VRegId]) {
+        let Self { reads, .. } = self;
+        reads.clear();
+        reads.resize(named.len(), Reads::Nothing);
+        for mention in webs.mentions.iter().filter(|mention| !mention.is_definition) {
+            reads[mention.node.index()] = Reads::Others;
         }
-        for phi in &webs.phis {
-            for node in [phi.node, phi.result] {
-                names[named[node.index()].index()].definitions += 1;
-            }
-        }
-        for copy in copies {
-            names[copy.to.index()].definitions += 1;
-            if let Some(from) = copy.from.vreg() {
-                names[from.index()].uses += 1;
-            }
+        for pair in &webs.pairs {
+            let Some(node) = pair.node else { continue };
+            let copy = Reads::Copies(pair.pred, named[webs.phis[pair.phi].node.index()]);
+            let reads = &mut reads[node.index()];
+            *reads = if *reads == Reads::Nothing || *reads == copy { copy } else { Reads::Others };
         }
     }
 
@@ -144,11 +147,7 @@ impl Early {
     ) {
         let Self { names, next_reader, .. } = self;
         let fresh = |name: Name| {
-            if name.place == place {
-                name
-            } else {
-                Name { place, last_named: 0, last_defined: 0, reader: 0, ..name }
-            }
+            if name.place == place { name } else { Name { place, ..Name::default() } }
         };
         for (number, mention) in mentions.iter().enumerate() {
             let name = &mut names[named[mention.node.index()].index()];
@@ -169,11 +168,10 @@ impl Early {
         }
     }
 
-    /// Where the block computes a name that nothing but one copy reads.
+    /// Where the block computes what a name holds at its end.
     fn computed<'m>(&self, name: VRegId, place: u32, mentions: &'m [Mention]) -> Option<Computed<'m>> {
         let name = self.names[name.index()];
-        let is_sole = name.definitions == 1 && name.uses == 1 && name.place == place;
-        let at = name.last_defined.checked_sub(1).filter(|_| is_sole)? as usize;
+        let at = name.last_defined.checked_sub(1).filter(|_| name.place == place)? as usize;
         let definition = &mentions[at];
         let is_of_others = |mention: &Mention| mention.inst != definition.inst;
         let least = at.saturating_sub(OPERANDS_MAX);

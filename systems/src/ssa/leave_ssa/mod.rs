@@ -25,7 +25,7 @@
 //!
 //! # Rounds
 //! Where a loop keeps the value of the round before, the copy of that value moves up to where the next one is computed, which
-//! then goes where it is read: one copy instead of two (`early`).
+//! then goes where it is read: one copy instead of two (`rounds`, `early`).
 //!
 //! # Numbers
 //! Where a copy is left of a register that a number was moved into, the copy takes the number. The move goes where nothing else reads
@@ -64,6 +64,7 @@ mod early;
 mod interference;
 mod live_ends;
 mod numbers;
+mod rounds;
 mod webs;
 
 use super::moves::{move_form, operand_of};

@@ -4,6 +4,7 @@
 //! Nodes that phis or origins connect are one *web*; the nodes of a web that become one register are a *class*. Both are kept by the same kind of table (Tarjan 1975).
 
 use super::interference::Interference;
+use super::rounds::{Rounds, Seen};
 use crate::ssa::origins::OriginsOf;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::operand::Operand;
@@ -63,36 +64,18 @@ pub struct Mention {
 }
 
 /// What is connected when, in loops of one depth.
-///
-/// ```text
-/// L: r2 = phi {A, r1}, {L, r4};  r3 = phi {A, r0}, {L, r2};  r4 = r2 + 1; ...; @p bra L;    // r3 is r2 of the round before
-/// ```
-/// At the end of `L`, `r2` lives beside `r4`, and beside the registers of both phis. If it comes together with its own first,
-/// the copies are `r3 = r2` and `r2 = r4`, and the [first of them may move up](super::early), so that the other one goes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Turn {
-    /// The result of a phi of a loop with one way back, which another phi of the block gets in the next round.
-    ResultThatIsPassedOn,
+    /// A result that is [passed on](super::rounds), and the register of its own phi.
+    ToPassOn,
     /// What comes from a predecessor.
     Coming,
     /// A result: where it stays apart, one copy at the start of its block is enough.
     Result,
-    /// What comes is the result of a phi of the same block.
-    ResultPassedOn,
+    /// What is passed on, and the register of the phi that gets it.
+    PassedOn,
     /// Phis that get the same.
     Equal,
-}
-
-/// Ways into the block of a phi whose result has the first turn: with more, there would be a copy at the end of each.
-const COMING_MAX: u32 = 2;
-
-/// What is known of a phi's result.
-#[derive(Clone, Copy, Default)]
-struct PassedOn {
-    /// Values that come to the phi.
-    coming: u32,
-    /// Whether another phi of the block gets it.
-    is_passed_on: bool,
 }
 
 /// What [`Webs::slots`] says of a register that is no node.
@@ -121,10 +104,7 @@ pub struct Webs {
     pub returning_phis: Vec<InstId>,
     /// By node: its register; none for that of a phi.
     vregs: Vec<Option<VRegId>>,
-    /// By node: the phi whose result it is.
-    result_of: Vec<Option<u32>>,
-    /// By phi.
-    passed_on: Vec<PassedOn>,
+    rounds: Rounds,
     webs: Sets,
     classes: Sets,
     /// Registers and what they were made for values of.
@@ -328,7 +308,8 @@ impl Webs {
     /// Brings nodes together along phis, in the deepest loops first, where they do not live at the same time.
     pub fn coalesce(&mut self, function: &FunctionView<'_>, interference: &mut Interference) {
         self.classes.start(self.vregs.len());
-        self.find_passed_on();
+        let Self { phis, pairs, mentions, mentions_of, defined_in, rounds, .. } = self;
+        rounds.find(Seen { phis, pairs, mentions, mentions_of, defined_in });
         self.connect(function);
         if !interference.is_empty() {
             self.add_equal_values(function);
@@ -345,41 +326,18 @@ impl Webs {
         }
     }
 
-    /// Finds the phis whose results other phis of their block get in the next round.
-    fn find_passed_on(&mut self) {
-        let Self { phis, pairs, vregs, result_of, passed_on, .. } = self;
-        result_of.clear();
-        result_of.resize(vregs.len(), None);
-        for (number, phi) in phis.iter().enumerate() {
-            result_of[phi.result.index()] = Some(number as u32);
-        }
-        passed_on.clear();
-        passed_on.resize(phis.len(), PassedOn::default());
-        for pair in &*pairs {
-            passed_on[pair.phi].coming += 1;
-            let passed = pair.node.and_then(|node| result_of[node.index()]);
-            if let Some(passed) = passed.filter(|&passed| phis[passed as usize].block == phis[pair.phi].block)
-            {
-                passed_on[passed as usize].is_passed_on = true;
-            }
-        }
-    }
-
     /// Lists what phis connect.
     fn connect(&mut self, function: &FunctionView<'_>) {
-        let Self { phis, pairs, affinities, result_of, passed_on, .. } = self;
+        let Self { phis, pairs, affinities, rounds, .. } = self;
         let depth = |block: BlockId| Reverse(function.orders[block.index()].depth);
         affinities.clear();
         affinities.extend(pairs.iter().filter_map(|pair| {
             let (node, phi) = (pair.node?, &phis[pair.phi]);
-            let is_of_block = |result: u32| phis[result as usize].block == phi.block;
-            let is_result = result_of[node.index()].is_some_and(is_of_block);
-            let turn = if is_result { Turn::ResultPassedOn } else { Turn::Coming };
+            let turn = if rounds.passes_on(node) { Turn::PassedOn } else { Turn::Coming };
             Some(((depth(pair.pred), turn), phi.node, node))
         }));
-        affinities.extend(phis.iter().zip(&*passed_on).map(|(phi, passed_on)| {
-            let is_first = passed_on.is_passed_on && passed_on.coming <= COMING_MAX;
-            let turn = if is_first { Turn::ResultThatIsPassedOn } else { Turn::Result };
+        affinities.extend(phis.iter().map(|phi| {
+            let turn = if rounds.passes_on(phi.result) { Turn::ToPassOn } else { Turn::Result };
             ((depth(phi.block), turn), phi.node, phi.result)
         }));
     }

@@ -352,6 +352,8 @@ impl Walk<'_, '_> {
         }
         let is_number = PtxType::is_of_integers;
         match (slot.role, slot.ty) {
+            // The assembler takes tensor memory's addresses from registers of bits alone.
+            (Role::Address, _) if form.effects.contains(Effects::ASYNC | Effects::CONVERGENT) => false,
             (Role::Address, _) => is_number(old) && is_number(new) && !self.has_float_coordinates(inst),
             (Role::Use, Some(wanted)) => {
                 let are_integers = |one: PtxType| one.kind() == TypeKind::Integer && is_number(new);

@@ -1,0 +1,214 @@
+//! Rounds: which results of phis a loop passes on to other phis of their block, while it computes what they get themselves.
+//!
+//! ```text
+//! L: r2 = phi {A, r1}, {M, r4};  r3 = phi {A, r0}, {M, r2};      // r3 is r2 of the round before
+//!    ...;
+//! M: r4 = r2 + 1;  bra L;
+//! ```
+//! At the end of `M`, `r2` lives beside `r4`, so that it comes together with one of the registers of both phis, and a copy is left for
+//! the other one. If `r2` comes together with its own, the copies are `r3 = r2; r2 = r4;`, of which the [first may move
+//! up](super::early), and the other one goes: where nothing but its phi reads `r4`, and from its definition to the end of `M` nothing
+//! names `r2` or `r3`.
+
+use super::webs::{Mention, Node, Pair, Phi};
+use ptxopt_components::ids::{BlockId, Id};
+
+/// Ways into the block of such a phi: with more, there would be a copy at the end of each.
+const COMING_MAX: u32 = 2;
+
+/// Rounds of a loop through which a value is followed.
+const ROUNDS_MAX: usize = 16;
+
+/// What is looked at.
+#[derive(Clone, Copy)]
+pub struct Seen<'w> {
+    pub phis: &'w [Phi],
+    pub pairs: &'w [Pair],
+    /// By block.
+    pub mentions: &'w [Mention],
+    /// By block: where its mentions start.
+    pub mentions_of: &'w [u32],
+    /// By node.
+    pub defined_in: &'w [Option<BlockId>],
+}
+
+/// Finds such results.
+#[derive(Default)]
+pub struct Rounds {
+    /// By node.
+    nodes: Vec<Traits>,
+    /// By phi.
+    coming: Vec<Coming>,
+}
+
+/// What is known of a node.
+#[derive(Clone, Copy, Default)]
+struct Traits {
+    /// The phi whose result it is.
+    phi: Option<u32>,
+    /// The block from which it is passed on, or another one of its block is to it.
+    passing: Option<BlockId>,
+    /// One more than the number of the last mention there.
+    last_named: u32,
+    /// One more than that of its definition.
+    defined: u32,
+    /// Something other than a phi reads it.
+    is_read: bool,
+    is_passed_on: bool,
+}
+
+/// What comes to a phi.
+#[derive(Clone, Copy, Default)]
+struct Coming {
+    count: u32,
+    /// What is computed where its result is passed on: for it, or for the phi that it gets the result of.
+    next: Option<Node>,
+    /// Its own result is among it.
+    is_kept: bool,
+    /// What its result is passed on to is named too late, or what comes stays apart.
+    is_late: bool,
+}
+
+impl Coming {
+    fn is_refused(&self) -> bool {
+        self.count > COMING_MAX || self.is_kept || self.is_late
+    }
+}
+
+impl Rounds {
+    /// Whether a node is a result that is passed on.
+    pub fn passes_on(&self, node: Node) -> bool {
+        self.nodes[node.index()].is_passed_on
+    }
+
+    /// Finds the results.
+    pub fn find(&mut self, seen: Seen<'_>) {
+        self.nodes.clear();
+        self.nodes.resize(seen.defined_in.len(), Traits::default());
+        if !self.find_passing(seen) {
+            return;
+        }
+        self.find_next(seen);
+        self.follow(seen);
+        self.find_places(seen);
+        let Self { nodes, coming } = self;
+        for pair in seen.pairs {
+            let Some((node, passed)) = passed_by(nodes, seen.phis, pair) else { continue };
+            let Some(next) = coming[passed].next else { continue };
+            let [next, from, to] = [next, node, seen.phis[pair.phi].result].map(|node| nodes[node.index()]);
+            // The definition may read what is passed on, and not what it is passed on to.
+            coming[passed].is_late |= next.is_read
+                || from.last_named > next.defined
+                || to.last_named > next.defined
+                || are_of_one_instruction(seen.mentions, to.last_named, next.defined);
+        }
+        self.refuse_what_follows(seen);
+        let Self { nodes, coming } = self;
+        for (phi, coming) in seen.phis.iter().zip(&*coming) {
+            nodes[phi.result.index()].is_passed_on = coming.next.is_some() && !coming.is_refused();
+        }
+    }
+
+    /// Finds what is passed on, and from where; says whether anything is.
+    fn find_passing(&mut self, seen: Seen<'_>) -> bool {
+        let Self { nodes, .. } = self;
+        for (number, phi) in seen.phis.iter().enumerate() {
+            nodes[phi.result.index()].phi = Some(number as u32);
+        }
+        let mut is_any = false;
+        for pair in seen.pairs {
+            let Some((node, _)) = passed_by(nodes, seen.phis, pair) else { continue };
+            is_any = true;
+            for node in [node, seen.phis[pair.phi].result] {
+                nodes[node.index()].passing = Some(pair.pred);
+            }
+        }
+        is_any
+    }
+
+    /// Finds what comes to each phi.
+    fn find_next(&mut self, seen: Seen<'_>) {
+        let Self { nodes, coming } = self;
+        coming.clear();
+        coming.resize(seen.phis.len(), Coming::default());
+        for pair in seen.pairs {
+            let (result, coming) = (seen.phis[pair.phi].result, &mut coming[pair.phi]);
+            coming.count += 1;
+            let Some(node) = pair.node else { continue };
+            coming.is_kept |= node == result;
+            let is_computed =
+                nodes[node.index()].phi.is_none() && seen.defined_in[node.index()] == Some(pair.pred);
+            if is_computed && nodes[result.index()].passing == Some(pair.pred) {
+                coming.next = Some(node);
+            }
+        }
+    }
+
+    /// Goes along results that are passed on through several phis: what the first of them gets is computed for all.
+    fn follow(&mut self, seen: Seen<'_>) {
+        let Self { nodes, coming } = self;
+        for _ in 0..ROUNDS_MAX {
+            let mut is_new = false;
+            for pair in seen.pairs {
+                let Some((_, passed)) = passed_by(nodes, seen.phis, pair) else { continue };
+                let passing = nodes[seen.phis[pair.phi].result.index()].passing;
+                if coming[pair.phi].next.is_none() && passing == Some(pair.pred) {
+                    coming[pair.phi].next = coming[passed].next;
+                    is_new |= coming[passed].next.is_some();
+                }
+            }
+            if !is_new {
+                break;
+            }
+        }
+    }
+
+    /// Where a result stays apart from its phi, so do those that it is passed on to.
+    fn refuse_what_follows(&mut self, seen: Seen<'_>) {
+        let Self { nodes, coming } = self;
+        for _ in 0..ROUNDS_MAX {
+            let mut is_new = false;
+            for pair in seen.pairs {
+                let Some((_, passed)) = passed_by(nodes, seen.phis, pair) else { continue };
+                let is_refused = coming[passed].is_refused() && !coming[pair.phi].is_late;
+                coming[pair.phi].is_late |= is_refused;
+                is_new |= is_refused;
+            }
+            if !is_new {
+                break;
+            }
+        }
+    }
+
+    /// Finds where nodes are defined, and last named.
+    fn find_places(&mut self, seen: Seen<'_>) {
+        let Self { nodes, .. } = self;
+        for (block, range) in seen.mentions_of.windows(2).enumerate() {
+            for number in range[0]..range[1] {
+                let mention = &seen.mentions[number as usize];
+                let node = &mut nodes[mention.node.index()];
+                if node.passing == Some(BlockId::new(block)) {
+                    node.last_named = number + 1;
+                }
+                if mention.is_definition {
+                    node.defined = number + 1;
+                } else {
+                    node.is_read = true;
+                }
+            }
+        }
+    }
+}
+
+/// The result of a phi, and that phi, which comes to another one of its block.
+fn passed_by(nodes: &[Traits], phis: &[Phi], pair: &Pair) -> Option<(Node, usize)> {
+    let node = pair.node?;
+    let passed = nodes[node.index()].phi? as usize;
+    (phis[passed].block == phis[pair.phi].block && passed != pair.phi).then_some((node, passed))
+}
+
+/// Whether two mentions, each one more than its number, are of one instruction; there is none before the first.
+fn are_of_one_instruction(mentions: &[Mention], one: u32, other: u32) -> bool {
+    let inst = |number: u32| Some(mentions[number.checked_sub(1)? as usize].inst);
+    inst(one).is_some() && inst(one) == inst(other)
+}
