@@ -37,6 +37,7 @@ mod registers;
 mod regress;
 mod removed;
 mod round_trip;
+mod rounds;
 mod rules;
 mod sink_elements;
 mod sinks;
