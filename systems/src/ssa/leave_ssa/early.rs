@@ -105,6 +105,10 @@ impl Early {
             let range = parallel.first..parallel.end;
             self.look_at(place as u32 + 1, mentions, named, (copies, range.clone()));
             for at in range {
+                // It may have moved up for another one.
+                if self.is_gone[at] {
+                    continue;
+                }
                 let Copy { to, from, .. } = copies[at];
                 let Some(from) = from.vreg().filter(|&from| is_alike(from, to)) else { continue };
                 let Some(computed) = self.computed(from, place as u32 + 1, mentions) else { continue };
@@ -186,7 +190,7 @@ impl Early {
 
     /// Whether an instruction can compute `to`, and which copies move before it then.
     fn may_compute(&mut self, to: VRegId, computed: &Computed<'_>, copies: &[Copy]) -> bool {
-        let Self { names, next_reader, needed, .. } = self;
+        let Self { names, next_reader, is_gone, needed, .. } = self;
         let &Computed { first, end, .. } = computed;
         let name = names[to.index()];
         if name.last_named as usize > end || name.last_defined as usize > first {
@@ -199,7 +203,8 @@ impl Early {
             let mut reader = names[written.index()].reader;
             while let Some(at) = reader.checked_sub(1).map(|at| at as usize) {
                 let is_free = names[copies[at].to.index()].last_named as usize <= first;
-                if needed.len() == MOVED_MAX || !is_free {
+                // A copy that is gone reads another register by now: what computed its source computes its destination.
+                if needed.len() == MOVED_MAX || !is_free || is_gone[at] {
                     return false;
                 }
                 needed.push(at);
