@@ -8,8 +8,8 @@
 //!               number, or of the same register with the value that it has now, or the move the other way; but for what the limit of
 //!               the walk leaves
 //! Breaks        liveness, uniformity, definitions
-//! Cost          a pass over operations; where two moves to one register have the same source, one over results, and a walk back over at
-//!               most [`ROWS_MAX`] rows for each of them
+//! Cost          a pass over operations; where two moves to one register have the same source, or two registers are moved to one another,
+//!               one over results, and a walk back over at most [`ROWS_MAX`] rows for each of these moves
 //! Papers        Click 1995, section 4 (assume that all are equal, look for what says otherwise): a way that comes back to a block that was
 //!               looked at says nothing
 //! Checked by    check/definitions.rs; random kernels on the emulator, in values/move_tests.rs; the judge

@@ -25,7 +25,8 @@
 //!
 //! # Rounds
 //! Where a loop keeps the value of the round before, the copy of that value moves up to where the next one is computed, which
-//! then goes where it is read: one copy instead of two (`rounds`, `early`).
+//! then goes where it is read: one copy instead of two (`rounds`, `early`). Values are followed through sixteen rounds, and sixteen
+//! copies move up for one value; what is beyond keeps its copies, and nothing tells so.
 //!
 //! # Numbers
 //! Where a copy is left of a register that a number was moved into, the copy takes the number. The move goes where nothing else reads
