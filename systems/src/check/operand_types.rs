@@ -7,8 +7,8 @@
 //! - Integers agree with integers, whatever their sign; a float with its own type alone; bits with everything. Types
 //!   without registers of their own (`bf16`, packed ones) take bits.
 //! - A register is as wide as its slot. Loads, stores, texture and surface accesses, and conversions take wider ones
-//!   as well, of integers and bits for integers, and of bits alone for floats. Conversions take `f16x2` for integers, and
-//!   vectors of atomics integers for floats.
+//!   as well, of integers and bits for integers, and of bits alone for floats. Conversions and accesses take `f16x2` for
+//!   integers, and vectors of accesses integers for floats.
 //! - The elements of a vector agree with one another in kind and width, literals included. No literal stands beside a component.
 //! - A literal has the kind of its slot: a float takes no integer, an integer no float, bits both, if a float is as wide.
 //! - Special registers stand in `mov` and `cvt` alone, and in predicate slots; a symbol's address where the form takes one.
@@ -157,18 +157,18 @@ fn stands(form: &Form, slot: &Slot, actual: Actual) -> bool {
 
 /// Whether a register of type `ty` stands in a slot of type `wanted`.
 fn register_stands(form: &Form, slot: &Slot, wanted: PtxType, ty: PtxType) -> bool {
-    let accesses = Effects::READ.union(Effects::WRITE);
-    let may_be_wider = form.flags.contains(FormFlags::CONVERTS)
-        || form.effects.intersects(accesses) && !form.effects.contains(Effects::ATOMIC);
+    let accesses = form.effects.intersects(Effects::READ.union(Effects::WRITE));
+    let converts = form.flags.contains(FormFlags::CONVERTS);
+    let is_of_surface = form.effects.contains(Effects::TEXTURE);
+    let may_be_wider = converts || accesses && (is_of_surface || !form.effects.contains(Effects::ATOMIC));
     let is_bits = |ty: PtxType| ty.kind() == TypeKind::Bits;
-    let is_pair = ty == PtxType::F16x2 && form.flags.contains(FormFlags::CONVERTS);
-    let is_atomic_vector =
-        slot.in_vector && form.effects.contains(Effects::ATOMIC) && wanted.kind() == TypeKind::Float;
+    let is_pair = ty == PtxType::F16x2 && (converts || accesses);
+    let is_of_memory_vector = slot.in_vector && accesses && wanted.kind() == TypeKind::Float;
     let agrees = is_bits(wanted)
         || is_bits(ty)
         || wanted.is_same_kind(ty)
         || is_pair && wanted.is_of_integers()
-        || is_atomic_vector && ty.is_of_integers();
+        || is_of_memory_vector && ty.is_of_integers();
     let is_wider = ty.bits() > wanted.bits();
     let wide_floats = (wanted.kind(), ty.kind()) == (TypeKind::Float, TypeKind::Float);
     agrees && (ty.bits() == wanted.bits() || is_wider && may_be_wider && !wide_floats)
@@ -232,7 +232,8 @@ mod tests {
     use crate::check::testing::kernel;
 
     const HEAD: &str = ".reg .b16 %h<4>; .reg .u16 %uh<4>; .reg .f16 %fh<4>; .reg .f16x2 %ff<4>; .reg .b32 %b<4>; \
-                        .reg .u32 %u<4>; .reg .s32 %s<4>; .reg .f32 %f<4>; .reg .b64 %d<4>; .reg .f64 %fd<4>; \
+                        .reg .u32 %u<4>; .reg .s32 %s<4>; .reg .f32 %f<4>; .reg .b64 %d<4>; .reg .u64 %ud<4>; \
+                        .reg .f64 %fd<4>; \
                         .reg .pred %p<4>;";
 
     fn verdict(inst: &str) -> Verdict {
@@ -258,6 +259,14 @@ mod tests {
             "atom.global.add.f32 %b1, [g], %b2;",
             "atom.global.add.noftz.v2.f16 {%uh1, %uh2}, [g], {%uh1, %uh2};",
             "red.global.add.v2.f32 [g], {%u1, %s2};",
+            "ld.global.v2.f32 {%u1, %s2}, [g];",
+            "st.global.v2.f64 [g], {%ud1, %ud1};",
+            "st.global.u32 [g], %ff1;",
+            "st.global.L2::cache_hint.v2.u32 [g], {%ff1, %b1}, %d1;",
+            "ld.global.nc.s32 %ff1, [g];",
+            "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [g], %ff1, [g];",
+            "red.global.min.s32 [g], %ff1;",
+            "sured.b.min.1d.s32.trap [g, {%u1}], %ff1;",
             "mov.b64 %d1, {%f1, %b2};",
             "ld.global.v2.u32 {%d1, %d2}, [g];",
             "st.global.v2.f32 [g], {%f1, 0f00000000};",
@@ -280,6 +289,9 @@ mod tests {
             "ld.global.f32 %d1, [g];",
             "ld.global.b16 %f1, [g];",
             "st.global.u8 [g], %d1;",
+            "st.global.u16 [g], %ff1;",
+            "sured.b.add.1d.u32.trap [g, {%u1}], %ud1;",
+            "sured.b.and.1d.b32.trap [g, {%u1}], %fd1;",
             "cvt.u32.u16 %d1, %h1;",
             "cvt.rn.f16.f32 %b1, %f1;",
             "cvt.u32.u64 %ff1, %d1;",
@@ -296,6 +308,7 @@ mod tests {
             "add.u32 %u1, %d2, %b3;",
             "shl.b32 %b1, %b1, %d1;",
             "atom.global.add.u32 %d1, [g], %b2;",
+            "sured.b.add.1d.u32.trap [g, {%u1}], %fd1;",
             "cvt.u32.u16 %f1, %h1;",
             "cvt.u32.u16 %u1, %fh1;",
             "cvt.f32.f16 %ff1, %fh1;",
@@ -319,6 +332,10 @@ mod tests {
             "mad.wide.u32 %d1, %b1, %b1, %fd1;",
             "setp.lt.f32 %p1, %u1, %f1;",
             "st.global.u32 [g], %f1;",
+            "st.global.v2.u32 [g], {%f1, %f1};",
+            "st.global.f32 [g], %u1;",
+            "st.global.f32 [g], %ff1;",
+            "st.global.v2.f32 [g], {%ff1, %ff1};",
             "red.global.add.f32 [g], %u1;",
             "red.global.add.v2.f32 [g], {%uh1, %uh2};",
             "atom.global.add.noftz.v2.bf16 {%uh1, %uh2}, [g], {%uh1, %uh2};",
