@@ -23,6 +23,8 @@ const CASES: &[(&str, &[&str])] = &[
             "mov.u32 %w4, 40; mov.u32 %w5, 2; add.s32 %w6, %w4, %w5; mad.lo.s32 %w0, %w6, %w1, %w2;",
             "mov.u32 %w4, -7; shr.s32 %w5, %w4, 33; xor.b32 %w0, %w5, %w1;",
             "mov.u64 %d4, -7; rem.s64 %d5, %d4, 4; add.s64 %d0, %d5, %d1;",
+            "mov.u32 %w4, 384; cvt.s8.u32 %w5, %w4; cvt.sat.s16.u32 %d4, %w4; mad.wide.s32 %d0, %w5, %w1, %d4;",
+            "mov.u32 %w4, 0x7FFFFFFF; add.sat.s32 %w5, %w4, 9; slct.u32.s32 %w6, %w5, 3, -1; add.u32 %w0, %w6, %w1;",
         ],
     ),
     (

@@ -144,35 +144,40 @@ impl Rounds {
         }
     }
 
-    /// Goes along results that are passed on through several phis: what the first of them gets is computed for all.
+    /// What the first of several phis gets through which results are passed on is computed for all of them.
     fn follow(&mut self, seen: Seen<'_>) {
-        let Self { nodes, coming } = self;
-        for _ in 0..ROUNDS_MAX {
-            let mut is_new = false;
-            for pair in seen.pairs {
-                let Some((_, passed)) = passed_by(nodes, seen.phis, pair) else { continue };
-                let passing = nodes[seen.phis[pair.phi].result.index()].passing;
-                if coming[pair.phi].next.is_none() && passing == Some(pair.pred) {
-                    coming[pair.phi].next = coming[passed].next;
-                    is_new |= coming[passed].next.is_some();
-                }
+        self.go_along(seen, |nodes, coming, pair, passed| {
+            let passing = nodes[seen.phis[pair.phi].result.index()].passing;
+            let is_new = coming[pair.phi].next.is_none() && passing == Some(pair.pred);
+            if is_new {
+                coming[pair.phi].next = coming[passed].next;
             }
-            if !is_new {
-                break;
-            }
-        }
+            is_new && coming[passed].next.is_some()
+        });
     }
 
     /// Where a result stays apart from its phi, so do those that it is passed on to.
     fn refuse_what_follows(&mut self, seen: Seen<'_>) {
+        self.go_along(seen, |_, coming, pair, passed| {
+            let is_new = coming[passed].is_refused() && !coming[pair.phi].is_late;
+            coming[pair.phi].is_late |= is_new;
+            is_new
+        });
+    }
+
+    /// Goes along results that are passed on, each by a pair from one phi to another one, until nothing is new there.
+    fn go_along(
+        &mut self,
+        seen: Seen<'_>,
+        mut is_new_at: impl FnMut(&[Traits], &mut [Coming], &Pair, usize) -> bool,
+    ) {
         let Self { nodes, coming } = self;
         for _ in 0..ROUNDS_MAX {
             let mut is_new = false;
             for pair in seen.pairs {
-                let Some((_, passed)) = passed_by(nodes, seen.phis, pair) else { continue };
-                let is_refused = coming[passed].is_refused() && !coming[pair.phi].is_late;
-                coming[pair.phi].is_late |= is_refused;
-                is_new |= is_refused;
+                if let Some((_, passed)) = passed_by(nodes, seen.phis, pair) {
+                    is_new |= is_new_at(nodes, coming, pair, passed);
+                }
             }
             if !is_new {
                 break;

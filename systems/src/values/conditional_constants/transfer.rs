@@ -9,7 +9,7 @@
 
 use super::lattice::Cell;
 use crate::values::general_optimize::constants::{literal_at, moved_bits};
-use crate::values::general_optimize::evaluate::{SOURCES_MAX, evaluate, result_width};
+use crate::values::general_optimize::evaluate::{SOURCES_MAX, evaluate, in_register};
 use ptxopt_components::form::FormFlags;
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::instruction::Marks;
@@ -154,12 +154,11 @@ impl<'f> Transfer<'f> {
         bits.map_or(Cell::Bottom, |bits| self.whole(bits))
     }
 
-    /// The bits of a result, where that is as wide as its register.
+    /// The bits of a result, where the instruction says all of those of its register.
     fn whole(&self, bits: u64) -> Cell {
         let description = self.forms.describe(self.function.heads[self.inst.index()].form);
         let width = self.operands()[0].vreg().map(|result| self.width(result));
-        let width = width.filter(|&width| result_width(description) == Some(width));
-        Cell::of(width.map(|width| truncate(bits, width)))
+        Cell::of(width.and_then(|width| in_register(description, bits, width)))
     }
 
     fn literals(&self) -> &'f [Literal] {

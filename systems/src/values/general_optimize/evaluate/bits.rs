@@ -6,7 +6,7 @@
 use crate::values::known_bits::FIELD_MAX;
 use ptxopt_components::description::Description;
 use ptxopt_components::operation::Operation;
-use ptxopt_components::qualifiers::{Direction, Excess, Modifiers};
+use ptxopt_components::qualifiers::{Direction, Excess, Modifiers, Permutation};
 use ptxopt_components::types::{extend, truncate};
 
 /// The result for these sources, of an operation without modifiers but for the ones of `bfind`; none where it is not known here.
@@ -59,10 +59,21 @@ pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64
             let (position, length) = (amount_of(position, excess, 32), amount_of(length, excess, 32));
             truncate(u64::MAX, length) << position
         }
-        (Operation::Prmt, &[a, b, selector]) if qualifiers.permutation.is_none() => {
+        (Operation::Szext, &[a, amount]) => {
+            let amount = amount_of(amount, qualifiers.excess?, 32);
+            match amount {
+                0 => 0,
+                _ if ty.is_signed() => extend(a, amount) as u64,
+                _ => truncate(a, amount),
+            }
+        }
+        (Operation::Fns, &[mask, base, offset]) => {
+            set_bit(truncate(mask, 32), truncate(base, 32), extend(offset, 32))?
+        }
+        (Operation::Prmt, &[a, b, selector]) => {
             let bytes = truncate(b, 32) << 32 | truncate(a, 32);
             (0..4).fold(0, |all, at| {
-                let choice = selector >> (4 * at);
+                let choice = chosen_byte(qualifiers.permutation, selector, at);
                 let byte = bytes >> (8 * (choice & 7)) & 0xFF;
                 // Bit 3: the byte's sign, eight times.
                 let chosen = if choice & 8 != 0 { 0xFF * (byte >> 7) } else { byte };
@@ -89,6 +100,34 @@ fn highest(bits: u64, width: u32, is_signed: bool, is_distance: bool) -> u64 {
         Some(at) if is_distance => u64::from(width - 1 - at),
         Some(at) => u64::from(at),
     }
+}
+
+/// The number of the byte that `prmt` puts at byte `at`, and in bit 3 whether it puts its sign there.
+fn chosen_byte(permutation: Option<Permutation>, selector: u64, at: u64) -> u64 {
+    let first = selector & 3;
+    match permutation {
+        None => selector >> (4 * at) & 0xF,
+        Some(Permutation::Forward4) => first + at,
+        Some(Permutation::Backward4) => first.wrapping_sub(at) & 7,
+        Some(Permutation::Replicate8) => first,
+        Some(Permutation::EdgeLeft) => first.max(at),
+        Some(Permutation::EdgeRight) => first.min(at),
+        Some(Permutation::Replicate16) => (first & 1) * 2 + (at & 1),
+    }
+}
+
+/// The position of a set bit of a mask of 32 bits, all ones where there is none: of the one at `base`, or of the one that is number
+/// `offset` from there on, counted from 1 upwards or from -1 downwards. What a base past the mask gives is not said.
+fn set_bit(mask: u64, base: u64, offset: i64) -> Option<u64> {
+    let base = u32::try_from(base).ok().filter(|&base| base < 32)?;
+    let is_set = |at: &u32| mask >> at & 1 != 0;
+    let nth = offset.unsigned_abs().saturating_sub(1) as usize;
+    let found = match offset {
+        0 => Some(base).filter(is_set),
+        1.. => (base..32).filter(is_set).nth(nth),
+        _ => (0..=base).rev().filter(is_set).nth(nth),
+    };
+    Some(found.map_or(u64::from(u32::MAX), u64::from))
 }
 
 /// A position or length of a field, up to [`FIELD_MAX`].

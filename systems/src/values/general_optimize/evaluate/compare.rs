@@ -1,4 +1,4 @@
-//! What comparisons make of constants: `setp` a predicate, `set` all bits or the float 1.
+//! What comparisons make of constants: `setp` a predicate, `set` all bits or the float 1, `slct` one of its sources.
 
 use super::float::{Finish, with_format};
 use crate::values::known_bits::is_integer;
@@ -6,6 +6,7 @@ use ptxopt_components::description::Description;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{Comparison, Modifiers};
 use ptxopt_components::types::{PtxType, TypeKind, extend, truncate};
+use rustc_apfloat::Float;
 use rustc_apfloat::ieee::{BFloat, Double, Half, Single};
 use std::cmp::Ordering;
 
@@ -30,6 +31,21 @@ pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64
         float_holds(comparison, order)?
     };
     Some(if holds { is_true } else { 0 })
+}
+
+/// The first source where the third one is 0 or more, as -0 is, and else the second one, also where it is NaN.
+pub(super) fn choose(description: &Description, sources: &[u64]) -> Option<u64> {
+    let &[one, other, sign] = sources else { return None };
+    let [Some(ty), Some(of_sign), ..] = description.types else { return None };
+    let is_first = match of_sign {
+        PtxType::S32 => extend(sign, 32) >= 0,
+        PtxType::F32 => {
+            let finish = Finish::of(&description.qualifiers, description.flushes());
+            finish.read::<Single>(sign) >= Single::ZERO
+        }
+        _ => return None,
+    };
+    Some(truncate(if is_first { one } else { other }, ty.bits()))
 }
 
 /// What `set` writes where the comparison holds.

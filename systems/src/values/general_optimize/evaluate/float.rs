@@ -10,10 +10,10 @@
 
 use ptxopt_components::description::Description;
 use ptxopt_components::operation::Operation;
-use ptxopt_components::qualifiers::{Modifiers, Qualifiers, Rounding};
+use ptxopt_components::qualifiers::{FloatClass, Modifiers, Qualifiers, Rounding};
 use ptxopt_components::types::PtxType;
 use rustc_apfloat::ieee::{BFloat, Double, Half, Single};
-use rustc_apfloat::{Float, Round, Status, StatusAnd};
+use rustc_apfloat::{Category, Float, Round, Status, StatusAnd};
 
 /// Expands to `$body`, a block that gives an option, with `$name` as the library's type for `$format`.
 macro_rules! with_format {
@@ -55,6 +55,26 @@ pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64
         result |= bits << (lane * width);
     }
     Some(result)
+}
+
+/// Whether a float is of a class, as `testp` asks. Zeros are normal numbers there, and nothing is flushed.
+pub(super) fn classify(description: &Description, sources: &[u64]) -> Option<u64> {
+    let (&[bits], class) = (sources, description.qualifiers.class?) else { return None };
+    let as_it_is = Finish::of(&description.qualifiers, false);
+    let category = with_format!(description.types[0]?, F => {
+        let value: F = as_it_is.read(bits);
+        Some((value.category(), value.is_denormal()))
+    });
+    let (category, is_subnormal) = category?;
+    let (is_nan, is_infinite) = (category == Category::NaN, category == Category::Infinity);
+    Some(u64::from(match class {
+        FloatClass::Finite => !is_nan && !is_infinite,
+        FloatClass::Infinite => is_infinite,
+        FloatClass::Number => !is_nan,
+        FloatClass::NotANumber => is_nan,
+        FloatClass::Normal => !is_nan && !is_infinite && !is_subnormal,
+        FloatClass::Subnormal => is_subnormal,
+    }))
 }
 
 /// The format of a value's parts, and how many there are.

@@ -11,6 +11,7 @@ mod compare;
 mod convert;
 mod float;
 mod integer;
+mod packed;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +19,7 @@ use crate::values::known_bits::is_integer;
 use ptxopt_components::description::Description;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Part;
+use ptxopt_components::types::{extend, truncate};
 
 /// The most sources of an operation that is evaluated: the elements of a vector that is packed.
 pub(in crate::values) const SOURCES_MAX: usize = 4;
@@ -27,6 +29,10 @@ pub(in crate::values) fn evaluate(description: &Description, sources: &[u64]) ->
     let has_floats = description.types.iter().flatten().any(|&ty| !is_integer(ty));
     match description.operation {
         Operation::Setp | Operation::Set => compare::evaluate(description, sources),
+        Operation::Slct => compare::choose(description, sources),
+        Operation::Testp => float::classify(description, sources),
+        Operation::Dp4a | Operation::Dp2a => packed::sum_of_products(description, sources),
+        _ if packed::has_lanes(description) => packed::evaluate(description, sources),
         Operation::Cvt if has_floats => convert::evaluate(description, sources),
         _ if has_floats => float::evaluate(description, sources),
         Operation::Bfe
@@ -35,19 +41,34 @@ pub(in crate::values) fn evaluate(description: &Description, sources: &[u64]) ->
         | Operation::Bmsk
         | Operation::Brev
         | Operation::Cnot
+        | Operation::Fns
         | Operation::Lop3
         | Operation::Prmt
         | Operation::Sad
-        | Operation::Shf => bits::evaluate(description, sources),
+        | Operation::Shf
+        | Operation::Szext => bits::evaluate(description, sources),
         _ => integer::evaluate(description, sources),
     }
 }
 
+/// A result, evaluated or cut to the width that the description says, as a register of `width` bits holds it; none where the instruction
+/// does not say all of these. A conversion to a narrow integer extends it by its sign, if it has one.
+pub(in crate::values) fn in_register(description: &Description, bits: u64, width: u32) -> Option<u64> {
+    let (of_result, ty) = (result_width(description)?, description.types[0]?);
+    let bits = truncate(bits, of_result);
+    if of_result == width {
+        return Some(bits);
+    }
+    let is_extended = description.operation == Operation::Cvt && is_integer(ty) && of_result < width;
+    let extended = if ty.is_signed() { truncate(extend(bits, of_result) as u64, width) } else { bits };
+    is_extended.then_some(extended)
+}
+
 /// Width of the result that a description says.
-pub(in crate::values) fn result_width(description: &Description) -> Option<u32> {
+fn result_width(description: &Description) -> Option<u32> {
     let width = description.types[0]?.bits();
     Some(match (description.operation, description.qualifiers.part) {
-        (Operation::Setp, _) => 1,
+        (Operation::Setp | Operation::Testp, _) => 1,
         (Operation::Mul | Operation::Mad, Some(Part::Wide)) => 2 * width,
         (Operation::Popc | Operation::Clz | Operation::Bfind, _) => 32,
         _ => width,

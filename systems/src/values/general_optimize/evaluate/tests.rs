@@ -3,7 +3,7 @@
 //! The emulator computes with the processor's own arithmetic and with sums rounded to odd; only `f64` with a directed
 //! rounding comes from the same library, and is compared with error-free transformations instead.
 
-use super::evaluate;
+use super::{evaluate, in_register};
 use crate::check::testing::Random;
 use ptxopt_components::description::{Description, Dialect};
 use ptxopt_components::operation::Operation;
@@ -113,8 +113,9 @@ fn parts(ty: PtxType, bits: u64) -> Vec<u64> {
 fn may_stay(description: &Description, sources: &[u64], expected: u64, unflushed: u64) -> bool {
     let result_type = description.types[0].expect("it has a type");
     let source_type = description.types[1].unwrap_or(result_type);
-    if let Some(first) = first_of_field(description.operation) {
-        return sources[first..].iter().any(|&bits| bits > 0xFF);
+    if let Some(first) = first_of_place(description.operation) {
+        let most = if description.operation == Operation::Fns { 31 } else { 0xFF };
+        return sources[first..].iter().any(|&bits| bits > most);
     }
     let Some(source_layout) = Layout::of(source_type) else { return false };
     let has_nan =
@@ -148,10 +149,10 @@ fn first_lane(of_emulator: &Evaluator, sources: &[u64]) -> u64 {
     results[0][0]
 }
 
-/// The source that is the position of a bit field; its length is the next one.
-fn first_of_field(operation: Operation) -> Option<usize> {
+/// The source that is the position of a bit field, whose length is the next one, or of a bit, which another one is counted from.
+fn first_of_place(operation: Operation) -> Option<usize> {
     match operation {
-        Operation::Bfe => Some(1),
+        Operation::Bfe | Operation::Fns => Some(1),
         Operation::Bfi => Some(2),
         _ => None,
     }
@@ -168,15 +169,19 @@ fn compare(mnemonic: &str, source_count: usize, flushes: bool, random: &mut Rand
         evaluator(&Request::plain(&plain, 1, source_count)).expect("it knows the form without .ftz");
     let is_typed_twice = description.types[1].is_some();
     let source_type = description.types[usize::from(is_typed_twice)].expect("it has a type");
-    let is_predicate = mnemonic.starts_with("setp");
+    let is_predicate = mnemonic.starts_with("setp") || mnemonic.starts_with("testp");
     let result_width = if is_predicate { 1 } else { description.types[0].map_or(64, PtxType::bits) };
     let mut known_count = 0;
     for _ in 0..SET_COUNT {
         let mut sources: Vec<u64> = Vec::new();
         for at in 0..source_count {
             let source = match Layout::of(source_type) {
-                _ if first_of_field(description.operation).is_some_and(|first| at >= first) => {
-                    random.next() % 300
+                _ if first_of_place(description.operation).is_some_and(|first| at >= first) => {
+                    match (description.operation, at) {
+                        (Operation::Fns, 1) => random.next() % 36,
+                        (Operation::Fns, _) => (random.next() % 20).wrapping_sub(10) & 0xFFFF_FFFF,
+                        _ => random.next() % 300,
+                    }
                 }
                 Some(layout) => (0..source_type.bits() / layout.width())
                     .map(|part| random.float(layout, &sources) << (part * layout.width()))
@@ -191,7 +196,7 @@ fn compare(mnemonic: &str, source_count: usize, flushes: bool, random: &mut Rand
         let mut given = sources.clone();
         for (at, source) in given.iter_mut().enumerate().filter(|_| Layout::of(source_type).is_none()) {
             // A negative literal has ones above the width of its slot.
-            let is_field = first_of_field(description.operation).is_some_and(|first| at >= first);
+            let is_field = first_of_place(description.operation).is_some_and(|first| at >= first);
             let width = if is_field { 32 } else { source_type.bits() };
             if width < 64 && random.below(2) == 0 {
                 *source |= u64::MAX << width;
@@ -397,9 +402,114 @@ fn operations_on_bits_are_those_of_the_emulator() {
         forms.push((format!("bmsk.{excess}.b32"), 2));
         forms.extend(["l", "r"].map(|direction| (format!("shf.{direction}.{excess}.b32"), 3)));
     }
-    forms.push(("prmt.b32".to_owned(), 3));
+    for permutation in ["", ".f4e", ".b4e", ".rc8", ".ecl", ".ecr", ".rc16"] {
+        forms.push((format!("prmt.b32{permutation}"), 3));
+    }
+    for excess in ["clamp", "wrap"] {
+        forms.extend(["u32", "s32"].map(|ty| (format!("szext.{excess}.{ty}"), 2)));
+    }
+    forms.push(("fns.b32".to_owned(), 3));
     forms.push(("lop3.b32".to_owned(), 4));
     compare_all(&forms);
+}
+
+#[test]
+fn operations_on_integers_are_those_of_the_emulator() {
+    let mut forms = Vec::new();
+    for ty in ["u32", "s32"] {
+        for part in ["lo", "hi"] {
+            forms.push((format!("mul24.{part}.{ty}"), 2));
+            forms.push((format!("mad24.{part}.{ty}"), 3));
+        }
+        for other in ["u32", "s32"] {
+            forms.push((format!("dp4a.{ty}.{other}"), 3));
+            forms.push((format!("dp2a.lo.{ty}.{other}"), 3));
+            forms.push((format!("dp2a.hi.{ty}.{other}"), 3));
+        }
+    }
+    for ty in ["u16x2", "s16x2"] {
+        forms.extend(["add", "min", "max"].map(|name| (format!("{name}.{ty}"), 2)));
+    }
+    for name in ["min", "max"] {
+        forms.extend(["s32", "s16x2"].map(|ty| (format!("{name}.relu.{ty}"), 2)));
+    }
+    forms.extend(["add", "sub"].map(|name| (format!("{name}.sat.s32"), 2)));
+    forms.extend(["mad", "mad24"].map(|name| (format!("{name}.hi.sat.s32"), 3)));
+    let integers = ["u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"];
+    for to in integers {
+        for from in integers {
+            forms.push((format!("cvt.{to}.{from}"), 1));
+            forms.push((format!("cvt.sat.{to}.{from}"), 1));
+        }
+    }
+    compare_all(&forms);
+}
+
+#[test]
+fn choices_by_a_sign_and_classes_are_those_of_the_emulator() {
+    let mut forms = Vec::new();
+    for ty in ["b32", "u32", "s32", "f32"] {
+        forms.extend(["s32", "f32"].map(|sign| (format!("slct.{ty}.{sign}"), 3)));
+        forms.push((format!("slct.ftz.{ty}.f32"), 3));
+    }
+    for class in ["finite", "infinite", "number", "notanumber", "normal", "subnormal"] {
+        forms.extend(["f32", "f64"].map(|ty| (format!("testp.{class}.{ty}"), 1)));
+    }
+    compare_all(&forms);
+}
+
+/// Worked out by hand from the text of the ISA.
+#[test]
+fn operations_on_integers_are_those_of_the_isa() {
+    for (mnemonic, sources, result) in [
+        ("add.sat.s32", &[0x7FFF_FFFF, 1][..], Some(0x7FFF_FFFF)),
+        ("sub.sat.s32", &[0x8000_0000, 1], Some(0x8000_0000)),
+        ("add.sat.s32", &[5, u64::MAX], Some(4)),
+        // Half of what the lowest 24 bits give: -1 times 2.
+        ("mul24.lo.s32", &[0x77FF_FFFF, 2], Some(0xFFFF_FFFE)),
+        ("mul24.hi.u32", &[0x77FF_FFFF, 0x0100_0100], Some(0xFFFF)),
+        ("mad24.hi.sat.s32", &[0x7F_FFFF, 0x7F_FFFF, 0x7FFF_FFFF], Some(0x7FFF_FFFF)),
+        ("mad.hi.sat.s32", &[0x8000_0000, 0x7FFF_FFFF, 0x8000_0000], Some(0x8000_0000)),
+        ("cvt.sat.u8.s32", &[u64::MAX], Some(0)),
+        ("cvt.sat.s8.u64", &[300], Some(127)),
+        ("cvt.sat.s32.s64", &[1 << 40], Some(0x7FFF_FFFF)),
+        ("slct.u64.s32", &[1 << 40, 7, 0], Some(1 << 40)),
+        ("slct.u16.f32", &[5, 7, 0x8000_0000], Some(5)),
+        ("slct.u16.f32", &[5, 7, 0x7FFF_FFFF], Some(7)),
+        ("slct.u16.f32", &[5, 7, 0x8000_0001], Some(7)),
+        ("slct.ftz.u16.f32", &[5, 7, 0x8000_0001], Some(5)),
+        ("testp.normal.f32", &[0], Some(1)),
+        ("testp.subnormal.f32", &[1], Some(1)),
+        ("dp4a.s32.u32", &[0xFF, 0xFF, 1], Some(0xFFFF_FF02)),
+        ("dp2a.hi.u32.u32", &[0x0003_0002, 0x0504_0000, 1], Some(24)),
+        ("szext.clamp.s32", &[0x80, 8], Some(0xFFFF_FF80)),
+        ("szext.wrap.u32", &[0x1FF, 40], Some(0xFF)),
+        ("fns.b32", &[0b1011, 1, 2], Some(3)),
+        ("fns.b32", &[0b1011, 3, 0xFFFF_FFFE], Some(1)),
+        ("fns.b32", &[0b1011, 2, 0], Some(0xFFFF_FFFF)),
+        ("fns.b32", &[0b1011, 32, 1], None),
+        ("prmt.b32.b4e", &[0x3322_1100, 0x7766_5544, 0], Some(0x5566_7700)),
+        ("min.relu.s32", &[3, u64::MAX], Some(0)),
+        ("max.relu.s16x2", &[0xFFFF_0003, 0xFFFE_0001], Some(3)),
+        ("add.u16x2", &[0x0001_FFFF, 0x0001_0001], Some(0x0002_0000)),
+    ] {
+        let found = evaluate(&parse(mnemonic, Dialect::default()), sources);
+        assert_eq!(found, result, "{mnemonic} of {sources:#x?}");
+    }
+}
+
+/// ISA, operand size exceeding instruction-type size: the result of a conversion is extended by the sign of its type.
+#[test]
+fn narrow_results_are_extended() {
+    let held = |mnemonic: &str, bits, width| in_register(&parse(mnemonic, Dialect::default()), bits, width);
+    assert_eq!(held("cvt.s8.s32", 0x80, 32), Some(0xFFFF_FF80));
+    assert_eq!(held("cvt.s8.s32", 0x80, 16), Some(0xFF80));
+    assert_eq!(held("cvt.u8.s32", 0x80, 64), Some(0x80));
+    assert_eq!(held("cvt.s16.s32", 0xFFFF, 64), Some(u64::MAX));
+    assert_eq!(held("cvt.u32.s64", 7, 32), Some(7));
+    assert_eq!(held("cvt.rn.f16.f32", 7, 32), None);
+    assert_eq!(held("add.s16", 7, 32), None);
+    assert_eq!(held("cvt.u32.u64", 7, 16), None);
 }
 
 /// `sm_1x`: denormals are flushed without `.ftz`.
@@ -503,9 +613,7 @@ fn what_the_isa_does_not_say_is_not_known() {
     // A result that becomes normal by rounding: 0x0.FFFFFF8p-126 is halfway.
     assert_eq!(known("mul.ftz.f32", &[0x3F7F_FFFF, 0x0080_0000]), None);
     assert_eq!(known("mul.f32", &[0x3F7F_FFFF, 0x0080_0000]), Some(0x0080_0000));
-    // Bytes that are chosen in another way, and a table whose result meets a predicate.
-    assert_eq!(known("prmt.b32", &[1, 2, 0x3210]), Some(1));
-    assert_eq!(known("prmt.b32.f4e", &[1, 2, 0x3210]), None);
+    // A table whose result meets a predicate.
     assert_eq!(known("lop3.b32", &[1, 2, 3, 0xF0]), Some(1));
     assert_eq!(known("lop3.or.b32", &[1, 2, 3, 0xF0]), None);
     // Stochastic rounding, ties away, conversions that clamp to finite values.

@@ -5,7 +5,7 @@ use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
 use crate::values::general_optimize::constants::literal_at;
 use crate::values::general_optimize::copies::Source;
-use crate::values::general_optimize::evaluate::{SOURCES_MAX, evaluate, result_width};
+use crate::values::general_optimize::evaluate::{SOURCES_MAX, evaluate, in_register};
 use crate::values::general_optimize::pattern::plain;
 use crate::values::general_optimize::rewrite::Rewrite;
 use ptxopt_components::ids::InstId;
@@ -19,6 +19,10 @@ pub(super) const RULES: &[Rule] = &[Rule {
         Operation::Sub,
         Operation::Mul,
         Operation::Mad,
+        Operation::Mul24,
+        Operation::Mad24,
+        Operation::Dp4a,
+        Operation::Dp2a,
         Operation::Div,
         Operation::Rem,
         Operation::And,
@@ -38,18 +42,22 @@ pub(super) const RULES: &[Rule] = &[Rule {
         Operation::Rcp,
         Operation::Sqrt,
         Operation::Copysign,
+        Operation::Testp,
         Operation::Setp,
         Operation::Set,
+        Operation::Slct,
         Operation::Bfe,
         Operation::Bfi,
         Operation::Bfind,
         Operation::Bmsk,
         Operation::Brev,
         Operation::Cnot,
+        Operation::Fns,
         Operation::Lop3,
         Operation::Prmt,
         Operation::Sad,
         Operation::Shf,
+        Operation::Szext,
     ],
     pattern: "x = op c, d -> mov x, (c op d); x = mov {c, d} -> mov x, (c | d << n)",
     reason: "its operands are constants",
@@ -59,8 +67,8 @@ pub(super) const RULES: &[Rule] = &[Rule {
             without: "div.s32 %r1, 7, 0 gives what the machine gives, and no constant is known to be that",
         },
         Guard {
-            needs: "no qualifier that is not evaluated, such as .sat",
-            without: "add.sat.s32 %r1, 0x7FFFFFFF, 1 is 0x7FFFFFFF, and the plain sum is negative",
+            needs: "no qualifier that is not evaluated, such as .satfinite",
+            without: "cvt.rn.satfinite.f16.f32 %h1, 0f7F800000 is the largest number, and without .satfinite infinity",
         },
         Guard {
             needs: "a float result of which the ISA says each bit: no NaN, no approximation",
@@ -87,8 +95,8 @@ fn fold(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     let result = walk.only_result(inst)?;
     let description = walk.f.description_of(inst);
     let bits = evaluate(description, &sources[..count])?;
-    let is_whole = result_width(description) == Some(walk.width(result));
-    is_whole.then(|| walk.move_of_constant(inst, result, bits))?
+    let whole = in_register(description, bits, walk.width(result))?;
+    walk.move_of_constant(inst, result, whole)
 }
 
 /// The bits of a source that is a constant: of a literal, in the type of its slot.
