@@ -352,7 +352,7 @@ fn what_is_larger_in_the_middle_of_the_pipeline_is_kept_for_who_looks_there() {
     }
 }
 
-/// A kernel in which copies keep values of a variable apart that live at the same time, before ways that meet, and another one.
+/// Two kernels in which copies keep values of a variable apart that live at the same time, before ways that meet.
 const APART: &str = r"
 .version 8.0
 .target sm_80
@@ -390,8 +390,14 @@ END:
     st.global.u32 [%rd1+40], %r8;
     ret;
 }
-.visible .entry second()
+.visible .entry second(.param .u64 out)
 {
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<2>;
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    mul.lo.u32 %r2, %r1, 11;
+    st.global.u32 [%rd1], %r1;
     ret;
 }
 ";
