@@ -14,7 +14,8 @@
 //! - Special registers stand in `mov` and `cvt` alone, and in predicate slots; a symbol's address where the form takes one.
 //! - At least one result of several is no sink.
 //!
-//! Slots without a type, addresses and calls are not checked.
+//! Slots without a type, addresses and calls are not checked. `ptxas` takes `f16x2` for integers in `mapa` and `bar.red`, too, which
+//! fails here, and takes no wider registers in `st.async`, `multimem` and vectors of texels, which passes here.
 
 use super::{Verdict, each_function, each_inst};
 use bevy_ecs::prelude::*;

@@ -5,6 +5,10 @@
 //! those of its factors.
 //!
 //! Nothing here is shared with the emulator, which is what the results are compared with.
+//!
+//! # What is not evaluated
+//! What has two results or reads or writes the carry register; video instructions and `clmad`; comparisons of pairs of floats;
+//! conversions to `tf32`, to and from floats of 8 bits and less, and with `.satfinite`; approximations.
 
 mod bits;
 mod compare;
