@@ -19,3 +19,4 @@ pub mod random_code;
 pub mod rewrite;
 pub mod say;
 pub mod sets;
+pub mod variants;

@@ -8,6 +8,12 @@
 //! it did, portion by portion; a kernel that comes out wrong is shrunk and written beside its story, and the exit
 //! status is 1.
 //!
+//! With `--variants FOLDER` it is [variants](ptxopt_tests::variants) of the modules there, before and at the end:
+//!
+//! ```text
+//! cargo run --release -p ptxopt-tests --bin judge -- --variants tests/corpus --kernels 20000
+//! ```
+//!
 //! With `--journal FILE` each portion in which nothing is wrong is a line of the file, and one that stands there already is passed
 //! over: a run that was cut off goes on where it was. Options are part of the line; the optimizer is not, so a journal is
 //! of one build.
@@ -17,10 +23,12 @@ use clap::Parser;
 use indicatif::{ParallelProgressIterator, ProgressBar};
 use ptxopt::{OptLevel, Options, VerifyLevel};
 use ptxopt_tests::generated::{generated, judge, shrunk};
+use ptxopt_tests::modules::modules_in;
+use ptxopt_tests::variants::{Judgement, Variants};
 use rayon::prelude::*;
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Kernels after which a line tells how far the run is, so that one that is cut off has told what it did.
@@ -44,13 +52,50 @@ struct Arguments {
     /// Portions that were judged and are not judged again
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
+    /// Modules whose variants stand in the place of generated kernels
+    #[arg(long, value_name = "FOLDER")]
+    variants: Option<PathBuf>,
     /// Where wrong kernels go
     #[arg(long, default_value = "target/wrong")]
     out: PathBuf,
 }
 
+/// What is judged: a kernel, or the kernels of a module, for each seed.
+enum Source {
+    Generated,
+    Variants(Variants),
+}
+
+impl Source {
+    /// Kernels that leave the same before and after, and those that no launch judges.
+    fn judge(&self, seed: u64, options: &Options) -> Result<[usize; 2], String> {
+        match self {
+            Self::Generated => match judge(&generated(seed), options) {
+                Ok(None) => Ok([1, 0]),
+                Ok(Some(story)) | Err(story) => Err(story),
+            },
+            Self::Variants(variants) => match variants.variant(seed).judge(options)? {
+                Judgement::Same(same, aside) => Ok([same, aside]),
+                Judgement::Wrong(story) => Err(story),
+            },
+        }
+    }
+
+    /// The text of what comes out as wrong as that of a seed, and holds less.
+    fn shrunk(&self, seed: u64, options: &Options) -> String {
+        match self {
+            Self::Generated => shrunk(&generated(seed), options).text().to_owned(),
+            Self::Variants(variants) => variants.variant(seed).shrunk(options).text(),
+        }
+    }
+}
+
 fn main() -> Result<()> {
-    let Arguments { kernels, first, level, knob, journal, out } = Arguments::parse();
+    let Arguments { kernels, first, level, knob, journal, variants, out } = Arguments::parse();
+    let source = match &variants {
+        Some(folder) => Source::Variants(Variants::new(modules_in("", folder))),
+        None => Source::Generated,
+    };
     let mut options = Options { level, threads: 1, verify: VerifyLevel::Off, ..Options::default() };
     for setting in &knob {
         options.set_knob(setting)?;
@@ -66,22 +111,28 @@ fn main() -> Result<()> {
     for portion in (first..first + kernels).step_by(PORTION) {
         let seeds = portion..(first + kernels).min(portion + PORTION as u64);
         let last = seeds.end - 1;
-        let line = format!("{:016x} {portion} {last}", options.fingerprint());
+        let line =
+            format!("{:016x} {portion} {last}{}", options.fingerprint(), of_variants(variants.as_deref()));
         if done.lines().any(|known| known == line) {
             bar.inc(last + 1 - portion);
             continue;
         }
-        let found: Vec<(u64, String)> = seeds
+        let judged: Vec<(u64, Result<[usize; 2], String>)> = seeds
             .into_par_iter()
             .progress_with(bar.clone())
-            .filter_map(|seed| match judge(&generated(seed), &options) {
-                Ok(None) => None,
-                Ok(Some(story)) | Err(story) => Some((seed, story)),
-            })
+            .map(|seed| (seed, source.judge(seed, &options)))
             .collect();
+        let (mut same, mut aside, mut found) = (0, 0, Vec::new());
+        for (seed, judged) in judged {
+            match judged {
+                Ok([same_here, aside_here]) => (same, aside) = (same + same_here, aside + aside_here),
+                Err(story) => found.push((seed, story)),
+            }
+        }
         let seconds = start.elapsed().as_secs_f64();
         bar.suspend(|| {
-            println!("seeds {portion} to {last} at -{level}: {} wrong, {seconds:.0} s", found.len())
+            let wrong = found.len();
+            println!("seeds {portion} to {last} at -{level}: {wrong} wrong, {same} the same, {aside} set aside, {seconds:.0} s")
         });
         if let Some(journal) = journal.as_mut().filter(|_| found.is_empty()) {
             writeln!(journal, "{line}")?;
@@ -92,8 +143,13 @@ fn main() -> Result<()> {
         println!("seed {seed}: {story}");
         fs::create_dir_all(&out)?;
         let path = out.join(format!("{seed}.ptx"));
-        fs::write(&path, shrunk(&generated(*seed), &options).text())?;
+        fs::write(&path, source.shrunk(*seed, &options))?;
         println!("  shrunk: {}", path.display());
     }
     if wrong.is_empty() { Ok(()) } else { bail!("{} kernels came out wrong", wrong.len()) }
+}
+
+/// The end of a line of the journal: which modules the variants are of.
+fn of_variants(folder: Option<&Path>) -> String {
+    folder.map_or_else(String::new, |folder| format!(" {}", folder.display()))
 }

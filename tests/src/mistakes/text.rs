@@ -205,13 +205,19 @@ impl Types {
         Self { types }
     }
 
+    /// The type with which a register is declared.
+    #[must_use]
+    pub fn declared_as(&self, register: &str) -> Option<&str> {
+        let numbered = || self.types.get(register.trim_end_matches(|last: char| last.is_ascii_digit()));
+        self.types.get(register).or_else(numbered).map(String::as_str)
+    }
+
     /// The type with which a register is copied: `b32`, `pred`.
     #[must_use]
     pub fn copied_as(&self, register: &str) -> Option<String> {
-        let numbered = || self.types.get(register.trim_end_matches(|last: char| last.is_ascii_digit()));
-        let ty = self.types.get(register).or_else(numbered)?;
+        let ty = self.declared_as(register)?;
         let bits: String = ty.chars().filter(char::is_ascii_digit).collect();
-        match ty.as_str() {
+        match ty {
             "pred" => Some("pred".to_owned()),
             "f16x2" => Some("b32".to_owned()),
             _ => (bits != "128" && bits != "8").then(|| format!("b{bits}")),

@@ -45,3 +45,4 @@ mod splitmix;
 mod ssa;
 mod stored_addresses;
 mod uniformity;
+mod variants;

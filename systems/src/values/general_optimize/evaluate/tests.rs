@@ -586,6 +586,14 @@ fn directed_doubles_are_neighbours_of_the_nearest() {
     }
 }
 
+#[test]
+fn the_first_element_of_a_vector_is_its_lowest() {
+    let packed = |mnemonic: &str, elements: &[u64]| evaluate(&parse(mnemonic, Dialect::default()), elements);
+    assert_eq!(packed("mov.b32", &[0x9_2345, 0xABCD]), Some(0xABCD_2345));
+    assert_eq!(packed("mov.b64", &[0x1_8000_0001, 2]), Some(0x2_8000_0001));
+    assert_eq!(packed("mov.b64", &[1, 2, 3, 0xF_FFFF]), Some(0xFFFF_0003_0002_0001));
+}
+
 /// Worked out by hand from the text of the ISA.
 #[test]
 fn what_the_isa_does_not_say_is_not_known() {
@@ -616,6 +624,9 @@ fn what_the_isa_does_not_say_is_not_known() {
     // A table whose result meets a predicate.
     assert_eq!(known("lop3.b32", &[1, 2, 3, 0xF0]), Some(1));
     assert_eq!(known("lop3.or.b32", &[1, 2, 3, 0xF0]), None);
+    // Comparisons that a type does not have.
+    assert_eq!(known("setp.lt.b32", &[1, 2]), None);
+    assert_eq!(known("setp.lo.s32", &[1, 2]), None);
     // Stochastic rounding, ties away, conversions that clamp to finite values.
     assert_eq!(known("cvt.rna.tf32.f32", &[one]), None);
     assert_eq!(known("cvt.rn.satfinite.f16.f32", &[one]), None);
