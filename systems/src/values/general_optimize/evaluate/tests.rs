@@ -624,6 +624,15 @@ fn what_the_isa_does_not_say_is_not_known() {
     // A table whose result meets a predicate.
     assert_eq!(known("lop3.b32", &[1, 2, 3, 0xF0]), Some(1));
     assert_eq!(known("lop3.or.b32", &[1, 2, 3, 0xF0]), None);
+    // A product that is the smallest normal number, and nothing was rounded.
+    assert_eq!(known("mul.ftz.f32", &[one, 0x0080_0000]), Some(0x0080_0000));
+    // Sums that nothing saturates but with a sign, and products but for their upper halves; what is never cleared.
+    for mnemonic in ["add.sat.u32", "sub.sat.u32", "max.relu.u16x2", "max.relu.u32"] {
+        assert_eq!(known(mnemonic, &[1, 2]), None);
+    }
+    for mnemonic in ["mad.hi.sat.u32", "mad.lo.sat.s32", "mad24.hi.sat.u32", "mad24.lo.sat.s32"] {
+        assert_eq!(known(mnemonic, &[1, 2, 3]), None);
+    }
     // Comparisons that a type does not have.
     assert_eq!(known("setp.lt.b32", &[1, 2]), None);
     assert_eq!(known("setp.lo.s32", &[1, 2]), None);
