@@ -127,7 +127,8 @@ fn fix(inst: &Inst, _: &Place<'_>, random: &mut Random) -> Option<Vec<Inst>> {
 /// A guard before what has none: what it writes has a value already.
 fn guard(inst: &Inst, place: &Place<'_>, random: &mut Random) -> Option<Vec<Inst>> {
     let keeps_values = inst.writes().iter().all(|written| place.is_written(written));
-    let may_have_one = inst.is(&["st"]) || inst.is_pure() && keeps_values;
+    // What is stored for a call is stored always.
+    let may_have_one = inst.is(&["st"]) && !inst.has("param") || inst.is_pure() && keeps_values;
     if inst.guard.is_some() || !may_have_one {
         return None;
     }

@@ -24,8 +24,11 @@ use std::collections::BTreeMap;
 /// Modules to start from are at most this large: one of a megabyte takes as long as twenty.
 const SIZE_MAX: usize = 96 << 10;
 
-/// Changes of one variant.
+/// Changes of one variant, roughly: where they come to be is drawn by chance.
 const CHANGE_COUNTS: [usize; 5] = [1, 3, 8, 20, 50];
+
+/// Draws after which a module stays as it is.
+const DRAWS_MAX: usize = 100;
 
 /// Special registers that hold something else in a shorter kernel.
 const TIMERS: [&str; 2] = ["%clock", "%globaltimer"];
@@ -107,7 +110,8 @@ impl Variants {
     pub fn variant(&self, seed: u64) -> Variant<'_> {
         let mut random = Random::new(seed);
         let (module, lines) = &self.modules[random.below(self.modules.len())];
-        let changes = changes_of(lines, &mut random);
+        let mut draws = (0..DRAWS_MAX).map(|_| changes_of(lines, &mut random));
+        let changes = draws.find(|changes| !changes.is_empty()).unwrap_or_default();
         Variant { module, lines, changes }
     }
 }
@@ -115,7 +119,7 @@ impl Variants {
 /// What stands for some of the instructions.
 fn changes_of(lines: &[Line], random: &mut Random) -> BTreeMap<usize, Vec<Line>> {
     let inst_count = lines.iter().filter(|line| matches!(line, Line::Inst(_))).count();
-    // An instruction is tried with this chance in so many; about a third of them have a place for the change that is drawn.
+    // One in so many instructions is tried, more than are wanted: not each has a place for the change that is drawn.
     let wanted = CHANGE_COUNTS[random.below(CHANGE_COUNTS.len())];
     let rarity = (inst_count / (3 * wanted)).max(1);
     let mut changes = BTreeMap::new();
@@ -130,7 +134,7 @@ fn changes_of(lines: &[Line], random: &mut Random) -> BTreeMap<usize, Vec<Line>>
         {
             let place = Place { types: &types, written: walk.all() };
             let change = CHANGES[random.below(CHANGES.len())];
-            if let Some(insts) = change(inst, &place, random) {
+            if let Some(insts) = change(inst, &place, random).filter(|insts| insts[..] != [inst.clone()]) {
                 changes.insert(at, insts.into_iter().map(Line::Inst).collect());
             }
         }
@@ -377,6 +381,16 @@ L:
     }
 
     #[test]
+    fn a_variant_is_another_module() {
+        let variants = Variants::new(corpus());
+        let is_the_same = |seed: &u64| {
+            let variant = variants.variant(*seed);
+            variant.text() == print(variant.lines)
+        };
+        assert_eq!((0..400).find(is_the_same), None);
+    }
+
+    #[test]
     fn a_variant_that_reads_what_nothing_wrote_is_none_for_the_judge() {
         let text = format!(".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{TEXT}\n");
         assert!(!reads_what_nothing_wrote(&text));
@@ -385,13 +399,14 @@ L:
 
     #[test]
     fn changes_leave_alone_what_is_no_place_for_them() {
-        let none: [(&str, usize); 9] = [
+        let none: [(&str, usize); 10] = [
             ("setp.eq.b32 %p1, %r1, %r2", 1),
             ("min.relu.s32 %r2, %r1, %r4", 0),
             ("bar.sync 0", 1),
             ("bar.sync %r1", 2),
             ("selp.b32 %r2, 1, 0, %p1", 3),
             ("mov.b32 %r3, 1", 4),
+            ("st.param.b32 [a], %r1", 4),
             ("bra L", 5),
             ("@%p1 add.s32 %r2, %r1, 7", 6),
             ("add.cc.s32 %r2, %r1, 7", 7),
