@@ -180,6 +180,11 @@ impl<'t> Cursor<'t> {
         self.skip_class(DIGIT);
     }
 
+    /// Moves past names, numbers, directives, commas and white space: what stands between marks in a list of parameters.
+    pub fn skip_words(&mut self) {
+        self.skip_class(MNEMONIC | NAME_START | BETWEEN);
+    }
+
     /// Moves past directives, numbers, commas and white space: what debug sections are made of. Long runs of them are passed by chunks;
     /// then a step is the same for each byte, since where a number ends cannot be foreseen.
     pub fn skip_data(&mut self) {

@@ -498,6 +498,7 @@ impl<'t> Scanner<'t> {
     fn parentheses(&mut self) -> Result<(), Diagnostic> {
         let mut depth = 0usize;
         loop {
+            self.cursor.skip_words();
             self.cursor.skip_blank()?;
             match self.cursor.peek() {
                 b'(' => depth += 1,

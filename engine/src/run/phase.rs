@@ -11,32 +11,10 @@ use ptxopt_components::code_object::CodeFlags;
 use std::fmt;
 use std::sync::Arc;
 
-/// The systems of one step, in the order they run.
-#[derive(SystemSet, Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Stage {
-    /// Starts the clock.
-    Start,
-    /// The phase of a step and the facts that it needs. Passed over where it would give what holds already.
-    Step(usize),
-    /// Computes the `.1`-th fact that step `.0` needs.
-    Facts(usize, usize),
-    /// The phase of step `.0`.
-    Run(usize),
-    /// Undoes the step where a function grew too much.
-    Limit(usize),
-    /// Verifiers.
-    Check(usize),
-    /// Limits and statistics.
-    End(usize),
-    /// The code as text.
-    Dump(usize),
-}
-
 /// Where a phase or check installs its systems.
 pub struct Slot<'a> {
     pub(crate) world: &'a mut World,
     pub(crate) schedule: &'a mut Schedule,
-    pub(crate) stage: Stage,
 }
 
 impl Slot<'_> {
@@ -45,9 +23,9 @@ impl Slot<'_> {
         self.world.init_resource::<R>();
     }
 
-    /// Adds a system, to run at this slot's place in the pipeline.
-    pub fn add<M>(&mut self, system: impl IntoScheduleConfigs<ScheduleSystem, M>) {
-        self.schedule.add_systems(system.in_set(self.stage));
+    /// Adds a system, or several in an order of their own.
+    pub fn add<M>(&mut self, systems: impl IntoScheduleConfigs<ScheduleSystem, M>) {
+        self.schedule.add_systems(systems);
     }
 }
 

@@ -1,9 +1,9 @@
-//! The steps of a plan as schedules: around each phase the facts that it needs, the growth limit, verifiers and the step's end.
+//! The steps of a plan: around each phase the facts that it needs, the growth limit, verifiers and the step's end.
 //!
-//! A step runs its stages in one order, and the steps follow each other, so nothing is left for a schedule to arrange. But when it
-//! is made it works out for every two of its stages which lies before which. With all steps in one schedule that was most of
-//! what a process did that optimizes one small kernel; so each takes [`STEPS_PER_SCHEDULE`] steps, and they run one after the
-//! other.
+//! Each phase, each analysis and each verifier has a schedule of its own, and all run in one order, so that nothing is left for
+//! a schedule to arrange. One schedule of all of them works out, when it is made, for every two of its systems which lies before
+//! which; that was most of what a process did that optimizes one small kernel. And what has nothing to do is not entered: a look
+//! at the states of the functions says so for a whole step, where a run condition each fetches them again.
 
 use crate::edit::compact::CompactScratch;
 use crate::edit::{Journal, compact_rows};
@@ -11,10 +11,10 @@ use crate::forms::FormTable;
 use crate::ptx::writer::{WriterScratch, write_function};
 use crate::run::arena::ArenaMemory;
 use crate::run::clock::Began;
-use crate::run::facts::CodeFacts;
+use crate::run::facts::{CodeFacts, Fact};
 use crate::run::guard::TIME_LIMIT;
 use crate::run::log::{Dumps, Left, LeftFunctions, StepLog, Undone, UndoneSteps, Violations};
-use crate::run::phase::{Check, Limits, Phase, Plan, Slot, Stage, Step, Verify};
+use crate::run::phase::{Check, Limits, Phase, Plan, Slot, Step, Verify};
 use crate::store::columns::{Code, CodeMut, CodeObjects, InUse};
 use crate::store::view::FunctionView;
 use bevy_ecs::prelude::*;
@@ -25,126 +25,169 @@ use ptxopt_components::code_object::{CodeFlags, CodeState};
 use ptxopt_components::ids::{BlockId, CodeId, Id};
 use std::time::Instant;
 
-/// Steps of one schedule. To enter one executes some 650 machine instructions a batch.
-const STEPS_PER_SCHEDULE: usize = 4;
+/// All steps of a plan, and what runs around their phases.
+pub(super) struct Steps {
+    steps: Vec<StepRun>,
+    /// What computes the facts that steps need: one of each, whichever steps ask.
+    analyses: Vec<Analysis>,
+    /// What runs after each step that is verified.
+    checks: Vec<Schedule>,
+    limits: Limits,
+    codes: SystemState<CodeObjects<'static, 'static>>,
+    undo: UndoState,
+    scratch: CompactScratch,
+}
 
-/// The label of a schedule: the first of its steps.
+/// A step that is ready to run.
+struct StepRun {
+    step: Step,
+    phase: Schedule,
+    /// What computes the facts that it needs, those first on which others rely: indices of [`Steps::analyses`].
+    facts: Vec<usize>,
+    /// Whether it is passed over where it would give what holds already.
+    may_hold_already: bool,
+    is_verified: bool,
+}
+
+/// What computes a fact.
+struct Analysis {
+    phase: &'static Phase,
+    schedule: Schedule,
+}
+
+/// The label of a schedule: the name of what it runs.
 #[derive(ScheduleLabel, Clone, Debug, PartialEq, Eq, Hash)]
-struct StepsFrom(usize);
-
-/// All steps of a plan.
-pub(super) struct Steps(Vec<Schedule>);
+struct Runs(&'static str);
 
 impl Steps {
     /// The steps of a plan that has passed [`Plan::check`]; their resources are put into `world`.
     ///
     /// # Panics
-    /// When two systems of one step have no order between them: a bug in the plan's phases.
+    /// When two systems of one phase have no order between them: a bug in the phase.
     pub(super) fn new(plan: &Plan, world: &mut World) -> Self {
-        let firsts = (0..plan.steps.len()).step_by(STEPS_PER_SCHEDULE);
-        Self(firsts.map(|first| schedule_from(first, plan, world)).collect())
+        let mut analyses = Vec::new();
+        let steps = plan.steps.iter().map(|step| ready(step, plan, &mut analyses, world)).collect();
+        let checks = plan.checks.iter().filter(|check| runs(check, plan.verify));
+        Self {
+            steps,
+            analyses,
+            checks: checks.map(|check| schedule(check.name, check.install, world)).collect(),
+            limits: plan.limits,
+            codes: SystemState::new(world),
+            undo: SystemState::new(world),
+            scratch: CompactScratch::default(),
+        }
     }
 
     /// Runs them on the batch in `world`.
+    ///
+    /// # Panics
+    /// With [`TIME_LIMIT`] when the batch has taken too long.
     pub(super) fn run(&mut self, world: &mut World) {
-        for schedule in &mut self.0 {
-            schedule.run(world);
+        let Self { steps, analyses, checks, limits, codes, undo, scratch } = self;
+        let code_count = world.resource::<InUse>().live().codes as u64;
+        let most_ms = limits.time_ms.saturating_mul(code_count.max(1));
+        start(world);
+        for StepRun { step, phase, facts, may_hold_already, is_verified } in steps {
+            let room_percent = step.phase.room_percent;
+            let has_work = has_work(step.phase, *may_hold_already, codes, world);
+            if has_work {
+                compute(facts, analyses, codes, world);
+                phase.run(world);
+            }
+            if *is_verified {
+                // What verifiers look at is what stays.
+                limit_growth(world, undo, limits, room_percent);
+                checks.iter_mut().for_each(|check| check.run(world));
+                undo_violators(world, undo, step.name);
+            }
+            if has_work {
+                settle(world, undo, scratch, limits, room_percent);
+            }
+            end(world, most_ms);
+            if step.dump {
+                let name = (step.number, step.name);
+                world.run_system_cached_with(dump_code, name).expect("what it takes is there");
+            }
         }
     }
 }
 
-/// The schedule of [`STEPS_PER_SCHEDULE`] steps from `first` on.
-fn schedule_from(first: usize, plan: &Plan, world: &mut World) -> Schedule {
-    let mut schedule = Schedule::new(StepsFrom(first));
+/// Gets a step ready to run, with what computes the facts that it needs.
+fn ready(step: &Step, plan: &Plan, analyses: &mut Vec<Analysis>, world: &mut World) -> StepRun {
+    let phase = step.phase;
+    let mut place_of = |fact: Fact| {
+        let analysis = plan.analysis(fact).expect("a checked plan has every analysis");
+        let place = analyses.iter().position(|known: &Analysis| std::ptr::eq(known.phase, analysis));
+        place.unwrap_or_else(|| {
+            analyses.push(Analysis {
+                phase: analysis,
+                schedule: schedule(analysis.name, analysis.install, world),
+            });
+            analyses.len() - 1
+        })
+    };
+    let facts = plan.facts_for(phase).into_iter().map(&mut place_of).collect();
+    StepRun {
+        step: *step,
+        phase: schedule(step.name, phase.install, world),
+        facts,
+        may_hold_already: (!phase.gives.is_empty() || phase.memo.is_some()) && !plan.remarks,
+        is_verified: plan.verify > Verify::Off || step.verified,
+    }
+}
+
+/// The schedule of what `install` installs.
+fn schedule(name: &'static str, install: fn(&mut Slot<'_>), world: &mut World) -> Schedule {
+    let mut schedule = Schedule::new(Runs(name));
     schedule.set_executor(SingleThreadedExecutor::new());
     schedule.set_build_settings(ScheduleBuildSettings {
         ambiguity_detection: LogLevel::Error,
         auto_insert_apply_deferred: false,
         ..ScheduleBuildSettings::default()
     });
-    let mut stages = Stages { schedule: &mut schedule, last: None };
-    if first == 0 {
-        stages.follow(Stage::Start);
-        stages.schedule.add_systems(start.in_set(Stage::Start));
-    }
-    for (index, step) in plan.steps.iter().enumerate().skip(first).take(STEPS_PER_SCHEDULE) {
-        add_step(&mut stages, index, step, plan, world);
-    }
+    install(&mut Slot { world, schedule: &mut schedule });
     schedule.initialize(world).expect("a checked plan has a schedule");
     schedule
 }
 
-/// A schedule, and the last of its stages so far.
-struct Stages<'s> {
-    schedule: &'s mut Schedule,
-    last: Option<Stage>,
-}
-
-impl Stages<'_> {
-    /// Lets a stage follow the last one.
-    fn follow(&mut self, stage: Stage) {
-        if let Some(last) = self.last.replace(stage) {
-            self.schedule.configure_sets(stage.after(last));
-        }
-    }
-
-    /// Lets a stage follow the last one; what is installed goes there.
-    fn slot<'a>(&'a mut self, stage: Stage, world: &'a mut World) -> Slot<'a> {
-        self.follow(stage);
-        Slot { world, schedule: self.schedule, stage }
+/// Whether a verifier runs after the steps that are verified.
+fn runs(check: &Check, verify: Verify) -> bool {
+    match verify {
+        Verify::Off => check.from == Verify::Off,
+        verify => check.from != Verify::Off && verify >= check.from,
     }
 }
 
-fn add_step(stages: &mut Stages<'_>, index: usize, step: &Step, plan: &Plan, world: &mut World) {
-    let (phase, name, limits, room_percent) = (step.phase, step.name, plan.limits, step.phase.room_percent);
-    let facts = plan.facts_for(phase);
-    for (position, &fact) in facts.iter().enumerate() {
-        let stage = Stage::Facts(index, position);
-        let analysis = plan.analysis(fact).expect("a checked plan has every analysis");
-        (analysis.install)(&mut stages.slot(stage, world));
-        // Fetching what it takes would cost more than to see that it has nothing to do.
-        let lacks = move |codes: CodeObjects| lacks_facts(&codes, analysis);
-        stages.schedule.configure_sets(stage.in_set(Stage::Step(index)).run_if(lacks));
+/// Computes those of these facts that some function lacks.
+fn compute(
+    mut facts: &[usize],
+    analyses: &mut [Analysis],
+    codes: &mut SystemState<CodeObjects<'_, '_>>,
+    world: &mut World,
+) {
+    while !facts.is_empty() {
+        let objects = codes.get(world).expect("columns are there");
+        let is_lacking = |&fact: &usize| lacks_facts(&objects, analyses[fact].phase);
+        let Some(at) = facts.iter().position(is_lacking) else { return };
+        analyses[facts[at]].schedule.run(world);
+        // To compute one may break those after it, and none before.
+        facts = &facts[at + 1..];
     }
-    let stage = Stage::Run(index);
-    (phase.install)(&mut stages.slot(stage, world));
-    stages.schedule.configure_sets(stage.in_set(Stage::Step(index)));
-    if !phase.only.is_empty() {
-        let has_some = move |codes: CodeObjects| has_flags(&codes, phase.only);
-        stages.schedule.configure_sets(Stage::Step(index).run_if(has_some));
+}
+
+/// Whether a phase has something to do.
+fn has_work(
+    phase: &Phase,
+    may_hold_already: bool,
+    codes: &mut SystemState<CodeObjects<'_, '_>>,
+    world: &World,
+) -> bool {
+    if phase.only.is_empty() && !may_hold_already {
+        return true;
     }
-    let may_hold_already = !phase.gives.is_empty() || phase.memo.is_some();
-    if may_hold_already && !plan.remarks {
-        let lacks = move |codes: CodeObjects| lacks_facts(&codes, phase);
-        stages.schedule.configure_sets(Stage::Step(index).run_if(lacks));
-    }
-    let checks = || plan.checks.iter().filter(|check| runs_after(check, step, plan));
-    if checks().next().is_some() {
-        // What verifiers look at is what stays.
-        stages.slot(Stage::Limit(index), world).add(move |world: &mut World, undo: &mut UndoState| {
-            limit_growth(world, undo, &limits, room_percent);
-        });
-        for (position, check) in checks().enumerate() {
-            (check.install)(&mut stages.slot(Stage::Facts(index, facts.len() + position), world));
-        }
-        stages.slot(Stage::Check(index), world).add(move |world: &mut World, undo: &mut UndoState| {
-            undo_violators(world, undo, name);
-        });
-    }
-    stages.slot(Stage::End(index), world).add(
-        move |world: &mut World, undo: &mut UndoState, scratch: Local<CompactScratch>| {
-            end(world, undo, scratch, &limits, room_percent);
-            world.resource_mut::<ArenaMemory>().end_step();
-        },
-    );
-    if step.dump {
-        let number = step.number;
-        stages.slot(Stage::Dump(index), world).add(
-            move |code: Code, forms: Res<FormTable>, dumps: ResMut<Dumps>| {
-                dump_code(code, forms, dumps, number, name);
-            },
-        );
-    }
+    let codes = codes.get(world).expect("columns are there");
+    has_flags(&codes, phase.only) && (!may_hold_already || lacks_facts(&codes, phase))
 }
 
 /// Whether some function of the batch that phases work on lacks one of `facts`.
@@ -165,20 +208,13 @@ fn has_flags(codes: &CodeObjects<'_, '_>, flags: CodeFlags) -> bool {
     states.iter().any(|state| state.flags.contains(flags) && !state.flags.contains(CodeFlags::LEFT))
 }
 
-/// Whether a verifier runs after a step.
-fn runs_after(check: &Check, step: &Step, plan: &Plan) -> bool {
-    match plan.verify {
-        Verify::Off => step.verified && check.from == Verify::Off,
-        verify => check.from != Verify::Off && verify >= check.from,
-    }
-}
-
 /// Starts the first step. Each other one starts where the one before ends.
-fn start(mut log: ResMut<StepLog>, mut journal: ResMut<Journal>) {
+fn start(world: &mut World) {
+    world.resource_mut::<Journal>().clear();
+    let log = &mut *world.resource_mut::<StepLog>();
     log.step = 0;
     log.batch_began = Began::now();
     log.began = log.batch_began.at();
-    journal.clear();
 }
 
 /// What undoing takes, to be fetched where something has changed: of a small batch, most steps change nothing, and fetching
@@ -267,12 +303,11 @@ fn undo_violators(world: &mut World, undo: &mut UndoState, step: &'static str) {
     *world.resource_mut::<LeftFunctions>() = left;
 }
 
-/// Ends a step: what grew too much is undone, worn rows are made dense, statistics kept and limits looked at. The next step
-/// starts here.
-fn end(
+/// Settles what a step has done: what grew too much is undone, worn rows are made dense, and the arena is empty.
+fn settle(
     world: &mut World,
     undo: &mut UndoState,
-    mut scratch: Local<CompactScratch>,
+    scratch: &mut CompactScratch,
     limits: &Limits,
     room_percent: u32,
 ) {
@@ -283,19 +318,21 @@ fn end(
             let mut columns = undo.code.columns();
             for code in (0..columns.code_states.len()).map(CodeId::new) {
                 if columns.code_states[code.index()].flags.contains(CodeFlags::HAS_TOMBSTONES) {
-                    compact_rows(columns.reborrow().function(code), |wear| wear.is_worn(), &mut scratch);
+                    compact_rows(columns.reborrow().function(code), |wear| wear.is_worn(), scratch);
                 }
             }
         }
+        undo.journal.clear();
     }
-    world.resource_mut::<Journal>().clear();
-    let code_count = world.resource::<InUse>().live().codes as u64;
+    world.resource_mut::<ArenaMemory>().end_step();
+}
+
+/// Ends a step: its time is kept, and looked at. The next step starts here.
+fn end(world: &mut World, most_ms: u64) {
     let log = &mut *world.resource_mut::<StepLog>();
     let now = Instant::now();
-    let ns = (now - log.began).as_nanos() as u64;
-    log.current().ns += ns;
-    let most = limits.time_ms.saturating_mul(code_count.max(1));
-    assert!(!log.batch_began.has_taken_more(now, most), "{TIME_LIMIT}");
+    log.current().ns += (now - log.began).as_nanos() as u64;
+    assert!(!log.batch_began.has_taken_more(now, most_ms), "{TIME_LIMIT}");
     log.step += 1;
     log.began = now;
 }
@@ -313,7 +350,13 @@ fn convergence_of(function: &FunctionView<'_>) -> String {
     lines
 }
 
-fn dump_code(code: Code, forms: Res<FormTable>, mut dumps: ResMut<Dumps>, number: u16, name: &'static str) {
+/// Writes the selected functions after the step of this number and name.
+fn dump_code(
+    In((number, name)): In<(u16, &'static str)>,
+    code: Code,
+    forms: Res<FormTable>,
+    mut dumps: ResMut<Dumps>,
+) {
     let mut writer = WriterScratch::default();
     let Dumps { source, text, .. } = &mut *dumps;
     let is_selected = |function: &FunctionView<'_>| function.state.flags.contains(CodeFlags::SELECTED);

@@ -5,6 +5,7 @@ use super::phase::{Check, Limits, Phase, Plan, Settings, Step, Verify};
 use super::shard::Shard;
 use crate::edit::Editor;
 use crate::ptx::scan::Module;
+use bevy_ecs::system::Local;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id};
 use std::sync::Mutex;
@@ -223,6 +224,34 @@ fn phases_run_where_they_have_something_to_do() {
     // Until something is changed.
     let again = [&REMEMBERS, &REMEMBERS, &ONE, &REMEMBERS];
     assert_eq!(runs(entry, &again, |_| ()), ["remembers", "remembers"]);
+}
+
+/// Counts how often it has run, whichever steps asked.
+static COMPUTES: Phase = Phase {
+    name: "computes",
+    gives: &[Fact::Liveness],
+    install: |slot| {
+        slot.add(|mut editor: Editor, mut times: Local<usize>| {
+            heard::say(["computes", "computes again"][*times]);
+            *times += 1;
+            editor.each(CodeFlags::SELECTED, |mut f| f.fact_computed(Fact::Liveness));
+        });
+    },
+    ..Phase::NOTHING
+};
+static NEEDS: Phase = Phase {
+    name: "needs",
+    needs: &[Fact::Liveness],
+    install: |slot| slot.add(|| heard::say("needs")),
+    ..Phase::NOTHING
+};
+
+#[test]
+fn all_steps_share_what_computes_a_fact() {
+    static ANALYSES: [&Phase; 1] = [&COMPUTES];
+    let steps = [&NEEDS, &NEEDS, &ONE, &PLAIN, &NEEDS];
+    let heard = runs(".entry k() { mov; ret; }", &steps, |plan| plan.analyses = &ANALYSES);
+    assert_eq!(heard, ["computes", "needs", "needs", "plain", "computes again", "needs"]);
 }
 
 const AT_THE_END: Check =
