@@ -423,6 +423,30 @@ fn values_that_live_through_many_blocks_come_together() {
     assert_eq!(moves_of(&body).iter().sum::<usize>(), 0);
 }
 
+/// Times that a limit was hit where a loop keeps the values of so many rounds.
+fn limits_hit_by_rounds(count: usize) -> u64 {
+    let each = |text: fn(usize) -> String| (1..=count).rev().map(text).collect::<String>();
+    let before = each(|at| format!("mov.u32 %a{at}, {at}; "));
+    let passed = each(|at| format!("mov.u32 %a{at}, %a{}; ", at - 1));
+    let stores = each(|at| format!("st.global.u32 [g], %a{at}; "));
+    let mut built = make_ready(&format!(
+        ".reg .b32 %r<9>, %a<600>; .reg .pred %p<4>; mov.u32 %a0, 0; {before} \
+         L: {passed} add.u32 %a0, %a0, %r7; @%p1 bra L; {stores} st.global.u32 [g], %a0; ret;"
+    ));
+    let origins = build(&mut built);
+    propagate(&mut built, None);
+    let mut editor = PlainEditor::default();
+    let mut f = editor.edit(&mut built.tables, &mut built.forms, CODE);
+    leave_ssa::leave(&mut f, &origins, &mut leave_ssa::Scratch::default());
+    f.stats().limits_hit
+}
+
+#[test]
+fn copies_that_a_limit_keeps_from_moving_up_are_counted() {
+    assert_eq!(limits_hit_by_rounds(16), 0);
+    assert_eq!(limits_hit_by_rounds(17), 1);
+}
+
 #[test]
 fn a_function_without_room_for_its_copies_is_left_and_counted() {
     for (vregs, insts) in (0..4).flat_map(|vregs| (0..8).map(move |insts| (vregs, insts))) {

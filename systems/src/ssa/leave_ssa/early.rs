@@ -39,6 +39,8 @@ pub struct Early {
     /// Results that have another name: instruction, position and operand.
     pub renamed: Vec<(InstId, usize, Operand)>,
     needed: Vec<usize>,
+    /// Times that [`MOVED_MAX`] or [`OPERANDS_MAX`] kept a copy where it was in this function.
+    pub limits_hit: u64,
 }
 
 /// What is known of a name.
@@ -93,6 +95,7 @@ impl Early {
         self.is_gone.resize(copies.len(), false);
         self.moved.clear();
         self.renamed.clear();
+        self.limits_hit = 0;
         let has_several = |parallel: &Parallel| parallel.is_at_end && parallel.end - parallel.first > 1;
         if !parallel.iter().any(has_several) {
             return;
@@ -173,7 +176,7 @@ impl Early {
     }
 
     /// Where the block computes what a name holds at its end.
-    fn computed<'m>(&self, name: VRegId, place: u32, mentions: &'m [Mention]) -> Option<Computed<'m>> {
+    fn computed<'m>(&mut self, name: VRegId, place: u32, mentions: &'m [Mention]) -> Option<Computed<'m>> {
         let name = self.names[name.index()];
         let at = name.last_defined.checked_sub(1).filter(|_| name.place == place)? as usize;
         let definition = &mentions[at];
@@ -185,12 +188,13 @@ impl Early {
         let after = mentions[at..most].iter().position(is_of_others);
         let end = after.map_or(most, |after| at + after);
         let is_seen = (before.is_some() || least == 0) && (after.is_some() || most == mentions.len());
+        self.limits_hit += u64::from(!is_seen);
         is_seen.then_some(Computed { definition, first, end })
     }
 
     /// Whether an instruction can compute `to`, and which copies move before it then.
     fn may_compute(&mut self, to: VRegId, computed: &Computed<'_>, copies: &[Copy]) -> bool {
-        let Self { names, next_reader, is_gone, needed, .. } = self;
+        let Self { names, next_reader, is_gone, needed, limits_hit, .. } = self;
         let &Computed { first, end, .. } = computed;
         let name = names[to.index()];
         if name.last_named as usize > end || name.last_defined as usize > first {
@@ -204,7 +208,11 @@ impl Early {
             while let Some(at) = reader.checked_sub(1).map(|at| at as usize) {
                 let is_free = names[copies[at].to.index()].last_named as usize <= first;
                 // A copy that is gone reads another register by now: what computed its source computes its destination.
-                if needed.len() == MOVED_MAX || !is_free || is_gone[at] {
+                if !is_free || is_gone[at] {
+                    return false;
+                }
+                if needed.len() == MOVED_MAX {
+                    *limits_hit += 1;
                     return false;
                 }
                 needed.push(at);

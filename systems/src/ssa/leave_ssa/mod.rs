@@ -124,10 +124,9 @@ pub fn leave(f: &mut FunctionEditor<'_>, origins: &OriginsOf, scratch: &mut Scra
     webs.collect(&f.view(), origins);
     if webs.is_any() {
         let (function, forms) = f.view_and_forms();
-        let limits_hit = interference.find(&function, webs, ends);
-        webs.coalesce(&function, interference);
+        let limits_hit = interference.find(&function, webs, ends) + webs.coalesce(&function, interference);
         plan.make(&function, forms, webs);
-        f.stats().limits_hit += limits_hit;
+        f.stats().limits_hit += limits_hit + plan.early.limits_hit;
         if !plan.fits(f.room()) {
             // PTX has no phis.
             f.stats().limits_hit += 1;

@@ -39,6 +39,8 @@ pub struct Rounds {
     nodes: Vec<Traits>,
     /// By phi.
     coming: Vec<Coming>,
+    /// Times that [`ROUNDS_MAX`] ended a search in this function.
+    limits_hit: u64,
 }
 
 /// What is known of a node.
@@ -81,17 +83,18 @@ impl Rounds {
         self.nodes[node.index()].is_passed_on
     }
 
-    /// Finds the results.
-    pub fn find(&mut self, seen: Seen<'_>) {
+    /// Finds the results; gives the times that a limit ended the search.
+    pub fn find(&mut self, seen: Seen<'_>) -> u64 {
         self.nodes.clear();
         self.nodes.resize(seen.defined_in.len(), Traits::default());
+        self.limits_hit = 0;
         if !self.find_passing(seen) {
-            return;
+            return 0;
         }
         self.find_next(seen);
         self.follow(seen);
         self.find_places(seen);
-        let Self { nodes, coming } = self;
+        let Self { nodes, coming, .. } = self;
         for pair in seen.pairs {
             let Some((node, passed)) = passed_by(nodes, seen.phis, pair) else { continue };
             let Some(next) = coming[passed].next else { continue };
@@ -103,10 +106,11 @@ impl Rounds {
                 || are_of_one_instruction(seen.mentions, to.last_named, next.defined);
         }
         self.refuse_what_follows(seen);
-        let Self { nodes, coming } = self;
+        let Self { nodes, coming, .. } = self;
         for (phi, coming) in seen.phis.iter().zip(&*coming) {
             nodes[phi.result.index()].is_passed_on = coming.next.is_some() && !coming.is_refused();
         }
+        self.limits_hit
     }
 
     /// Finds what is passed on, and from where; says whether anything is.
@@ -128,7 +132,7 @@ impl Rounds {
 
     /// Finds what comes to each phi.
     fn find_next(&mut self, seen: Seen<'_>) {
-        let Self { nodes, coming } = self;
+        let Self { nodes, coming, .. } = self;
         coming.clear();
         coming.resize(seen.phis.len(), Coming::default());
         for pair in seen.pairs {
@@ -171,7 +175,7 @@ impl Rounds {
         seen: Seen<'_>,
         mut is_new_at: impl FnMut(&[Traits], &mut [Coming], &Pair, usize) -> bool,
     ) {
-        let Self { nodes, coming } = self;
+        let Self { nodes, coming, limits_hit } = self;
         for _ in 0..ROUNDS_MAX {
             let mut is_new = false;
             for pair in seen.pairs {
@@ -180,9 +184,10 @@ impl Rounds {
                 }
             }
             if !is_new {
-                break;
+                return;
             }
         }
+        *limits_hit += 1;
     }
 
     /// Finds where nodes are defined, and last named.
@@ -216,4 +221,65 @@ fn passed_by(nodes: &[Traits], phis: &[Phi], pair: &Pair) -> Option<(Node, usize
 fn are_of_one_instruction(mentions: &[Mention], one: u32, other: u32) -> bool {
     let inst = |number: u32| Some(mentions[number.checked_sub(1)? as usize].inst);
     inst(one).is_some() && inst(one) == inst(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ptxopt_components::ids::{InstId, VRegId};
+    use ptxopt_components::operand::Operand;
+    use ptxopt_components::types::PtxType;
+
+    /// A loop of one block with `count` phis, each of which gets the result of the one before, and the first of them what the
+    /// block computes. Pairs of a predecessor stand in the order of their phis, or the other way round. How many results are passed
+    /// on, and how often a limit ended the search.
+    fn passed_on(count: usize, is_in_order: bool) -> (usize, u64) {
+        let (before, body) = (BlockId(0), BlockId(1));
+        // A result, a register and a value from before for each phi, and what is computed.
+        let [result, own, outer] = [0, 1, 2].map(|kind| move |phi: usize| Node((3 * phi + kind) as u32));
+        let computed = Node(3 * count as u32);
+        let phi = |at| Phi {
+            inst: InstId::new(at),
+            block: body,
+            ty: PtxType::U32,
+            node: own(at),
+            result: result(at),
+        };
+        let phis: Vec<Phi> = (0..count).map(phi).collect();
+        let pair = |phi, pred, node: Node| {
+            let value = Operand::register(VRegId(node.0));
+            Pair { phi, pred, value, node: Some(node) }
+        };
+        let mut pairs: Vec<Pair> = (0..count).map(|at| pair(at, before, outer(at))).collect();
+        let next = |at: usize| if at == 0 { computed } else { result(at - 1) };
+        pairs.extend((0..count).map(|at| pair(at, body, next(at))));
+        if !is_in_order {
+            pairs.reverse();
+        }
+        let definition =
+            Mention { inst: InstId::new(count), position: 0, node: computed, is_definition: true };
+        let mut defined_in = vec![Some(before); 3 * count + 1];
+        (0..count).for_each(|at| defined_in[result(at).index()] = Some(body));
+        defined_in[computed.index()] = Some(body);
+        let (mentions, mentions_of) = ([definition], [0, 0, 1]);
+        let seen = Seen {
+            phis: &phis,
+            pairs: &pairs,
+            mentions: &mentions,
+            mentions_of: &mentions_of,
+            defined_in: &defined_in,
+        };
+        let mut rounds = Rounds::default();
+        let limits_hit = rounds.find(seen);
+        ((0..count).filter(|&at| rounds.passes_on(result(at))).count(), limits_hit)
+    }
+
+    #[test]
+    fn a_result_is_followed_through_as_many_rounds_as_it_takes_up_to_the_limit() {
+        assert_eq!(passed_on(40, true), (40, 0), "one walk sees all of them");
+        assert_eq!(passed_on(ROUNDS_MAX, false), (ROUNDS_MAX, 0));
+        // The last walk finds something, so that it is not known whether there is more.
+        assert_eq!(passed_on(ROUNDS_MAX + 1, false), (ROUNDS_MAX + 1, 1));
+        assert_eq!(passed_on(40, false), (ROUNDS_MAX + 1, 1));
+    }
 }

@@ -305,11 +305,12 @@ impl Webs {
         self.pairs.sort_unstable_by_key(|pair| u64::from(pair.pred.0) << 32 | pair.phi as u64);
     }
 
-    /// Brings nodes together along phis, in the deepest loops first, where they do not live at the same time.
-    pub fn coalesce(&mut self, function: &FunctionView<'_>, interference: &mut Interference) {
+    /// Brings nodes together along phis, in the deepest loops first, where they do not live at the same time. Gives the times that a
+    /// limit ended a search.
+    pub fn coalesce(&mut self, function: &FunctionView<'_>, interference: &mut Interference) -> u64 {
         self.classes.start(self.vregs.len());
         let Self { phis, pairs, mentions, mentions_of, defined_in, rounds, .. } = self;
-        rounds.find(Seen { phis, pairs, mentions, mentions_of, defined_in });
+        let limits_hit = rounds.find(Seen { phis, pairs, mentions, mentions_of, defined_in });
         self.connect(function);
         if !interference.is_empty() {
             self.add_equal_values(function);
@@ -324,6 +325,7 @@ impl Webs {
                 interference.unite(together, if together == one { other } else { one });
             }
         }
+        limits_hit
     }
 
     /// Lists what phis connect.
