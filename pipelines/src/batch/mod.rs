@@ -36,6 +36,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ptxopt_engine::diagnostics::Diagnostics;
+use ptxopt_engine::run::batches::BATCH_INSTS;
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use crate::files;
@@ -67,6 +68,22 @@ impl Failure {
 /// A pool of worker threads; 0 stands for one a core.
 pub fn pool(threads: usize) -> Result<ThreadPool, ThreadPoolBuildError> {
     ThreadPoolBuilder::new().num_threads(threads).thread_name(|index| format!("worker {index}")).build()
+}
+
+/// Optimizes one module, in a pool of threads where it may have more than one batch: to start threads takes as long as to optimize
+/// a small kernel.
+///
+/// # Errors
+/// A pool that cannot be started. Inside, what is wrong with the text.
+pub fn optimize_alone(
+    text: &[u8],
+    options: &Options,
+) -> Result<Result<Output, Diagnostics>, ThreadPoolBuildError> {
+    let insts_max = text.iter().filter(|&&byte| byte == b';').count();
+    if insts_max <= BATCH_INSTS {
+        return Ok(crate::optimize(text, options));
+    }
+    Ok(pool(options.threads)?.install(|| crate::optimize(text, options)))
 }
 
 /// What becomes of the remarks that the options ask for, and what else a report holds.

@@ -148,10 +148,9 @@ fn run_opt(arguments: &OptArguments, flags: &Flags, options: &Options) -> Result
         complain("error", format!("the remarks would be written over `{name}`"));
         return Ok(USAGE);
     }
-    let pool = batch::pool(options.threads)?;
     let start = Instant::now();
     let text = files::read(input).with_context(|| format!("cannot read `{name}`"))?;
-    let output = match pool.install(|| crate::optimize(&text, options)) {
+    let output = match batch::optimize_alone(&text, options)? {
         Ok(output) => output,
         Err(diagnostics) => {
             let mut stderr = io::stderr().lock();

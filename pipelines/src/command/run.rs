@@ -65,7 +65,7 @@ pub fn run(arguments: &RunArguments, flags: &Flags, options: &Options) -> Result
 
 fn optimized(name: &str, text: &[u8], flags: &Flags, options: &Options) -> Result<Vec<u8>> {
     let start = Instant::now();
-    let output = batch::pool(options.threads)?.install(|| crate::optimize(text, options));
+    let output = batch::optimize_alone(text, options)?;
     let output = output.map_err(|diagnostics| anyhow!(diagnostics.summary(name, text)))?;
     say_what_was_done(name, &output, flags.verbose);
     let mut summary = Summary::default();

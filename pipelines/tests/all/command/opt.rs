@@ -17,6 +17,25 @@ fn opt_writes_an_optimized_module() {
     assert_eq!(place.files("."), ["in.ptx", "out.ptx"]);
 }
 
+/// Three batches, which are worked on by as many threads as there are; a small module has no threads.
+#[test]
+fn a_large_module_comes_out_alike_on_any_number_of_threads() {
+    let store = "mov.u32 %r1, 1; st.global.u32 [%rd1], %r1; ".repeat(4000);
+    let kernel = |number: u32| {
+        format!(
+            ".visible .entry k{number}(.param .u64 out)\n{{\n.reg .b32 %r<2>; .reg .b64 %rd<2>;\n\
+             ld.param.u64 %rd1, [out]; {store} ret;\n}}\n"
+        )
+    };
+    let kernels: String = (0..3).map(kernel).collect();
+    let place =
+        Place::new(&[("in.ptx", &format!(".version 8.0\n.target sm_90\n.address_size 64\n{kernels}"))]);
+    place.run("opt in.ptx -o one.ptx -j 1").expect(0);
+    place.run("opt in.ptx -o four.ptx -j 4").expect(0);
+    assert_eq!(place.text("one.ptx"), place.text("four.ptx"));
+    assert_eq!(place.text("one.ptx").matches("mov.u32").count(), 0, "constants stand in the stores");
+}
+
 #[test]
 fn opt_at_the_lowest_level_keeps_every_instruction() {
     let place = Place::new(&[("in.ptx", KERNEL)]);
