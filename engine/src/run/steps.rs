@@ -210,9 +210,7 @@ fn has_flags(codes: &CodeObjects<'_, '_>, flags: CodeFlags) -> bool {
 
 /// Starts the first step. Each other one starts where the one before ends.
 fn start(world: &mut World) {
-    world.resource_mut::<Journal>().clear();
     let log = &mut *world.resource_mut::<StepLog>();
-    log.step = 0;
     log.batch_began = Began::now();
     log.began = log.batch_began.at();
 }

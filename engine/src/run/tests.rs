@@ -1,13 +1,14 @@
 //! Plans of made phases: what growth is undone, which functions are left, and what a batch reports.
 
 use super::facts::{Fact, Memo};
+use super::log::Violations;
 use super::phase::{Check, Limits, Phase, Plan, Settings, Step, Verify};
 use super::shard::Shard;
 use crate::edit::Editor;
 use crate::ptx::scan::Module;
-use bevy_ecs::system::Local;
+use bevy_ecs::prelude::{Local, ResMut};
 use ptxopt_components::code_object::CodeFlags;
-use ptxopt_components::ids::{BlockId, Id};
+use ptxopt_components::ids::{BlockId, CodeId, Id};
 use std::sync::Mutex;
 
 /// Writes the first instruction of each function again, so many times, in one change.
@@ -27,9 +28,25 @@ static ONE: Phase =
     Phase { name: "one", install: |slot| slot.add(|editor: Editor| repeat(editor, 1)), ..Phase::NOTHING };
 static TWO: Phase =
     Phase { name: "two", install: |slot| slot.add(|editor: Editor| repeat(editor, 2)), ..Phase::NOTHING };
+static THREE: Phase =
+    Phase { name: "three", install: |slot| slot.add(|editor: Editor| repeat(editor, 3)), ..Phase::NOTHING };
+static SHORTENS: Phase = Phase {
+    name: "shortens",
+    install: |slot| {
+        slot.add(|mut editor: Editor| {
+            editor.each(CodeFlags::SELECTED, |mut f| {
+                let first_two: Vec<_> = f.view().insts_of(BlockId(0)).take(2).collect();
+                let Some(mut change) = f.change(first_two[0], "deleted") else { return };
+                first_two.into_iter().for_each(|inst| change.delete(inst));
+            });
+        });
+    },
+    ..Phase::NOTHING
+};
 static ONE_IN_TEN: Phase = Phase { name: "one in ten", room_percent: 10, ..ONE };
 static TWO_IN_TEN: Phase = Phase { name: "two in ten", room_percent: 10, ..TWO };
 static TWO_IN_FIVE: Phase = Phase { name: "two in five", room_percent: 20, ..TWO };
+static THREE_IN_FIVE: Phase = Phase { name: "three in five", room_percent: 20, ..THREE };
 
 pub(super) const LIMITS: Limits = Limits { time_ms: 60_000, memory: u64::MAX, growth_percent: 100 };
 
@@ -88,8 +105,12 @@ fn a_phase_may_use_its_room_whatever_others_have_used() {
     // The second adds no more than its own room, and the third more.
     assert_eq!(grown(&[&TWO_IN_FIVE, &ONE_IN_TEN], 100), (13, vec![]));
     assert_eq!(grown(&[&TWO_IN_FIVE, &TWO_IN_TEN], 100), (12, vec![(1, reason(14))]));
-    // Without room of its own, one that adds nothing is not to blame.
+    // Without room of its own, one that adds nothing is not to blame, nor one that takes some away.
     assert_eq!(grown(&[&TWO_IN_FIVE, &Phase::NOTHING], 100), (12, vec![]));
+    assert_eq!(grown(&[&TWO_IN_FIVE, &TWO_IN_FIVE, &SHORTENS], 100), (12, vec![]));
+    // More than its room, where that much is there since others have taken some away.
+    assert_eq!(grown(&[&SHORTENS, &THREE_IN_FIVE], 100), (11, vec![]));
+    assert_eq!(grown(&[&SHORTENS, &THREE_IN_FIVE, &THREE_IN_FIVE], 100), (11, vec![(2, reason(14))]));
 }
 
 #[test]
@@ -224,6 +245,9 @@ fn phases_run_where_they_have_something_to_do() {
     // Until something is changed.
     let again = [&REMEMBERS, &REMEMBERS, &ONE, &REMEMBERS];
     assert_eq!(runs(entry, &again, |_| ()), ["remembers", "remembers"]);
+    // What is left remembers nothing.
+    let one_is_left = format!("{function}\n{entry}");
+    assert_eq!(runs(&one_is_left, &[&REMEMBERS, &REMEMBERS], too_large), ["remembers"]);
 }
 
 /// Counts how often it has run, whichever steps asked.
@@ -300,6 +324,38 @@ fn verifiers_see_what_stays() {
     let plan = Plan { checks: &CHECKS, verify: Verify::Fast, ..plan(&[&ONE, &TWO_IN_FIVE], LIMITS) };
     Shard::new(&plan).run(&module, &module.functions).unwrap();
     assert_eq!(*SEEN.lock().unwrap(), [10, 12], "the first step is undone before it is verified");
+}
+
+/// Finds two things wrong in the first function.
+const FINDS: Check = Check {
+    name: "finds",
+    from: Verify::Fast,
+    install: |slot| {
+        slot.add(|mut violations: ResMut<Violations>| {
+            let wrong = |what: &str| (CodeId(0), "finds", what.to_owned());
+            violations.all.extend([wrong("a row"), wrong("an edge")]);
+        });
+    },
+};
+
+#[test]
+fn a_step_after_which_something_is_wrong_is_undone_or_the_function_left() {
+    static CHECKS: [Check; 1] = [FINDS];
+    let text = kernels(&[10, 10]);
+    let module = Module::scan(text.as_bytes()).unwrap();
+    let run = |phases: &[&'static Phase]| {
+        let limits = Limits { growth_percent: 1000, ..LIMITS };
+        let plan = Plan { checks: &CHECKS, verify: Verify::Fast, ..plan(phases, limits) };
+        Shard::new(&plan).run(&module, &module.functions).unwrap().functions
+    };
+    let reason = |step: &str| format!("check finds failed after {step}: a row");
+    let functions = run(&[&ONE]);
+    assert_eq!((&functions[0].left, &functions[0].undone), (&None, &vec![(0, reason("one"))]));
+    assert_eq!([functions[0].insts_out, functions[1].insts_out], [10, 11]);
+    // A step that changed nothing has not made it wrong, and nothing is done after it.
+    let functions = run(&[&PLAIN, &ONE]);
+    assert_eq!((&functions[0].left, &functions[0].undone), (&Some(reason("plain")), &vec![]));
+    assert_eq!([functions[0].insts_out, functions[1].insts_out], [10, 11]);
 }
 
 #[test]
