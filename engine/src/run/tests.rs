@@ -3,7 +3,7 @@
 use super::facts::{Fact, Memo};
 use super::log::Violations;
 use super::phase::{Check, Limits, Phase, Plan, Settings, Step, Verify};
-use super::shard::Shard;
+use super::shard::{BatchOutput, FunctionOutput, Shard};
 use crate::edit::Editor;
 use crate::ptx::scan::Module;
 use bevy_ecs::prelude::{Local, ResMut};
@@ -346,7 +346,12 @@ fn a_step_after_which_something_is_wrong_is_undone_or_the_function_left() {
     let run = |phases: &[&'static Phase]| {
         let limits = Limits { growth_percent: 1000, ..LIMITS };
         let plan = Plan { checks: &CHECKS, verify: Verify::Fast, ..plan(phases, limits) };
-        Shard::new(&plan).run(&module, &module.functions).unwrap().functions
+        let BatchOutput { functions, text, .. } = Shard::new(&plan).run(&module, &module.functions).unwrap();
+        let moves = |function: &FunctionOutput| {
+            String::from_utf8_lossy(&text[function.text.clone()]).matches("mov").count()
+        };
+        assert_eq!([moves(&functions[0]), moves(&functions[1])], [9, 10]);
+        functions
     };
     let reason = |step: &str| format!("check finds failed after {step}: a row");
     let functions = run(&[&ONE]);
