@@ -230,48 +230,99 @@ mod tests {
     use ptxopt_components::operand::Operand;
     use ptxopt_components::types::PtxType;
 
-    /// A loop of one block with `count` phis, each of which gets the result of the one before, and the first of them what the
-    /// block computes. Pairs of a predecessor stand in the order of their phis, or the other way round. How many results are passed
-    /// on, and how often a limit ended the search.
-    fn passed_on(count: usize, is_in_order: bool) -> (usize, u64) {
-        let (before, body) = (BlockId(0), BlockId(1));
-        // A result, a register and a value from before for each phi, and what is computed.
-        let [result, own, outer] = [0, 1, 2].map(|kind| move |phi: usize| Node((3 * phi + kind) as u32));
-        let computed = Node(3 * count as u32);
+    const BEFORE: BlockId = BlockId(0);
+    const BODY: BlockId = BlockId(1);
+    const BESIDE: BlockId = BlockId(2);
+
+    /// What the body of the loop computes, and the result of each of its phis.
+    const NEXT: Node = Node(0);
+
+    fn result(phi: usize) -> Node {
+        Node(3 * phi as u32 + 1)
+    }
+
+    fn pair(phi: usize, pred: BlockId, node: Node) -> Pair {
+        Pair { phi, pred, value: Operand::register(VRegId(node.0)), node: Some(node) }
+    }
+
+    fn mention(inst: usize, node: Node, is_definition: bool) -> Mention {
+        Mention { inst: InstId::new(inst), position: 0, node, is_definition }
+    }
+
+    /// The pairs of a loop of one block with `count` phis, each of which gets the result of the one before, and the first of them
+    /// what the block computes.
+    fn chain(count: usize) -> Vec<Pair> {
+        let outer = |phi: usize| Node(3 * phi as u32 + 3);
+        let before = (0..count).map(|phi| pair(phi, BEFORE, outer(phi)));
+        let passed = (1..count).map(|phi| pair(phi, BODY, result(phi - 1)));
+        before.chain([pair(0, BODY, NEXT)]).chain(passed).collect()
+    }
+
+    /// Which of the results are passed on, and how often a limit ended the search, where the block names these.
+    fn found(count: usize, pairs: &[Pair], mentions: &[Mention]) -> (Vec<bool>, u64) {
+        let own = |phi: usize| Node(3 * phi as u32 + 2);
         let phi = |at| Phi {
-            inst: InstId::new(at),
-            block: body,
+            inst: InstId::new(1000 + at),
+            block: BODY,
             ty: PtxType::U32,
             node: own(at),
             result: result(at),
         };
         let phis: Vec<Phi> = (0..count).map(phi).collect();
-        let pair = |phi, pred, node: Node| {
-            let value = Operand::register(VRegId(node.0));
-            Pair { phi, pred, value, node: Some(node) }
-        };
-        let mut pairs: Vec<Pair> = (0..count).map(|at| pair(at, before, outer(at))).collect();
-        let next = |at: usize| if at == 0 { computed } else { result(at - 1) };
-        pairs.extend((0..count).map(|at| pair(at, body, next(at))));
+        let mut defined_in = vec![Some(BEFORE); 3 * count + 1];
+        defined_in[NEXT.index()] = Some(BODY);
+        (0..count).for_each(|phi| defined_in[result(phi).index()] = Some(BODY));
+        let mentions_of = [0, 0, mentions.len() as u32, mentions.len() as u32];
+        let seen = Seen { phis: &phis, pairs, mentions, mentions_of: &mentions_of, defined_in: &defined_in };
+        let mut rounds = Rounds::default();
+        let limits_hit = rounds.find(seen);
+        ((0..count).map(|phi| rounds.passes_on(result(phi))).collect(), limits_hit)
+    }
+
+    /// How many results of such a chain are passed on, and how often a limit ended the search.
+    fn passed_on(count: usize, is_in_order: bool) -> (usize, u64) {
+        let mut pairs = chain(count);
         if !is_in_order {
             pairs.reverse();
         }
-        let definition =
-            Mention { inst: InstId::new(count), position: 0, node: computed, is_definition: true };
-        let mut defined_in = vec![Some(before); 3 * count + 1];
-        (0..count).for_each(|at| defined_in[result(at).index()] = Some(body));
-        defined_in[computed.index()] = Some(body);
-        let (mentions, mentions_of) = ([definition], [0, 0, 1]);
-        let seen = Seen {
-            phis: &phis,
-            pairs: &pairs,
-            mentions: &mentions,
-            mentions_of: &mentions_of,
-            defined_in: &defined_in,
+        let (found, limits_hit) = found(count, &pairs, &[mention(0, NEXT, true)]);
+        (found.into_iter().filter(|&is_found| is_found).count(), limits_hit)
+    }
+
+    #[test]
+    fn what_is_passed_on_is_named_before_the_next_value_is_there() {
+        let passed = |mentions: &[Mention]| found(2, &chain(2), mentions).0;
+        let (first, second) = (result(0), result(1));
+        let defined = |inst| mention(inst, NEXT, true);
+        let named = |inst, node| mention(inst, node, false);
+        assert_eq!(passed(&[defined(0)]), [true, true]);
+        assert_eq!(passed(&[named(0, first), defined(0)]), [true, true], "the definition may read it");
+        assert_eq!(passed(&[defined(0), named(1, first)]), [false, false]);
+        // What it is passed on to takes the register that it had.
+        assert_eq!(passed(&[named(0, second), defined(1)]), [true, true]);
+        assert_eq!(passed(&[named(0, second), defined(0)]), [false, false]);
+        assert_eq!(passed(&[defined(0), named(1, second)]), [false, false]);
+        assert_eq!(
+            passed(&[defined(0), named(1, NEXT)]),
+            [false, false],
+            "something else reads the next value"
+        );
+    }
+
+    #[test]
+    fn a_phi_gets_one_value_beside_what_is_passed_on() {
+        let passed = |change: fn(&mut Vec<Pair>)| {
+            let mut pairs = chain(2);
+            change(&mut pairs);
+            found(2, &pairs, &[mention(0, NEXT, true)]).0
         };
-        let mut rounds = Rounds::default();
-        let limits_hit = rounds.find(seen);
-        ((0..count).filter(|&at| rounds.passes_on(result(at))).count(), limits_hit)
+        assert_eq!(passed(|pairs| pairs.push(pair(0, BESIDE, Node(3)))), [false, false]);
+        assert_eq!(passed(|pairs| pairs.push(pair(1, BESIDE, Node(6)))), [true, false]);
+        assert_eq!(passed(|pairs| pairs[0] = pair(0, BEFORE, result(0))), [false, false], "it keeps its own");
+        // Computed elsewhere, or passed on from two places.
+        assert_eq!(passed(|pairs| pairs[2] = pair(0, BESIDE, NEXT)), [false, false]);
+        assert_eq!(passed(|pairs| pairs[2] = pair(0, BODY, Node(3))), [false, false]);
+        assert_eq!(passed(|pairs| pairs[3] = pair(1, BODY, result(1))), [false, false], "to itself");
     }
 
     #[test]
