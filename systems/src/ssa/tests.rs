@@ -448,8 +448,8 @@ fn delete_dead_moves(built: &mut Built) {
 }
 
 /// A loop that keeps the values of so many rounds before in `%a1`, `%a2` and so on, stores all of them, and computes the next one in
-/// `%a0`: what comes between stands before that, what comes after behind it. Gives what one run stores, with the kernel in SSA form, its copies
-/// propagated and gone.
+/// `%a0`: what comes between stands before that, what comes after behind it. Gives what one run stores, with the kernel in SSA form,
+/// its copies propagated and gone.
 fn rounds(count: usize, between: &str, after: &str) -> (Built, OriginsOf, Vec<u64>) {
     let each = |text: fn(usize) -> String| (1..=count).rev().map(text).collect::<String>();
     let before = each(|at| format!("mov.u32 %a{at}, {at}; "));
