@@ -3,9 +3,10 @@
 //! Real code has about a thousand distinct forms, so whatever can be said of an instruction without its operands'
 //! values is worked out once, here, and every phase asks the form. Nothing else in the workspace knows an opcode.
 
-use crate::ids::Span;
+use crate::ids::{Span, VRegId};
 use crate::instruction::Marks;
 use crate::opcodes::{Effects, InFlight, Opcodes};
+use crate::operand::Operand;
 use crate::operation::Operation;
 use crate::types::{PtxType, StateSpace};
 use bitflags::bitflags;
@@ -212,7 +213,18 @@ impl Form {
     /// The effects that are none: they say what may be done with the instruction.
     const PERMISSIONS: Effects = Effects::COMMUTES.union(Effects::SPECULATABLE);
     /// The carry register is an operand of the row, hidden after those of the form.
-    const CARRY: Effects = Effects::CARRY_IN.union(Effects::CARRY_OUT);
+    pub const CARRY: Effects = Effects::CARRY_IN.union(Effects::CARRY_OUT);
+
+    /// The carry register as an operand of a form that reads or writes it.
+    #[must_use]
+    pub fn carry(&self, register: VRegId) -> Operand {
+        let operand = Operand::register(register);
+        if self.effects.contains(Effects::CARRY_OUT) {
+            operand.as_definition(self.effects.contains(Effects::CARRY_IN))
+        } else {
+            operand
+        }
+    }
 
     /// Whether the results follow from the operands alone, and nothing else happens. Two instructions of one form with
     /// the same operands have the same results, wherever they stand.

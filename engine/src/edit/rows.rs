@@ -6,10 +6,9 @@ use crate::values::def_use::OperandRef;
 use ptxopt_components::anchor::Anchor;
 use ptxopt_components::block::BlockFlags;
 use ptxopt_components::code_object::CodeFlags;
-use ptxopt_components::form::{Accepts, FormFlags, Role, Slot};
+use ptxopt_components::form::{Accepts, Form, FormFlags, Role, Slot};
 use ptxopt_components::ids::{BlockId, FormId, Id, InstId, LiteralId, Maybe, Span, VRegId};
 use ptxopt_components::instruction::{InstHead, InstLinks, InstOperands, InstPlace, Marks, OpcodeWord};
-use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Literal, LiteralKind, Operand, OperandKind, definitions, writes};
 use ptxopt_components::types::{PackedType, PtxType, RegClass};
 use ptxopt_components::vreg::{VRegFlags, VRegHead, VRegName};
@@ -367,7 +366,8 @@ impl FunctionEditor<'_> {
         inst
     }
 
-    /// Writes form, operands and marks of a row. Its place, block and links are set already.
+    /// Writes form, operands and marks of a row. Its place, block and links are set already. A form that reads or writes the carry
+    /// register stands where one did.
     fn write_row(&mut self, inst: InstId, form: FormId, operands: &[Operand], guard: Option<Operand>) {
         let forms: &FormTable = self.tools.forms;
         let (description, slots) = (forms.get(form), forms.slots(form));
@@ -383,10 +383,12 @@ impl FunctionEditor<'_> {
             let is_written = operand.vreg().is_some() && matches!(slot.role, Role::Def | Role::DefUse);
             all.push(if is_written { operand.as_definition(slot.role == Role::DefUse) } else { operand });
         }
-        assert!(
-            !description.effects.intersects(Effects::CARRY_IN | Effects::CARRY_OUT),
-            "carry chains are not written anew"
-        );
+        if description.effects.intersects(Form::CARRY) {
+            let is_carry = |vreg: &VRegId| self.rows.vregs[vreg.index()].flags.contains(VRegFlags::CARRY);
+            let mut old = self.rows.operands_of(inst).iter().filter_map(|operand| operand.vreg());
+            let carry = old.find(is_carry).expect("no instruction joins a carry chain");
+            all.push(description.carry(carry));
+        }
         all.extend(guard);
         self.rows.operands[inst.index()] = InstOperands::store(all, &mut self.rows.pools.operands);
         let head = &mut self.rows.heads[inst.index()];

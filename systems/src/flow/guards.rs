@@ -25,8 +25,7 @@ use ptxopt_engine::values::reaching::Place;
 /// calls, which belong to the accesses of their parameters.
 pub fn may_settle(f: &FunctionEditor<'_>, inst: InstId) -> bool {
     let (head, form) = (f.head(inst), f.form_of(inst));
-    let left_alone =
-        Effects::UNKNOWN | Effects::ASYNC | Effects::CALL | Effects::CARRY_IN | Effects::CARRY_OUT;
+    let left_alone = Effects::UNKNOWN | Effects::ASYNC | Effects::CALL;
     head.is_live()
         && head.opcode.is_guarded()
         && form.flags.contains(FormFlags::MODELLED)

@@ -346,7 +346,7 @@ fn computes_address(look: &Look<'_>, head: &InstHead, operands: &[Operand]) -> b
         && is_integer
         && form.is_pure()
         && !head.opcode.is_guarded()
-        && !form.effects.intersects(Effects::CARRY_IN | Effects::CARRY_OUT)
+        && !form.effects.intersects(Form::CARRY)
         && operands.iter().all(|operand| !varies(operand))
         && writes(operands).count() == 1
         && writes(operands).all(|vreg| look.function.vregs[vreg.index()].is_own_scalar())

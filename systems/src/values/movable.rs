@@ -11,7 +11,6 @@
 use ptxopt_components::form::Form;
 use ptxopt_components::ids::{Id, VRegId};
 use ptxopt_components::instruction::InstHead;
-use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, OperandKind, definitions, reads};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::special_registers::{Reading, SPECIAL_REGISTERS};
@@ -30,7 +29,7 @@ pub(crate) fn may_move(
     form.is_pure()
         && !head.is_phi()
         && !head.opcode.is_guarded()
-        && !form.effects.intersects(Effects::CARRY_IN | Effects::CARRY_OUT)
+        && !form.effects.intersects(Form::CARRY)
         && !operands.iter().any(varies)
         && operands.iter().filter_map(|operand| operand.vreg()).all(is_value)
         && definitions(operands).all(|(_, is_partial)| !is_partial)

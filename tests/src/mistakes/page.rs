@@ -190,6 +190,7 @@ pub const OF_PHASES: [(&str, &[&str]); 22] = [
             "barrier-ignored",
             "trap-removed",
             "table-target",
+            "carry-flag-dead",
         ],
     ),
     (

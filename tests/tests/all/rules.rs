@@ -77,6 +77,24 @@ const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "known-carry",
+        &[
+            "add.cc.u32 %w4, %w1, 0; addc.cc.u32 %w5, %w2, %w3; addc.u32 %w6, %w4, 0; xor.b32 %w0, %w5, %w6;",
+            "sub.cc.u64 %d4, %d1, 0; subc.cc.u64 %d5, %d2, %d3; subc.u64 %d6, %d4, 0; xor.b64 %d0, %d5, %d6;",
+            "mad.hi.cc.u32 %w4, %w1, %w2, 0; madc.lo.cc.u32 %w5, %w1, %w2, %w3; madc.hi.cc.u32 %w6, %w1, %w2, 0; \
+             addc.u32 %w7, %w4, %w5; xor.b32 %w0, %w6, %w7;",
+            "mad.hi.cc.s32 %w4, %w1, %w2, 0; addc.cc.s32 %w5, %w2, 0x7FFFFFFF; madc.hi.s64 %d4, %d1, %d2, 7; cvt.u64.u32 %d5, %w5; \
+             xor.b64 %d0, %d4, %d5;",
+            "add.cc.u32 %w4, -1, 1; addc.cc.u32 %w5, %w1, 0xFFFFFFFE; addc.u32 %w6, %w2, 0; xor.b32 %w0, %w5, %w6;",
+            "add.cc.u64 %d4, -1, 1; addc.u64 %d0, 0xFFFFFFFFFFFFFFFF, %d1;",
+            "add.cc.u32 %w4, 1, 2; subc.cc.u32 %w5, %w1, 0xFFFFFFFE; subc.cc.u32 %w6, 1, %w2; addc.u32 %w7, %w5, 0; xor.b32 %w0, %w6, %w7;",
+            "add.cc.u32 %w4, 1, 2; subc.cc.u32 %w5, 1, %w1; subc.u32 %w6, %w2, 3; xor.b32 %w0, %w5, %w6;",
+            "sub.cc.s32 %w4, 5, 5; madc.lo.cc.s32 %w5, %w1, %w2, 0x7FFFFFFF; addc.u32 %w6, %w3, 1; xor.b32 %w0, %w5, %w6;",
+            "and.b32 %w4, %w1, 0xFFFF; and.b32 %w5, %w2, 0x7FFFFFFF; add.cc.u32 %w6, %w4, %w5; addc.u32 %w7, %w3, 1; xor.b32 %w0, %w6, %w7;",
+            "or.b32 %w4, %w1, 0x80000000; or.b32 %w5, %w2, 0x80000000; add.cc.u32 %w6, %w4, %w5; addc.u32 %w7, %w3, 1; xor.b32 %w0, %w6, %w7;",
+        ],
+    ),
+    (
         "difference-with-its-bits",
         &[
             "and.b16 %h4, %h1, 0xFFF1; sub.s16 %h0, %h1, %h4;",
@@ -505,6 +523,18 @@ const CASES: &[(&str, &[&str])] = &[
             "mov.pred %p1, 1; setp.lt.and.s32 %p2, %w1, %w2, %p1; setp.gt.or.u32 %p3, %w1, 7, !%p1; xor.pred %p0, %p2, %p3;",
             "mov.pred %p1, 0; setp.eq.xor.s32 %p2, %w1, %w2, %p1; setp.gt.and.u32 %p3, %w1, 7, %p1; or.pred %p0, %p2, %p3;",
             "mov.pred %p1, 1; setp.lt.or.s32 %p2, %w1, %w2, %p1; setp.gt.u32 %p3, %w1, 7; and.pred %p0, %p2, %p3;",
+            "mov.pred %p1, 1; setp.lt.xor.s32 %p2, %w1, %w2, %p1; mov.b32 %f1, %w1; mov.b32 %f2, %w2; setp.le.xor.f32 %p3, %f1, %f2, %p1; \
+             xor.pred %p0, %p2, %p3;",
+        ],
+    ),
+    (
+        "decided-comparison-beside-a-predicate",
+        &[
+            "setp.lt.s32 %p1, %w1, %w2; cvt.u32.u16 %w4, %h1; setp.lt.and.u32 %p0, %w4, 65536, %p1;",
+            "setp.lt.s32 %p1, %w1, %w2; cvt.u32.u16 %w4, %h1; setp.lt.xor.u32 %p0, %w4, 65536, %p1;",
+            "setp.lt.s32 %p1, %w1, %w2; cvt.u32.u16 %w4, %h1; setp.ge.or.u32 %p0, %w4, 65536, !%p1;",
+            "setp.lt.s32 %p1, %w1, %w2; mov.f32 %f1, 0f7FC00000; setp.num.or.f32 %p2, %f1, 0f3F800000, %p1; setp.nan.or.f32 %p3, %f1, %f1, %p1; \
+             xor.pred %p0, %p2, %p3;",
         ],
     ),
     (

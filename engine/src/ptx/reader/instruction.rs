@@ -128,8 +128,8 @@ impl Reader<'_, '_> {
             if form.effects.intersects(Effects::ASYNC | Effects::UNKNOWN) {
                 self.pin_registers(&form, form_id);
             }
-            if form.effects.intersects(Effects::CARRY_IN | Effects::CARRY_OUT) {
-                self.push_carry(form.effects)?;
+            if form.effects.intersects(Form::CARRY) {
+                self.push_carry(&form)?;
             }
         }
         self.operands.extend(guard);
@@ -173,7 +173,7 @@ impl Reader<'_, '_> {
     }
 
     /// Appends the carry register as a hidden operand: the only state that PTX instructions share without naming.
-    fn push_carry(&mut self, effects: Effects) -> Result<(), Diagnostic> {
+    fn push_carry(&mut self, form: &Form) -> Result<(), Diagnostic> {
         let carry = match self.carry {
             Some(carry) => carry,
             None => {
@@ -183,12 +183,7 @@ impl Reader<'_, '_> {
                 *self.carry.insert(vreg)
             }
         };
-        let operand = Operand::register(carry);
-        self.operands.push(if effects.contains(Effects::CARRY_OUT) {
-            operand.as_definition(effects.contains(Effects::CARRY_IN))
-        } else {
-            operand
-        });
+        self.operands.push(form.carry(carry));
         Ok(())
     }
 }

@@ -20,7 +20,6 @@ use ahash::AHashMap;
 use ptxopt_components::form::{Form, Slot};
 use ptxopt_components::ids::{BlockId, Id, InstId, LoopId, VRegId};
 use ptxopt_components::instruction::Marks;
-use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::{Operand, OperandKind, reads, writes};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::types::PtxType;
@@ -259,9 +258,7 @@ impl<'a, 'e, 'r> Walk<'a, 'e, 'r> {
         if form.operation == Operation::Call || operands.iter().any(|operand| is_odd(operand.kind())) {
             return Err(Refusal::Unfit("a loop with a call, a branch table or copied text is not unrolled"));
         }
-        if form.effects.intersects(Effects::CARRY_IN | Effects::CARRY_OUT)
-            || form.operation == Operation::Unknown
-        {
+        if form.effects.intersects(Form::CARRY) || form.operation == Operation::Unknown {
             return Err(Refusal::Unfit(
                 "a loop with a carry chain or an unknown instruction is not unrolled",
             ));

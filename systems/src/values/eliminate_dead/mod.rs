@@ -2,12 +2,12 @@
 //!
 //! Source phase  10 EarlyOriSimpleLiveDead; 16, 33, 61, 84 OriPerformLiveDead First to Fourth (liveness); 92, a gate
 //! Reads         Blocks, Insts, VRegs, Fact::ControlFlow (full form)
-//! Writes        tombstones, dead blocks, sinks in place of results, DROPS_LOCALS
+//! Writes        tombstones, dead blocks, sinks in place of results, forms without `.cc`, DROPS_LOCALS
 //! Needs         control flow ends its block; control-flow facts (full form)
 //! Gives         that nothing is dead (full form)
 //! Leaves        full form: every reachable instruction has an effect or a result that a needed one reads, no block
-//!               is unreachable; in its last runs, 84 and 92, results that nothing reads are sinks where the form takes them, and
-//!               those of volatile loads are in registers that nothing else writes
+//!               is unreachable, no carry is left that nothing reads; in its last runs, 84 and 92, results that nothing reads
+//!               are sinks where the form takes them, and those of volatile loads are in registers that nothing else writes
 //! Breaks        liveness, uniformity, definitions; where blocks died, control flow, loops and post-dominators
 //! Cost          simple: one pass that counts reads and one backward. Full: a pass that lists definitions, where they are not
 //!               known, a search from uses to definitions, a look at each head for volatile loads; a comparison where nothing
@@ -62,6 +62,7 @@
 //! found, 16 times at most: quadratic in the number of blocks (the whole job took 1,400 ns an instruction for a function
 //! of 10,000 in 2,000 blocks, and takes 475 with the search), and not a fixpoint where the bound bites.
 
+mod carries;
 pub mod needs;
 mod simple;
 mod sinks;
@@ -74,6 +75,7 @@ pub use simple::{SimpleScratch, find_dead_simply};
 pub use sinks::find_unread_results;
 
 use bevy_ecs::prelude::*;
+use carries::{drop_carries, find_unread_carries};
 use ptxopt_components::block::{BlockFlags, BlockOrder};
 use ptxopt_components::code_object::{CodeFlags, Room};
 use ptxopt_components::ids::{BlockId, Id, InstId};
@@ -188,6 +190,7 @@ pub enum Unread {
 pub struct FullScratch {
     blocks: Vec<BlockId>,
     unread: Vec<(InstId, usize)>,
+    unread_carries: Vec<InstId>,
     unread_loads: Vec<(InstId, usize)>,
     needs: Needs,
 }
@@ -202,7 +205,7 @@ pub fn eliminate(
     if f.remembers(Memo::NothingDead) {
         return;
     }
-    let FullScratch { blocks, unread, unread_loads, needs } = scratch;
+    let FullScratch { blocks, unread, unread_carries, unread_loads, needs } = scratch;
     let has_no_copies = f.remembers(Memo::NothingToPropagate);
     if !delete_unreachable(f, blocks) {
         return;
@@ -212,6 +215,7 @@ pub fn eliminate(
     needs.find(&function, reaching);
     let is_cut_short = needs.take_cut_short();
     find_unread_results(&function, forms, needs, reaching, unread);
+    find_unread_carries(&function, forms, needs, reaching, unread_carries);
     find_unread_loads(&function, forms, needs, reaching, unread_loads);
     let is_last = unread_results == Unread::BecomesSink;
     if is_last {
@@ -228,6 +232,9 @@ pub fn eliminate(
     if f.delete_each(dead, "feeds nothing that has an effect") < dead.len() {
         return;
     }
+    if drop_carries(f, unread_carries).is_none() {
+        return;
+    }
     if is_last && change_results(f, unread, unread_loads).is_none() {
         return;
     }
@@ -241,8 +248,8 @@ pub fn eliminate(
     if is_last || unread.is_empty() && unread_loads.is_empty() {
         f.remember(Memo::NothingDead);
     }
-    if has_no_copies && blocks.is_empty() {
-        // What is left reads what it read before.
+    if has_no_copies && blocks.is_empty() && unread_carries.is_empty() {
+        // What is left reads what it read before, and computes what it computed.
         f.remember(Memo::NothingToPropagate);
     }
 }

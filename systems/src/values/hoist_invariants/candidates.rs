@@ -187,8 +187,7 @@ impl Candidates {
     /// Where an instruction may be executed; none where it stays.
     fn freedom(&self, look: Look<'_>, form: &Form, inst: InstId, operands: &[Operand]) -> Option<Freedom> {
         if form.is_pure() {
-            if operands.iter().any(varies) || form.effects.intersects(Effects::CARRY_IN | Effects::CARRY_OUT)
-            {
+            if operands.iter().any(varies) || form.effects.intersects(Form::CARRY) {
                 return None;
             }
             return Some(if form.is_speculatable() { Freedom::Anywhere } else { Freedom::Anyway });

@@ -169,8 +169,7 @@ impl Meanings {
 }
 
 /// What keeps two executions with the same operands from having the same results.
-const DIFFERS: Effects =
-    Effects::KEEPS.union(Effects::VOLATILE).union(Effects::CARRY_IN).union(Effects::CARRY_OUT);
+const DIFFERS: Effects = Effects::KEEPS.union(Effects::VOLATILE).union(Form::CARRY);
 
 fn source(form: &Form, description: &Description) -> Source {
     let is_known = form.flags.contains(FormFlags::MODELLED) && form.operation != Operation::Unknown;

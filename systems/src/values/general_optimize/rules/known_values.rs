@@ -53,7 +53,7 @@ pub(super) const RULES: &[Rule] = &[
             },
             Guard {
                 needs: "nothing that is combined with the outcome",
-                without: "setp.lt.and.u32 %p1, %tid.x, 1024, %p2 is %p2, and not true",
+                without: "set.lt.and.u32.u32 %r1, %tid.x, 1024, %p2 is 0 where %p2 is false",
             },
         ],
         when: Clues::ALWAYS,

@@ -18,6 +18,7 @@
 
 mod addresses;
 mod bits;
+mod carries;
 mod chains;
 mod comparisons;
 mod conditions;
@@ -108,6 +109,7 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "State spaces", rules: spaces::RULES },
     Family { name: "Sums", rules: sums::RULES },
     Family { name: "Differences", rules: differences::RULES },
+    Family { name: "Carries", rules: carries::RULES },
     Family { name: "Identities", rules: identities::RULES },
     Family { name: "Bits", rules: bits::RULES },
     Family { name: "Halves", rules: halves::RULES },

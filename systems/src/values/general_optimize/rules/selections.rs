@@ -3,10 +3,13 @@
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
-use crate::values::general_optimize::constants::bits_in;
+use crate::values::general_optimize::constants::{bits_in, literal_at};
 use crate::values::general_optimize::copies::Source;
+use crate::values::general_optimize::evaluate::evaluate;
 use crate::values::general_optimize::pattern::plain;
 use crate::values::general_optimize::rewrite::{New, Rewrite};
+use crate::values::known_bits::decided;
+use ptxopt_components::description::Description;
 use ptxopt_components::ids::InstId;
 use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
@@ -47,7 +50,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "comparison-with-a-constant",
         operations: &[Operation::Setp],
-        pattern: "setp.and c, d, 1, setp.or c, d, 0, setp.xor c, d, 0 -> setp c, d; setp.and c, d, 0 -> 0; setp.or c, d, 1 -> 1",
+        pattern: "setp.and c, d, 1, setp.or c, d, 0, setp.xor c, d, 0 -> setp c, d; setp.and c, d, 0 -> 0; setp.or c, d, 1 -> 1; \
+                  setp.xor c, d, 1 -> the opposite of setp c, d",
         reason: "the comparison decides alone, or does not",
         guards: &[Guard {
             needs: "one result",
@@ -55,6 +59,24 @@ pub(super) const RULES: &[Rule] = &[
         }],
         when: Clues::LITERAL_LAST.union(Clues::CONSTANT),
         apply: Apply::Any(comparison_with_a_constant),
+    },
+    Rule {
+        name: "decided-comparison-beside-a-predicate",
+        operations: &[Operation::Setp],
+        pattern: "setp.lt.and p, y, z, q -> q or false, where all values of y and z that are possible agree; or and xor likewise",
+        reason: "the comparison has only one outcome, and the predicate decides or does not",
+        guards: &[
+            Guard {
+                needs: "one outcome",
+                without: "setp.lt.and.u32 %p1, %tid.x, 1023, %p2 is false where %tid.x is 1023",
+            },
+            Guard {
+                needs: "one result",
+                without: "setp.lt.and.s32 %p1|%p2, 1, 2, %p3 sets both, and one move sets one",
+            },
+        ],
+        when: Clues::ALWAYS,
+        apply: Apply::Any(decided_beside_a_predicate),
     },
     Rule {
         name: "select-by-a-constant",
@@ -117,6 +139,10 @@ fn predicate_logic(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     } else {
         with_a_constant(operation, other, truth(walk, one, inst)?)
     };
+    comes_to(walk, inst, outcome)
+}
+
+fn comes_to(walk: &mut Walk<'_, '_>, inst: InstId, outcome: Outcome) -> Option<Rewrite> {
     let result = walk.only_result(inst)?;
     match outcome {
         Outcome::Constant(truth) => walk.move_of_constant(inst, result, u64::from(truth)),
@@ -129,22 +155,48 @@ fn predicate_logic(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
 
 fn comparison_with_a_constant(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     let &[_, one, other, predicate] = walk.f.operands_of(inst) else { return None };
-    let description = walk.f.description_of(inst);
-    let (ty, combiner) = (description.types[0]?, description.qualifiers.combiner?);
-    let qualifiers = Qualifiers { combiner: None, ..description.qualifiers };
+    let Description { types: [Some(ty), ..], qualifiers, .. } = *walk.f.description_of(inst) else {
+        return None;
+    };
+    let (combiner, comparison) = (qualifiers.combiner?, qualifiers.comparison?);
     let result = walk.only_result(inst)?;
     let truth = truth(walk, predicate, inst)?;
     let is_decided = match combiner {
         Combiner::And => !truth,
         Combiner::Or => truth,
-        Combiner::Xor if truth => return None,
         Combiner::Xor => false,
     };
     if is_decided {
         return walk.move_of_constant(inst, result, u64::from(truth));
     }
+    let is_opposite = combiner == Combiner::Xor && truth;
+    let comparison = if is_opposite { comparison.negated(ty) } else { comparison };
+    let qualifiers = Qualifiers { combiner: None, comparison: Some(comparison), ..qualifiers };
     let operands = [Operand::predicate(result, false), one, other].map(New::Operand);
     walk.instead(inst, Operation::Setp, qualifiers, &[ty], &operands)
+}
+
+fn decided_beside_a_predicate(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let &[_, one, other, predicate] = walk.f.operands_of(inst) else { return None };
+    let description = *walk.f.description_of(inst);
+    let operation = match description.qualifiers.combiner? {
+        Combiner::And => Operation::And,
+        Combiner::Or => Operation::Or,
+        Combiner::Xor => Operation::Xor,
+    };
+    let qualifiers = Qualifiers { combiner: None, ..description.qualifiers };
+    let compared = Description { qualifiers, ..description };
+    let ty = compared.types[0]?;
+    let holds = if ty.is_of_integers() {
+        let [one, other] = [one, other].map(|operand| walk.known(operand, ty.bits(), inst));
+        decided(&compared, one, other)?
+    } else {
+        let bits = |at: usize, operand: Operand| {
+            literal_at(walk.f.form_of(inst), walk.f.slots_of(inst), at, operand, walk.f.literals())
+        };
+        evaluate(&compared, &[bits(1, one)?, bits(2, other)?])? != 0
+    };
+    comes_to(walk, inst, with_a_constant(operation, predicate, holds))
 }
 
 /// What logic comes to.
