@@ -6,7 +6,7 @@
 use crate::values::known_bits::FIELD_MAX;
 use ptxopt_components::description::Description;
 use ptxopt_components::operation::Operation;
-use ptxopt_components::qualifiers::{Direction, Excess, Modifiers, Permutation};
+use ptxopt_components::qualifiers::{Direction, Excess, Modifiers, Part, Permutation};
 use ptxopt_components::types::{extend, truncate};
 
 /// The result for these sources, of an operation without modifiers but for the ones of `bfind`; none where it is not known here.
@@ -79,6 +79,16 @@ pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64
                 let chosen = if choice & 8 != 0 { 0xFF * (byte >> 7) } else { byte };
                 all | chosen << (8 * at)
             })
+        }
+        (Operation::Clmad, &[a, b, c]) => {
+            let of_bit = |at: u32| if b >> at & 1 != 0 { u128::from(a) << at } else { 0 };
+            let product = (0..64).map(of_bit).fold(0, |all, part| all ^ part);
+            let half = match qualifiers.part? {
+                Part::Low => product as u64,
+                Part::High => (product >> 64) as u64,
+                Part::Wide => return None,
+            };
+            half ^ c
         }
         (Operation::Lop3, &[a, b, c, table]) if qualifiers.combiner.is_none() => {
             (0..8).filter(|row| table >> row & 1 != 0).fold(0, |all, row| {

@@ -1,6 +1,6 @@
 //! What comparisons make of constants: `setp` a predicate, `set` all bits or the float 1, `slct` one of its sources.
 
-use super::float::{Finish, with_format};
+use super::float::{Finish, lanes, with_format};
 use crate::values::known_bits::is_integer;
 use ptxopt_components::description::Description;
 use ptxopt_components::operation::Operation;
@@ -17,20 +17,37 @@ pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64
     let is_plain = qualifiers.combiner.is_none() && Modifiers::FTZ.contains(qualifiers.modifiers);
     let comparison = qualifiers.comparison.filter(|_| is_plain)?;
     let [first, second, ..] = description.types;
-    let (ty, is_true) = match description.operation {
-        Operation::Setp => (first.filter(|_| second.is_none())?, 1),
-        _ => (second?, truth(first?)?),
-    };
-    let holds = if is_integer(ty) {
-        compare_integers(comparison, ty, one, other)?
-    } else {
-        // What is compared flushes, not what the comparison leaves: `set.lt.f32.f64` compares doubles.
-        let is_flushed = description.flushes() && ty == PtxType::F32;
-        let finish = Finish::of(qualifiers, qualifiers.has(Modifiers::FTZ) || is_flushed);
-        let order = with_format!(ty, F => Some(finish.read::<F>(one).partial_cmp(&finish.read::<F>(other))))?;
-        float_holds(comparison, order)?
-    };
-    Some(if holds { is_true } else { 0 })
+    if description.operation == Operation::Setp {
+        let ty = first.filter(|_| second.is_none())?;
+        return compare(description, comparison, ty, one, other).map(u64::from);
+    }
+    let (format, lanes) = lanes(second?);
+    let (truth, width) = (truth(first?, lanes)?, format.bits());
+    let mut result = 0;
+    for at in (0..lanes).map(|lane| lane * width) {
+        let holds = compare(description, comparison, format, one >> at, other >> at)?;
+        result |= if holds { truth << at } else { 0 };
+    }
+    Some(result)
+}
+
+/// Whether a comparison of values of one type holds.
+fn compare(
+    description: &Description,
+    comparison: Comparison,
+    ty: PtxType,
+    one: u64,
+    other: u64,
+) -> Option<bool> {
+    if is_integer(ty) {
+        return compare_integers(comparison, ty, one, other);
+    }
+    // What is compared flushes, not what the comparison leaves: `set.lt.f32.f64` compares doubles.
+    let qualifiers = &description.qualifiers;
+    let is_flushed = description.flushes() && ty == PtxType::F32;
+    let finish = Finish::of(qualifiers, qualifiers.has(Modifiers::FTZ) || is_flushed);
+    let order = with_format!(ty, F => Some(finish.read::<F>(one).partial_cmp(&finish.read::<F>(other))))?;
+    float_holds(comparison, order)
 }
 
 /// The first source where the third one is 0 or more, as -0 is, and else the second one, also where it is NaN.
@@ -48,14 +65,14 @@ pub(super) fn choose(description: &Description, sources: &[u64]) -> Option<u64> 
     Some(truncate(if is_first { one } else { other }, ty.bits()))
 }
 
-/// What `set` writes where the comparison holds.
-fn truth(ty: PtxType) -> Option<u64> {
-    Some(match ty {
-        PtxType::U32 | PtxType::S32 => 0xFFFF_FFFF,
-        PtxType::U16 | PtxType::S16 => 0xFFFF,
-        PtxType::F32 => 0x3F80_0000,
-        PtxType::F16 => 0x3C00,
-        PtxType::Bf16 => 0x3F80,
+/// What `set` writes where the comparison holds: of two lanes, for each of them.
+fn truth(ty: PtxType, lanes: u32) -> Option<u64> {
+    Some(match (ty, lanes) {
+        (PtxType::U32 | PtxType::S32, 1) => 0xFFFF_FFFF,
+        (PtxType::U16 | PtxType::S16, 1) | (PtxType::U32 | PtxType::S32, 2) => 0xFFFF,
+        (PtxType::F32, 1) => 0x3F80_0000,
+        (PtxType::F16, 1) | (PtxType::F16x2, 2) => 0x3C00,
+        (PtxType::Bf16, 1) | (PtxType::Bf16x2, 2) => 0x3F80,
         _ => return None,
     })
 }

@@ -4,6 +4,7 @@
 //! converted to.
 
 use super::float::{Finish, round, with_format};
+use super::narrow;
 use crate::values::known_bits::is_integer;
 use ptxopt_components::description::Description;
 use ptxopt_components::qualifiers::{Modifiers, Rounding};
@@ -14,11 +15,16 @@ use rustc_apfloat::{Float, FloatConvert, Round, Status};
 /// The result of a conversion.
 pub(super) fn evaluate(description: &Description, sources: &[u64]) -> Option<u64> {
     let [Some(to), Some(from), None, ..] = description.types else { return None };
-    let known = Modifiers::FTZ | Modifiers::SAT | Modifiers::RELU;
+    let are_floats = !is_integer(to) && !is_integer(from);
+    let known = Modifiers::FTZ | Modifiers::SAT | Modifiers::RELU | Modifiers::SATFINITE;
+    let known = if are_floats { known } else { known - Modifiers::SATFINITE };
     if !known.contains(description.qualifiers.modifiers) {
         return None;
     }
     match (to, sources) {
+        (PtxType::Tf32, &[source]) if from == PtxType::F32 => narrow::to_tensor_float(description, source),
+        (_, &[source]) if narrow::is_pair(from) => narrow::unpack(description, from, source),
+        _ if narrow::is_pair(to) => narrow::pack(description, to, from, sources),
         // The first source is the upper half.
         (PtxType::F16x2, &[high, low]) => pair(description, PtxType::F16, from, high, low),
         (PtxType::Bf16x2, &[high, low]) => pair(description, PtxType::Bf16, from, high, low),

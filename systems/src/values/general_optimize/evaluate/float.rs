@@ -78,7 +78,7 @@ pub(super) fn classify(description: &Description, sources: &[u64]) -> Option<u64
 }
 
 /// The format of a value's parts, and how many there are.
-fn lanes(ty: PtxType) -> (PtxType, u32) {
+pub(super) fn lanes(ty: PtxType) -> (PtxType, u32) {
     match ty {
         PtxType::F16x2 => (PtxType::F16, 2),
         PtxType::Bf16x2 => (PtxType::Bf16, 2),
@@ -122,7 +122,7 @@ fn compute<F: Float>(description: &Description, sources: &[u64]) -> Option<u64> 
     finish.write(result)
 }
 
-fn exact<F>(value: F) -> StatusAnd<F> {
+pub(super) fn exact<F>(value: F) -> StatusAnd<F> {
     Status::OK.and(value)
 }
 
@@ -185,12 +185,14 @@ pub(super) struct Finish {
     flushes: bool,
     saturates: bool,
     clears_negative: bool,
+    is_finite: bool,
 }
 
 impl Finish {
     pub(super) fn of(qualifiers: &Qualifiers, flushes: bool) -> Self {
         let saturates = qualifiers.has(Modifiers::SAT);
-        Self { flushes, saturates, clears_negative: qualifiers.has(Modifiers::RELU) }
+        let clears_negative = qualifiers.has(Modifiers::RELU);
+        Self { flushes, saturates, clears_negative, is_finite: qualifiers.has(Modifiers::SATFINITE) }
     }
 
     /// The value of a source.
@@ -212,6 +214,9 @@ impl Finish {
         }
         if value.is_nan() {
             return self.saturates.then_some(0);
+        }
+        if self.is_finite && value.is_infinite() {
+            value = F::largest().copy_sign(value);
         }
         let clears = self.saturates || self.clears_negative;
         if clears && value.is_negative() {

@@ -7,14 +7,15 @@
 //! Nothing here is shared with the emulator, which is what the results are compared with.
 //!
 //! # What is not evaluated
-//! What has two results or reads or writes the carry register; video instructions and `clmad`; comparisons of pairs of floats;
-//! conversions to `tf32`, to and from floats of 8 bits and less, and with `.satfinite`; approximations.
+//! What has two results or reads or writes the carry register, of which [a rule](super::rules) takes care; video instructions;
+//! conversions to and from exponents alone (`.ue8m0x2`) and four floats at once, which round stochastically; approximations.
 
 mod bits;
 mod compare;
 mod convert;
 mod float;
 mod integer;
+mod narrow;
 mod packed;
 #[cfg(test)]
 mod tests;
@@ -44,6 +45,7 @@ pub(in crate::values) fn evaluate(description: &Description, sources: &[u64]) ->
         | Operation::Bfind
         | Operation::Bmsk
         | Operation::Brev
+        | Operation::Clmad
         | Operation::Cnot
         | Operation::Fns
         | Operation::Lop3

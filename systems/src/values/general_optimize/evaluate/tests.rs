@@ -65,7 +65,7 @@ impl Layout {
         let (fraction, exponent) = match ty {
             PtxType::F16 | PtxType::F16x2 => (10, 5),
             PtxType::Bf16 | PtxType::Bf16x2 => (7, 8),
-            PtxType::F32 | PtxType::F32x2 => (23, 8),
+            PtxType::F32 | PtxType::F32x2 | PtxType::Tf32 => (23, 8),
             PtxType::F64 => (52, 11),
             _ => return None,
         };
@@ -321,6 +321,11 @@ fn comparisons_of_floats_and_integers_are_those_of_the_emulator() {
         forms.push((format!("setp.{comparison}u.ftz.f16"), 2));
         forms.push((format!("set.{comparison}.f16.f16"), 2));
         forms.push((format!("set.{comparison}.bf16.bf16"), 2));
+        for ty in ["f16x2", "bf16x2"] {
+            forms.push((format!("set.{comparison}.{ty}.{ty}"), 2));
+            forms.push((format!("set.{comparison}u.u32.{ty}"), 2));
+        }
+        forms.push((format!("set.{comparison}.ftz.s32.f16x2"), 2));
     }
     for comparison in ["lo", "ls", "hi", "hs"] {
         forms.push((format!("setp.{comparison}.u32"), 2));
@@ -376,10 +381,80 @@ fn conversions_of_floats_are_those_of_the_emulator() {
             forms.push((format!("cvt.{rounding}.relu.{to}.f32"), 1));
         }
     }
+    for finite in ["", ".satfinite"] {
+        for rounding in ["rn", "rz"] {
+            for relu in ["", ".relu"] {
+                for to in ["f16", "bf16"] {
+                    forms.push((format!("cvt.{rounding}{relu}{finite}.{to}.f32"), 1));
+                    forms.push((format!("cvt.{rounding}{relu}{finite}.{to}x2.f32"), 2));
+                }
+                forms.push((format!("cvt.{rounding}{relu}{finite}.tf32.f32"), 1));
+            }
+        }
+        forms.push((format!("cvt.rna{finite}.tf32.f32"), 1));
+    }
     forms.push(("cvt.rni.ftz.s32.f32".to_owned(), 1));
     forms.push(("cvt.f32.f16".to_owned(), 1));
     forms.push(("cvt.f64.f32".to_owned(), 1));
     compare_all(&forms);
+}
+
+/// A form on pairs of floats of 8 bits and fewer, on these sources. Not known is only what is no number, and a zero with a sign
+/// that `.relu` could clear.
+fn compare_narrow(mnemonic: &str, all: &[Vec<u64>]) {
+    let description = parse(mnemonic, Dialect::default());
+    let of_emulator = evaluator(&Request::plain(mnemonic, 1, all[0].len())).expect("the emulator knows it");
+    let [Some(to), Some(from), ..] = description.types else { panic!("{mnemonic} has two types") };
+    let (width, stride) = match to {
+        PtxType::E2m1x2 => (4, 4),
+        PtxType::E2m3x2 | PtxType::E3m2x2 => (6, 8),
+        PtxType::F16x2 => (16, 16),
+        _ => (8, 8),
+    };
+    for sources in all {
+        let expected = first_lane(&of_emulator, sources);
+        let elements = [expected, expected >> stride].map(|bits| bits & ((1 << width) - 1));
+        let is_open = match Layout::of(from) {
+            Some(layout) => {
+                let mut parts = sources.iter().flat_map(|&bits| parts(from, bits));
+                parts.any(|bits| layout.is_nan(bits))
+            }
+            // Of a narrow source the result tells.
+            None => elements.iter().any(|&bits| Layout::of(PtxType::F16).unwrap().is_nan(bits)),
+        };
+        let is_cleared = description.qualifiers.has(Modifiers::RELU) && elements.contains(&0);
+        match evaluate(&description, sources) {
+            Some(bits) => assert_eq!(bits, expected, "{mnemonic} of {sources:#x?}"),
+            None => assert!(is_open || is_cleared, "{mnemonic} of {sources:#x?} stays"),
+        }
+    }
+}
+
+#[test]
+fn pairs_of_narrow_floats_are_those_of_the_emulator() {
+    let mut random = Random(13);
+    for narrow in ["e4m3x2", "e5m2x2", "e2m3x2", "e3m2x2", "e2m1x2"] {
+        for relu in ["", ".relu"] {
+            let patterns: Vec<_> =
+                (0..1 << if narrow == "e2m1x2" { 8 } else { 16 }).map(|bits| vec![bits]).collect();
+            compare_narrow(&format!("cvt.rn{relu}.f16x2.{narrow}"), &patterns);
+            for (from, sources) in [("f32", 2), ("f16x2", 1), ("bf16x2", 1)] {
+                let ty = PtxType::parse(from.as_bytes()).unwrap();
+                let layout = Layout::of(ty).unwrap();
+                let mut some = || {
+                    let parts = (0..ty.bits() / layout.width()).map(|part| {
+                        // Half of them with few bits of fraction, so that they lie in the middle between two narrow ones.
+                        let kept =
+                            if random.below(2) == 0 { !0 } else { !0 << (layout.fraction.saturating_sub(5)) };
+                        (random.float(layout, &[]) & kept) << (part * layout.width())
+                    });
+                    parts.fold(0, |all, part| all | part)
+                };
+                let sets: Vec<_> = (0..SET_COUNT).map(|_| (0..sources).map(|_| some()).collect()).collect();
+                compare_narrow(&format!("cvt.rn.satfinite{relu}.{narrow}.{from}"), &sets);
+            }
+        }
+    }
 }
 
 /// Fields past 255 are not known: one set of six or so has none.
@@ -410,6 +485,7 @@ fn operations_on_bits_are_those_of_the_emulator() {
     }
     forms.push(("fns.b32".to_owned(), 3));
     forms.push(("lop3.b32".to_owned(), 4));
+    forms.extend(["lo", "hi"].map(|part| (format!("clmad.{part}.u64"), 3)));
     compare_all(&forms);
 }
 
@@ -636,8 +712,50 @@ fn what_the_isa_does_not_say_is_not_known() {
     // Comparisons that a type does not have.
     assert_eq!(known("setp.lt.b32", &[1, 2]), None);
     assert_eq!(known("setp.lo.s32", &[1, 2]), None);
-    // Stochastic rounding, ties away, conversions that clamp to finite values.
-    assert_eq!(known("cvt.rna.tf32.f32", &[one]), None);
-    assert_eq!(known("cvt.rn.satfinite.f16.f32", &[one]), None);
+    // Not exact without a rounding; no number, and a zero whose sign `.relu` could clear; exponents alone; without `.satfinite`.
     assert_eq!(known("cvt.bf16.f16", &[0x3C01]), None);
+    for mnemonic in
+        ["cvt.rn.satfinite.e4m3x2.f32", "cvt.rn.satfinite.e2m1x2.f32", "cvt.rn.satfinite.f16x2.f32"]
+    {
+        assert_eq!(known(mnemonic, &[one, nan]), None);
+    }
+    assert_eq!(known("cvt.rn.satfinite.relu.e4m3x2.f32", &[one, 1 << 31]), None);
+    assert_eq!(known("cvt.rz.satfinite.ue8m0x2.f32", &[one, one]), None);
+    assert_eq!(known("cvt.rn.e4m3x2.f32", &[one, one]), None);
+    assert_eq!(known("cvt.rn.satfinite.f16x2.e4m3x2", &[0x3838]), None);
+    // A conversion to an integer or from one has no largest float.
+    assert_eq!(known("cvt.rzi.satfinite.s32.f32", &[one]), None);
+    assert_eq!(known("cvt.rn.satfinite.f16.s32", &[1]), None);
+}
+
+/// Worked out by hand from the text of the ISA; those to `tf32` are what `ptxas` 13.0 makes of constants.
+#[test]
+fn conversions_to_short_floats_are_those_of_the_isa() {
+    let known = |mnemonic: &str, sources: &[u64]| evaluate(&parse(mnemonic, Dialect::default()), sources);
+    for (mnemonic, sources, result) in [
+        ("cvt.rna.tf32.f32", &[0x3F80_1000][..], 0x3F80_2000),
+        ("cvt.rna.tf32.f32", &[0x0000_0FFF], 0),
+        ("cvt.rna.tf32.f32", &[0x7F7F_FFFF], 0x7F80_0000),
+        ("cvt.rna.tf32.f32", &[0xFF7F_F000], 0xFF80_0000),
+        ("cvt.rna.satfinite.tf32.f32", &[0xFF7F_F000], 0xFF7F_E000),
+        ("cvt.rna.satfinite.tf32.f32", &[0x7F80_0000], 0x7F7F_E000),
+        ("cvt.rn.tf32.f32", &[0x3F80_1000], 0x3F80_0000),
+        // 1 and -2; 448 is the largest; 2^-10 is halfway to the smallest, which has the odd bit.
+        ("cvt.rn.satfinite.e4m3x2.f32", &[0x3F80_0000, 0xC000_0000], 0x38C0),
+        ("cvt.rn.satfinite.e4m3x2.f32", &[0x7F80_0000, 0xC3FA_0000], 0x7EFE),
+        ("cvt.rn.satfinite.e4m3x2.f32", &[0x3A80_0000, 0x3A80_0001], 0x0001),
+        ("cvt.rn.satfinite.e5m2x2.f16x2", &[0x7C00_3E00], 0x7B3E),
+        ("cvt.rn.satfinite.e2m3x2.f32", &[0x40F0_0000, 0x4100_0000], 0x1F1F),
+        ("cvt.rn.satfinite.e3m2x2.f32", &[0xC1E0_0000, 0x3D80_0000], 0x3F01),
+        ("cvt.rn.satfinite.e2m1x2.f32", &[0x40C0_0000, 0xBF00_0000], 0x79),
+        ("cvt.rn.satfinite.relu.e2m1x2.f32", &[0x4100_0000, 0xBF80_0000], 0x70),
+        ("cvt.rn.f16x2.e4m3x2", &[0x387E], 0x3C00_5F00),
+        ("cvt.rn.f16x2.e5m2x2", &[0xFC01], 0xFC00_0100),
+        ("cvt.rn.f16x2.e2m1x2", &[0x79], 0x4600_B800),
+        ("set.lt.f16x2.f16x2", &[0x3C00_4000, 0x4000_4000], 0x3C00_0000),
+        ("set.ge.u32.bf16x2", &[0x3F80_4000, 0x4000_4000], 0xFFFF),
+        ("clmad.hi.u64", &[1 << 63, 1 << 63, 1], 1 << 62 | 1),
+    ] {
+        assert_eq!(known(mnemonic, sources), Some(result), "{mnemonic} of {sources:#x?}");
+    }
 }

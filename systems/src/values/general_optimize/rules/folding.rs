@@ -51,6 +51,7 @@ pub(super) const RULES: &[Rule] = &[Rule {
         Operation::Bfind,
         Operation::Bmsk,
         Operation::Brev,
+        Operation::Clmad,
         Operation::Cnot,
         Operation::Fns,
         Operation::Lop3,
@@ -67,8 +68,8 @@ pub(super) const RULES: &[Rule] = &[Rule {
             without: "div.s32 %r1, 7, 0 gives what the machine gives, and no constant is known to be that",
         },
         Guard {
-            needs: "no qualifier that is not evaluated, such as .satfinite",
-            without: "cvt.rn.satfinite.f16.f32 %h1, 0f7F800000 is the largest number, and without .satfinite infinity",
+            needs: "no qualifier that is not evaluated, such as .oob",
+            without: "fma.rn.oob.f16 with a factor 0xFFFF, which stands for what is out of bounds, is 0, and without .oob no number",
         },
         Guard {
             needs: "a float result of which the ISA says each bit: no NaN, no approximation",
