@@ -161,10 +161,22 @@ impl Reference {
             let apart = Module::load_apart(&self.text)?;
             match run_one(&apart, &case.launch, false, self.steps_max).stop {
                 Some(stop @ Stop::OutOfBounds { .. }) => unfair = Some(stop.to_string()),
-                _ => return Ok(Verdict::Different(difference)),
+                _ => return Ok(Verdict::Different(self.with_what_is_unwritten(&case.launch, difference))),
             }
         }
         Ok(unfair.map_or(Verdict::Same, Verdict::SetAside))
+    }
+
+    /// A difference, with the first register that was read before it was written, if there is one: what such a register holds is
+    /// nobody's promise, so it may be the reason. It need not be: registers that are copied and not used are frequent.
+    fn with_what_is_unwritten(&self, launch: &Launch, difference: String) -> String {
+        let checks = Checks { uninitialised: true, ..Checks::default() };
+        let outcome = run(&self.module, launch, &Options { checks, ..how(false, self.steps_max) });
+        let mut unwritten =
+            outcome.reports.iter().filter(|report| report.finding == Finding::UninitialisedRegister);
+        unwritten
+            .next()
+            .map_or_else(|| difference.clone(), |report| format!("{difference}; before: {report}"))
     }
 
     /// What the launches of each kernel that is judged issue with the kernels of `text`.
@@ -430,6 +442,25 @@ mod tests {
                 }
                 verdict => assert!(is_fair && matches!(verdict, Verdict::Different(_)), "{verdict:?}"),
             }
+        }
+    }
+
+    /// The message of a kernel that stores another number says so where the register that it adds was never written.
+    #[test]
+    fn a_difference_names_the_register_that_nothing_has_written() {
+        let text = |unwritten: &str, literal: u32| {
+            let body = format!("add.u32 %r2, {unwritten}, {literal}; st.global.u32 [%d1], %r2;");
+            module(".param .u64 a", &body)
+        };
+        let line = LaunchLine::parse("k grid 1 block 1 args u32[4]=zero").expect("it is well-formed");
+        for (register, is_named) in [("%r8", true), ("%r1", false)] {
+            let before = text(register, 5);
+            let reference = Reference::new(before.as_bytes(), &[line.clone()], CheckOptions::default());
+            let verdicts =
+                reference.expect("it loads").compare(text(register, 6).as_bytes()).expect("it loads");
+            let Verdict::Different(difference) = &verdicts[0].verdict else { panic!("5 is not 6") };
+            assert!(difference.starts_with("buffer 0: byte 0 is 0x06, before 0x05"), "{difference}");
+            assert_eq!(difference.contains("register read before it is written"), is_named, "{difference}");
         }
     }
 
