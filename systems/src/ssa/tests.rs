@@ -12,6 +12,7 @@ use ptxopt_components::operand::{Operand, OperandKind, definitions};
 use ptxopt_components::operation::Operation;
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::edit::PlainEditor;
+use ptxopt_engine::run::log::RemarkKind;
 use ptxopt_engine::store::view::FunctionView;
 use ptxopt_engine::values::phis::{incoming, phis_of};
 use std::collections::{BTreeMap, BTreeSet};
@@ -529,13 +530,18 @@ fn loops_that_keep_the_values_of_rounds_come_back_right() {
 }
 
 #[test]
-fn values_that_are_kept_for_too_many_rounds_are_counted() {
+fn values_that_are_kept_for_too_many_rounds_are_counted_and_remarked() {
     let limits_hit = |count: usize| {
         let (mut built, origins, _) = rounds(count, "", "");
         let mut editor = PlainEditor::default();
+        editor.remarks.wanted = true;
         let mut f = editor.edit(&mut built.tables, &mut built.forms, CODE);
         leave_ssa::leave(&mut f, &origins, &mut leave_ssa::Scratch::default());
-        f.stats().limits_hit
+        let limits_hit = f.stats().limits_hit;
+        drop(f);
+        let mut missed = editor.remarks.all.iter().filter(|remark| remark.kind == RemarkKind::Missed);
+        assert_eq!(missed.any(|remark| remark.reason.contains("copies may stay")), limits_hit > 0);
+        limits_hit
     };
     // Sixteen walks find what sixteen phis pass on, and the last of them does not know that it is; sixteen copies move.
     assert_eq!([limits_hit(15), limits_hit(16), limits_hit(17)], [0, 1, 2]);

@@ -21,6 +21,8 @@ pub mod value_numbers;
 mod variable_moves;
 
 #[cfg(test)]
+mod carry_tests;
+#[cfg(test)]
 mod folding;
 #[cfg(test)]
 mod hoist_tests;

@@ -101,6 +101,10 @@ pub const PHASE: Phase = Phase {
     ..Phase::NOTHING
 };
 
+/// What a remark says where a limit ended a search.
+const CUT_SHORT: &str =
+    "values meet, or are kept for rounds of loops, in too many places to look at them all: copies may stay";
+
 /// Works on every function in SSA form.
 pub fn run(mut editor: Editor, mut origins: ResMut<Origins>, mut scratch: Local<Scratch>) {
     editor.each(CodeFlags::SSA, |mut f| {
@@ -126,7 +130,11 @@ pub fn leave(f: &mut FunctionEditor<'_>, origins: &OriginsOf, scratch: &mut Scra
         let (function, forms) = f.view_and_forms();
         let limits_hit = interference.find(&function, webs, ends) + webs.coalesce(&function, interference);
         plan.make(&function, forms, webs);
-        f.stats().limits_hit += limits_hit + plan.early.limits_hit;
+        let limits_hit = limits_hit + plan.early.limits_hit;
+        f.stats().limits_hit += limits_hit;
+        if limits_hit > 0 {
+            f.missed(f.text().body.first, CUT_SHORT);
+        }
         if !plan.fits(f.room()) {
             // PTX has no phis.
             f.stats().limits_hit += 1;

@@ -114,7 +114,8 @@ impl Narrow {
     /// The value of some bits; none of what is no number.
     fn value(self, bits: u64) -> Option<Half> {
         let magnitude = bits & (self.sign() - 1);
-        let is_infinite = self.width == 8 && self.fraction == 2 && magnitude == self.largest + 1;
+        // Only `e5m2` has infinities: in other formats with two bits of fraction all bits are those of a number.
+        let is_infinite = self.fraction == 2 && magnitude == self.largest + 1;
         if magnitude > self.largest && !is_infinite {
             return None;
         }

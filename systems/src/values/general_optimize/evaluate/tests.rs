@@ -722,7 +722,11 @@ fn what_the_isa_does_not_say_is_not_known() {
     assert_eq!(known("cvt.rn.satfinite.relu.e4m3x2.f32", &[one, 1 << 31]), None);
     assert_eq!(known("cvt.rz.satfinite.ue8m0x2.f32", &[one, one]), None);
     assert_eq!(known("cvt.rn.e4m3x2.f32", &[one, one]), None);
-    assert_eq!(known("cvt.rn.satfinite.f16x2.e4m3x2", &[0x3838]), None);
+    assert_eq!(known("cvt.rz.satfinite.e4m3x2.f32", &[one, one]), None);
+    assert_eq!(known("cvt.rn.sat.satfinite.e4m3x2.f32", &[one, one]), None);
+    for mnemonic in ["cvt.rn.satfinite.f16x2", "cvt.rz.f16x2", "cvt.rn.bf16x2"] {
+        assert_eq!(known(&format!("{mnemonic}.e4m3x2"), &[0x3838]), None);
+    }
     // A conversion to an integer or from one has no largest float.
     assert_eq!(known("cvt.rzi.satfinite.s32.f32", &[one]), None);
     assert_eq!(known("cvt.rn.satfinite.f16.s32", &[1]), None);
@@ -740,6 +744,7 @@ fn conversions_to_short_floats_are_those_of_the_isa() {
         ("cvt.rna.satfinite.tf32.f32", &[0xFF7F_F000], 0xFF7F_E000),
         ("cvt.rna.satfinite.tf32.f32", &[0x7F80_0000], 0x7F7F_E000),
         ("cvt.rn.tf32.f32", &[0x3F80_1000], 0x3F80_0000),
+        ("cvt.rz.tf32.f32", &[0xBF80_3FFF], 0xBF80_2000),
         // 1 and -2; 448 is the largest; 2^-10 is halfway to the smallest, which has the odd bit.
         ("cvt.rn.satfinite.e4m3x2.f32", &[0x3F80_0000, 0xC000_0000], 0x38C0),
         ("cvt.rn.satfinite.e4m3x2.f32", &[0x7F80_0000, 0xC3FA_0000], 0x7EFE),
