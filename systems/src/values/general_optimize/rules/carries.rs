@@ -16,12 +16,13 @@ use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
 use crate::values::general_optimize::rewrite::{New, Rewrite};
 use crate::values::known_bits::Known;
+use ptxopt_components::description::Description;
 use ptxopt_components::form::Form;
 use ptxopt_components::ids::{InstId, VRegId};
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{Modifiers, Part};
-use ptxopt_components::types::{PtxType, truncate};
+use ptxopt_components::types::truncate;
 use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::values::reaching::Value;
 
@@ -70,6 +71,7 @@ fn known_carry(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
         let has_literal = |&&at: &&usize| walk.literal(walk.f.operands_of(inst)[at]).is_some();
         let &at = literals.iter().find(has_literal)?;
         let bits = walk.literal(walk.f.operands_of(inst)[at])?;
+        // One more is taken away where the second source counts up, or the first one counts down.
         let is_minuend = operation == Operation::Sub && at == 1;
         let step = if is_minuend { u64::MAX } else { 1 };
         let stepped = truncate(bits.wrapping_add(step), ty.bits());
@@ -97,34 +99,30 @@ fn carry_out(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<bool> {
         return None;
     }
     let description = *walk.f.description_of(inst);
-    let ty = description.types[0].filter(|&ty| matches!(ty.bits(), 32 | 64))?;
-    let mut source = |at: usize| {
-        let operand = walk.f.operands_of(inst)[at];
-        walk.known(operand, ty.bits(), inst)
-    };
-    let (one, other) = (source(1), source(2));
+    let &[_, one, other, ref rest @ ..] = walk.f.operands_of(inst) else { return None };
+    let (addend, width) = (rest.first().copied(), description.types[0]?.bits());
+    let mut known = |operand| walk.known(operand, width, inst);
+    let (one, other) = (known(one), known(other));
     let (terms, of_none) = match description.operation {
         Operation::Add | Operation::Addc => ([one, other], 0),
         Operation::Sub | Operation::Subc => ([one, other.not()], 1),
-        Operation::Mad | Operation::Madc => {
-            ([product(one, other, description.qualifiers.part?, ty), source(3)], 0)
-        }
+        Operation::Mad | Operation::Madc => ([product(&description, one, other)?, known(addend?)], 0),
         _ => return None,
     };
     let (least, most) = if effects.contains(Effects::CARRY_IN) { (0, 1) } else { (of_none, of_none) };
-    let sum = |of: fn(Known) -> u64, carry: u128| {
-        (terms.iter().map(|&term| u128::from(of(term))).sum::<u128>() + carry) >> ty.bits()
+    let carry = |of: fn(Known) -> u64, carry: u128| {
+        (terms.iter().map(|&term| u128::from(of(term))).sum::<u128>() + carry) >> width
     };
-    let (low, high) = (sum(Known::low, least), sum(Known::high, most));
+    let (low, high) = (carry(Known::low, least), carry(Known::high, most));
     (low == high).then_some(low != 0)
 }
 
 /// The half of a product that is added.
-fn product(one: Known, other: Known, part: Part, ty: PtxType) -> Known {
-    match part {
+fn product(description: &Description, one: Known, other: Known) -> Option<Known> {
+    Some(match description.qualifiers.part? {
         Part::Low => one.mul(other),
-        Part::High if ty.is_signed() => one.mul_high_signed(other),
+        Part::High if description.types[0]?.is_signed() => one.mul_high_signed(other),
         Part::High => one.mul_high(other),
-        Part::Wide => Known::unknown(ty.bits()),
-    }
+        Part::Wide => return None,
+    })
 }
