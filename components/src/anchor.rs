@@ -1,6 +1,7 @@
 //! Anchors, declarations and tables: what a body holds beside instructions.
 
-use crate::ids::{BlockId, InstId, NameId, Span};
+use crate::ids::{BlockId, Id, InstId, NameId, Span};
+use crate::instruction::InstHead;
 use crate::types::StateSpace;
 use bytemuck::{Pod, Zeroable};
 
@@ -38,6 +39,16 @@ pub struct Anchor {
 impl Anchor {
     /// At the end of its block, whatever rows the block will hold.
     pub const END: InstId = InstId(u32::MAX);
+
+    /// Whether it is a pragma that stood before all rows of its block when the rows of its function, whose heads these are, were put
+    /// in order last: the row before it is one of another block.
+    #[must_use]
+    pub fn stood_first(&self, heads: &[InstHead]) -> bool {
+        let at = self.before.index();
+        self.kind == AnchorKind::BlockPragma
+            && at < heads.len()
+            && at.checked_sub(1).is_none_or(|last| heads[last].block != self.block)
+    }
 }
 
 /// A variable declared in a body (`.local`, `.shared`, `.param`, ...).

@@ -236,17 +236,25 @@ impl Writer<'_> {
                 self.function.insts_of(block).for_each(|inst| self.instruction(inst));
                 continue;
             }
+            let function = self.function;
+            let is_led = |anchor: &&Anchor| function.is_led(anchor);
+            let of_block = anchors.clone().take_while(|anchor| anchor.block <= block);
+            of_block.filter(is_led).for_each(|anchor| self.anchor(anchor));
             // Tombstones too: an anchor may stand before one.
-            for inst in self.function.all_rows_of(block) {
+            for inst in function.all_rows_of(block) {
                 while let Some(anchor) = anchors.next_if(|a| a.block <= block && a.before == inst) {
-                    self.anchor(anchor);
+                    if !is_led(&anchor) {
+                        self.anchor(anchor);
+                    }
                 }
                 if self.function.heads[inst.index()].is_live() {
                     self.instruction(inst);
                 }
             }
             while let Some(anchor) = anchors.next_if(|a| a.block <= block) {
-                self.anchor(anchor);
+                if !is_led(&anchor) {
+                    self.anchor(anchor);
+                }
             }
         }
     }

@@ -165,6 +165,15 @@ impl<'a> FunctionView<'a> {
         }
     }
 
+    /// Whether an anchor is a pragma that stood before all rows of its block, of which others are the first now. It stays before those.
+    #[must_use]
+    pub fn is_led(&self, anchor: &Anchor) -> bool {
+        anchor.stood_first(self.heads) && {
+            let mut before = self.all_rows_of(anchor.block).take_while(|&row| row != anchor.before);
+            before.any(|row| self.heads[row.index()].is_live())
+        }
+    }
+
     /// The guard of an instruction.
     #[inline]
     #[must_use]

@@ -455,7 +455,8 @@ mod tests {
         let line = LaunchLine::parse("k grid 1 block 1 args u32[4]=zero").expect("it is well-formed");
         for (register, is_named) in [("%r8", true), ("%r1", false)] {
             let before = text(register, 5);
-            let reference = Reference::new(before.as_bytes(), &[line.clone()], CheckOptions::default());
+            let reference =
+                Reference::new(before.as_bytes(), std::slice::from_ref(&line), CheckOptions::default());
             let verdicts =
                 reference.expect("it loads").compare(text(register, 6).as_bytes()).expect("it loads");
             let Verdict::Different(difference) = &verdicts[0].verdict else { panic!("5 is not 6") };

@@ -80,6 +80,47 @@ fn lines_of_dead_blocks_move_on() {
     assert_eq!(bench.code().iter().filter(|line| line.starts_with(".loc")).count(), 5);
 }
 
+/// What stands before all instructions of a block does so when others are put there, and what stands between two of them stays there.
+#[test]
+fn pragmas_of_a_block_stay_at_its_head() {
+    let mut bench = Bench::of(
+        ".pragma \"first\"; mov.u32 %r1, 1;\nL: .loc 1 1 0\n.pragma \"head\"; mov.u32 %r1, 2; .loc 1 2 0\n\
+         .pragma \"middle\"; mov.u32 %r1, 3; @%p1 bra L; .pragma \"last\"; ret;",
+    );
+    let mov = bench.form("mov.u32", b"#,#");
+    let r1 = bench.vreg("%r", 1);
+    let mut f = bench.edit();
+    let rows = [0, 1, 2, 4].map(|at| (at, nth(&f.view(), at)));
+    for (at, before) in rows {
+        let mut change = f.change(before, "test").unwrap();
+        change.insert_before(before, mov, &[Operand::register(r1), Operand::int(10 + at as i32)], None);
+    }
+    drop(f);
+    let written = bench.written();
+    bench.compact();
+    bench.assert_is_whole();
+    assert_eq!(bench.written(), written);
+    let wanted = [
+        ".pragma \"first\";",
+        "mov.u32 %r1, 10;",
+        "mov.u32 %r1, 1;",
+        "L:",
+        ".pragma \"head\";",
+        "mov.u32 %r1, 11;",
+        ".loc 1 1 0",
+        "mov.u32 %r1, 2;",
+        "mov.u32 %r1, 12;",
+        ".loc 1 2 0",
+        ".pragma \"middle\";",
+        "mov.u32 %r1, 3;",
+        "@%p1 bra L;",
+        ".pragma \"last\";",
+        "mov.u32 %r1, 14;",
+        "ret;",
+    ];
+    assert_eq!(bench.code(), wanted);
+}
+
 #[test]
 fn lines_at_the_end_of_a_block_stay_there_when_another_joins() {
     let mut bench =

@@ -6,9 +6,8 @@
 use super::Needs;
 use ptxopt_components::description::Description;
 use ptxopt_components::form::shape;
-use ptxopt_components::ids::{Id, InstId};
-use ptxopt_components::opcodes::Effects;
-use ptxopt_components::operand::Operand;
+use ptxopt_components::ids::{Id, InstId, VRegId};
+use ptxopt_components::operand::{Operand, writes};
 use ptxopt_components::qualifiers::{Modifiers, Qualifiers};
 use ptxopt_engine::edit::FunctionEditor;
 use ptxopt_engine::forms::FormTable;
@@ -25,13 +24,11 @@ pub(super) fn find_unread_carries(
 ) {
     unread.clear();
     let with_several = reaching.definitions().with_several_results().iter().copied();
+    let is_read = |inst: InstId, carry: VRegId| needs.reads_result(reaching, inst, carry);
     unread.extend(with_several.filter(|&inst| {
-        let form = function.heads[inst.index()].form;
-        forms.get(form).effects.contains(Effects::CARRY_OUT) && needs.needs(inst) && {
-            let hidden = &function.operands_of(inst)[forms.slots(form).len()..];
-            let mut carry = hidden.iter().filter(|operand| operand.is_definition());
-            carry.all(|operand| !operand.vreg().is_some_and(|vreg| needs.reads_result(reaching, inst, vreg)))
-        }
+        // The carry is the only result that no slot of the form is for.
+        let hidden = &function.operands_of(inst)[forms.slots(function.heads[inst.index()].form).len()..];
+        needs.needs(inst) && writes(hidden).any(|carry| !is_read(inst, carry))
     }));
 }
 

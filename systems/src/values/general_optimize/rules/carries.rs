@@ -95,7 +95,7 @@ fn carry_of(walk: &Walk<'_, '_>, inst: InstId) -> Option<VRegId> {
 /// The carry that an instruction leaves, where it is the same for all operands that are possible.
 fn carry_out(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<bool> {
     let Form { effects, .. } = *walk.f.form_of(inst);
-    if walk.f.guard_of(inst).is_some() || !effects.contains(Effects::CARRY_OUT) {
+    if walk.f.guard_of(inst).is_some() {
         return None;
     }
     let description = *walk.f.description_of(inst);
