@@ -6,10 +6,10 @@ use crate::store::tables::{CodeTables, Pools};
 use crate::store::view::{CodeView, FunctionView, RowIds};
 use ptxopt_components::block::{BlockEdges, BlockHead, BlockLabel, BlockOrder};
 use ptxopt_components::code_object::{CodeSpans, CodeState, CodeText};
-use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, Span};
+use ptxopt_components::ids::{BlockId, CodeId, Id, InstId, Span, VRegId};
 use ptxopt_components::instruction::{InstHead, InstLinks, InstOperands, InstPlace};
 use ptxopt_components::operand::Operand;
-use ptxopt_components::vreg::{VRegHead, VRegName};
+use ptxopt_components::vreg::{VRegFlags, VRegHead, VRegName};
 
 /// Every column of a batch, to be written.
 pub struct CodeColumns<'a> {
@@ -212,6 +212,12 @@ impl FunctionRows<'_> {
     pub(super) fn operands_of(&self, inst: InstId) -> &[Operand] {
         let count = self.heads[inst.index()].operand_count;
         self.operands[inst.index()].get(count, &self.pools.operands)
+    }
+
+    /// The carry register, where an instruction reads or writes it: a hidden operand, for which no slot of its form is.
+    pub(super) fn carry_of(&self, inst: InstId) -> Option<VRegId> {
+        let mut vregs = self.operands_of(inst).iter().filter_map(|operand| operand.vreg());
+        vregs.find(|vreg| self.vregs[vreg.index()].flags.contains(VRegFlags::CARRY))
     }
 
     /// The operands of an instruction, to be written.

@@ -384,9 +384,7 @@ impl FunctionEditor<'_> {
             all.push(if is_written { operand.as_definition(slot.role == Role::DefUse) } else { operand });
         }
         if description.effects.intersects(Form::CARRY) {
-            let is_carry = |vreg: &VRegId| self.rows.vregs[vreg.index()].flags.contains(VRegFlags::CARRY);
-            let mut old = self.rows.operands_of(inst).iter().filter_map(|operand| operand.vreg());
-            let carry = old.find(is_carry).expect("no instruction joins a carry chain");
+            let carry = self.rows.carry_of(inst).expect("no instruction joins a carry chain");
             all.push(description.carry(carry));
         }
         all.extend(guard);

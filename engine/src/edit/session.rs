@@ -195,6 +195,12 @@ impl<'a> FunctionEditor<'a> {
         if self.head(inst).opcode.is_guarded() { self.operands_of(inst).last().copied() } else { None }
     }
 
+    /// The carry register, where an instruction reads or writes it.
+    #[must_use]
+    pub fn carry_of(&self, inst: InstId) -> Option<VRegId> {
+        self.rows.carry_of(inst)
+    }
+
     /// The form of an instruction.
     #[inline]
     #[must_use]

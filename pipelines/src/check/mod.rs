@@ -172,11 +172,10 @@ impl Reference {
     fn with_what_is_unwritten(&self, launch: &Launch, difference: String) -> String {
         let checks = Checks { uninitialised: true, ..Checks::default() };
         let outcome = run(&self.module, launch, &Options { checks, ..how(false, self.steps_max) });
-        let mut unwritten =
-            outcome.reports.iter().filter(|report| report.finding == Finding::UninitialisedRegister);
-        unwritten
-            .next()
-            .map_or_else(|| difference.clone(), |report| format!("{difference}; before: {report}"))
+        match outcome.reports.iter().find(|report| report.finding == Finding::UninitialisedRegister) {
+            Some(report) => format!("{difference}; before: {report}"),
+            None => difference,
+        }
     }
 
     /// What the launches of each kernel that is judged issue with the kernels of `text`.

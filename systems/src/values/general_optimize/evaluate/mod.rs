@@ -7,8 +7,9 @@
 //! Nothing here is shared with the emulator, which is what the results are compared with.
 //!
 //! # What is not evaluated
-//! What has two results or reads or writes the carry register, of which [a rule](super::rules) takes care; video instructions;
-//! conversions to and from exponents alone (`.ue8m0x2`) and four floats at once, which round stochastically; approximations.
+//! What has two results; what reads or writes the carry register, where [a rule](super::rules) says what a known carry makes of it;
+//! video instructions; conversions to and from exponents alone (`.ue8m0x2`) and four floats at once, which round stochastically;
+//! approximations.
 
 mod bits;
 mod compare;

@@ -18,12 +18,11 @@ use crate::values::general_optimize::rewrite::{New, Rewrite};
 use crate::values::known_bits::Known;
 use ptxopt_components::description::Description;
 use ptxopt_components::form::Form;
-use ptxopt_components::ids::{InstId, VRegId};
+use ptxopt_components::ids::InstId;
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{Modifiers, Part};
 use ptxopt_components::types::truncate;
-use ptxopt_components::vreg::VRegFlags;
 use ptxopt_engine::values::reaching::Value;
 
 pub(super) const RULES: &[Rule] = &[Rule {
@@ -50,7 +49,7 @@ pub(super) const RULES: &[Rule] = &[Rule {
 }];
 
 fn known_carry(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let carry = carry_of(walk, inst)?;
+    let carry = walk.f.carry_of(inst)?;
     let Value::Of(writer) = walk.value(carry, inst) else { return None };
     let is_set = carry_out(walk, writer)?;
     let description = *walk.f.description_of(inst);
@@ -83,13 +82,6 @@ fn known_carry(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
         operands[at] = New::Constant(stepped, ty);
     }
     walk.instead(inst, operation, description.qualifiers, &[ty], &operands[..count])
-}
-
-/// The carry register, where an instruction reads or writes it.
-fn carry_of(walk: &Walk<'_, '_>, inst: InstId) -> Option<VRegId> {
-    let hidden = &walk.f.operands_of(inst)[walk.f.slots_of(inst).len()..];
-    let mut hidden = hidden.iter().filter_map(|operand| operand.vreg());
-    hidden.find(|&vreg| walk.f.vreg(vreg).flags.contains(VRegFlags::CARRY))
 }
 
 /// The carry that an instruction leaves, where it is the same for all operands that are possible.
