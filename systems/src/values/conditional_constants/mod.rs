@@ -48,7 +48,7 @@ mod filter;
 pub(crate) mod lattice;
 mod solve;
 #[cfg(test)]
-mod tests;
+pub(in crate::values) mod tests;
 pub(crate) mod transfer;
 mod ways;
 

@@ -26,7 +26,7 @@ const CODE: CodeId = CodeId(0);
 const BLOCKS_MAX: usize = 9;
 
 /// A kernel of up to nine blocks. Most of its six registers and three predicates start as constants, and some stay unwritten.
-fn random_body(random: &mut Random) -> String {
+pub(in crate::values) fn random_body(random: &mut Random) -> String {
     let mut body = ".reg .b32 %r<7>; .reg .pred %p<4>;".to_owned();
     for register in 1..=6 {
         match random.below(8) {
@@ -69,9 +69,11 @@ fn random_body(random: &mut Random) -> String {
 fn random_instruction(random: &mut Random) -> String {
     let [to, one, other] = [(); 3].map(|()| 1 + random.below(6));
     let [set, read, second] = [(); 3].map(|()| 1 + random.below(3));
-    let constant = random.below(3);
+    let constant = ["0", "1", "2", "-1"][random.below(4)];
     let guard = if random.below(12) == 0 { format!("@%p{read} ") } else { String::new() };
-    let operation = ["add.u32", "sub.u32", "xor.b32", "or.b32", "and.b32", "mul.lo.u32"][random.below(6)];
+    let operations =
+        ["add.u32", "sub.u32", "xor.b32", "or.b32", "and.b32", "mul.lo.u32", "shl.b32", "shr.u32"];
+    let operation = operations[random.below(operations.len())];
     let logic = ["and.pred", "or.pred", "xor.pred"][random.below(3)];
     let compared = ["eq", "ne", "lt", "ge"][random.below(4)];
     match random.below(12) {
@@ -92,7 +94,7 @@ fn label(block: usize) -> char {
 }
 
 /// A function in SSA form, its rows in program order.
-fn in_ssa(body: &str) -> Built {
+pub(in crate::values) fn in_ssa(body: &str) -> Built {
     let mut built = labelled(body);
     built.tables.make_room(400);
     built.analyze();
@@ -120,6 +122,8 @@ fn computed(built: &Built, inst: InstId, sources: &[u64]) -> Option<u64> {
         (Operation::Or, &[one, other]) => one | other,
         (Operation::And, &[one, other]) => one & other,
         (Operation::Mul, &[one, other]) => one * other,
+        (Operation::Shl, &[one, other]) => u64::from((one as u32).checked_shl(other as u32).unwrap_or(0)),
+        (Operation::Shr, &[one, other]) => u64::from((one as u32).checked_shr(other as u32).unwrap_or(0)),
         (Operation::Selp, &[one, other, choice]) => [other, one][choice as usize],
         (Operation::Setp, &[one, other]) => u64::from(match description.qualifiers.comparison? {
             Comparison::Equal => one == other,
@@ -311,10 +315,11 @@ impl Naive {
             return Cell::Bottom;
         }
         let cells: Vec<Cell> = sources.iter().map(|&source| self.cell(source)).collect();
-        let is_logic =
-            built.forms.get(built.function().heads[inst.index()].form).types[0] == Some(PtxType::Pred);
-        let is_decided_early = matches!(operation, Operation::And | Operation::Mul | Operation::Selp)
-            || operation == Operation::Or && is_logic;
+        let is_decided_early = match operation {
+            Operation::And | Operation::Or | Operation::Mul | Operation::Selp => true,
+            Operation::Shl | Operation::Shr => cells[0] == Cell::Constant(0),
+            _ => false,
+        };
         let may_be = |at: usize| -> Vec<u64> {
             let is_predicate = matches!(sources[at].kind(), OperandKind::Predicate { .. });
             match cells[at] {

@@ -1,7 +1,7 @@
 //! What an instruction leaves in its result, given what is known of what it reads.
 //!
 //! Operations are folded by [`evaluate`], which says what it leaves alone. Here is what it does not know: moves, selections, logic
-//! of predicates, and products and masks that a zero decides alone.
+//! of predicates, and operations that one source decides alone, as a zero does a product.
 //!
 //! # Why results only fall
 //! When what is read falls, so does the result, as the solver relies on: top where something that could decide is still top,
@@ -128,21 +128,22 @@ impl<'f> Transfer<'f> {
             return Cell::Bottom;
         }
         let description = self.forms.describe(id);
-        let is_decided_by_zero = matches!(form.operation, Operation::And | Operation::Mul)
-            && form.flags.contains(FormFlags::PLAIN)
+        let width = description.types[0].map_or(64, PtxType::bits);
+        let is_plain = form.flags.contains(FormFlags::PLAIN)
             && description.types[0].is_some_and(PtxType::is_of_integers);
+        let deciding = if is_plain { deciding(form.operation) } else { None };
         let (mut sources, mut has_top, mut has_bottom) = ([0; SOURCES_MAX], false, false);
         for (at, source) in sources.iter_mut().enumerate().take(count) {
             match self.source(at + 1, cell) {
                 Cell::Constant(bits) => {
-                    let width = description.types[0].map_or(64, PtxType::bits);
-                    if is_decided_by_zero && truncate(bits, width) == 0 {
-                        return self.whole(0);
+                    let decides = |of: &Deciding| truncate(bits ^ of.bits, width) == 0 && at < of.sources;
+                    if let Some(of) = deciding.filter(decides) {
+                        return self.whole(truncate(of.bits, width));
                     }
                     *source = bits;
                 }
-                // A zero may follow.
-                Cell::Bottom if is_decided_by_zero => has_bottom = true,
+                // One that decides may follow.
+                Cell::Bottom if deciding.is_some() => has_bottom = true,
                 Cell::Bottom => return Cell::Bottom,
                 Cell::Top => has_top = true,
             }
@@ -164,6 +165,26 @@ impl<'f> Transfer<'f> {
     fn literals(&self) -> &'f [Literal] {
         &self.function.pools.literals
     }
+}
+
+/// A value of one source which is the result whatever the others are.
+#[derive(Clone, Copy)]
+struct Deciding {
+    /// Its bits, as many as the type has.
+    bits: u64,
+    /// The first sources, of which any decides.
+    sources: usize,
+}
+
+/// The value that decides an operation on integers alone.
+fn deciding(operation: Operation) -> Option<Deciding> {
+    let (bits, sources) = match operation {
+        Operation::And | Operation::Mul => (0, 2),
+        Operation::Or => (u64::MAX, 2),
+        Operation::Shl | Operation::Shr | Operation::Bfe => (0, 1),
+        _ => return None,
+    };
+    Some(Deciding { bits, sources })
 }
 
 /// What logic makes of two predicates. One that decides alone does so whatever the other is.

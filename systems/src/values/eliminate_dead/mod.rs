@@ -62,6 +62,9 @@
 //! found, 16 times at most: quadratic in the number of blocks (the whole job took 1,400 ns an instruction for a function
 //! of 10,000 in 2,000 blocks, and takes 475 with the search), and not a fixpoint where the bound bites.
 
+#[cfg(test)]
+mod branch_tests;
+mod branches;
 mod carries;
 pub mod needs;
 mod simple;
@@ -75,6 +78,7 @@ pub use simple::{SimpleScratch, find_dead_simply};
 pub use sinks::find_unread_results;
 
 use bevy_ecs::prelude::*;
+use branches::{Branches, TOO_DEEP};
 use carries::{drop_carries, find_unread_carries};
 use ptxopt_components::block::{BlockFlags, BlockOrder};
 use ptxopt_components::code_object::{CodeFlags, Room};
@@ -193,6 +197,7 @@ pub struct FullScratch {
     unread_carries: Vec<InstId>,
     unread_loads: Vec<(InstId, usize)>,
     needs: Needs,
+    branches: Branches,
 }
 
 /// Removes what is dead in one function, as far as the bisect limit allows.
@@ -205,7 +210,7 @@ pub fn eliminate(
     if f.remembers(Memo::NothingDead) {
         return;
     }
-    let FullScratch { blocks, unread, unread_carries, unread_loads, needs } = scratch;
+    let FullScratch { blocks, unread, unread_carries, unread_loads, needs, branches } = scratch;
     let has_no_copies = f.remembers(Memo::NothingToPropagate);
     if !delete_unreachable(f, blocks) {
         return;
@@ -213,7 +218,16 @@ pub fn eliminate(
     let reaching = values.of(f);
     let (function, forms) = f.view_and_forms();
     needs.find(&function, reaching);
-    let is_cut_short = needs.take_cut_short();
+    let mut is_cut_short = needs.take_cut_short();
+    let (mut has_dead_branches, mut is_too_deep) = (false, false);
+    if branches.may_be_dead(&function, needs, reaching.tree().reverse_postorder()) {
+        is_too_deep = !branches.find_control(f);
+        if !is_too_deep {
+            needs.find_by(&function, reaching, Some(&branches.control));
+            is_cut_short |= needs.take_cut_short();
+            has_dead_branches = branches.list_dead(&function, needs);
+        }
+    }
     find_unread_results(&function, forms, needs, reaching, unread);
     find_unread_carries(&function, forms, needs, reaching, unread_carries);
     find_unread_loads(&function, forms, needs, reaching, unread_loads);
@@ -228,8 +242,16 @@ pub fn eliminate(
         f.stats().limits_hit += 1;
         f.missed(f.text().body.first, CUT_SHORT);
     }
+    if is_too_deep {
+        f.stats().limits_hit += 1;
+        f.missed(f.text().body.first, TOO_DEEP);
+    }
     let dead = needs.unneeded();
-    if f.delete_each(dead, "feeds nothing that has an effect") < dead.len() {
+    if has_dead_branches {
+        if branches.remove(f, dead).is_none() {
+            return;
+        }
+    } else if f.delete_each(dead, "feeds nothing that has an effect") < dead.len() {
         return;
     }
     if drop_carries(f, unread_carries).is_none() {
@@ -248,7 +270,7 @@ pub fn eliminate(
     if is_last || unread.is_empty() && unread_loads.is_empty() {
         f.remember(Memo::NothingDead);
     }
-    if has_no_copies && blocks.is_empty() && unread_carries.is_empty() {
+    if has_no_copies && blocks.is_empty() && !has_dead_branches && unread_carries.is_empty() {
         // What is left reads what it read before, and computes what it computed.
         f.remember(Memo::NothingToPropagate);
     }

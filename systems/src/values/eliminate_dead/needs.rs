@@ -23,6 +23,7 @@
 //! around a loop, are followed at once. Following every definition at once visits the rows of a large function in the
 //! order of a depth-first search, which no cache likes.
 
+use super::branches::{Control, turns_back};
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
 use ptxopt_components::instruction::{InstHead, Marks};
 use ptxopt_components::operand::{Operand, reads};
@@ -73,13 +74,24 @@ impl Needs {
 
     /// Finds what is needed in a function whose definitions `reaching` knows.
     pub fn find(&mut self, function: &FunctionView<'_>, reaching: &Reaching) {
-        self.start(function, reaching);
+        self.find_by(function, reaching, None);
+    }
+
+    /// The same, where branches are needed only for what they decide about: all of them, if nothing is said of that.
+    pub(super) fn find_by(
+        &mut self,
+        function: &FunctionView<'_>,
+        reaching: &Reaching,
+        control: Option<&Control>,
+    ) {
+        self.start(function, reaching, control);
         let Self { sites, is_demanded, is_needed, is_one_demanded, unneeded, waiting } = self;
         let is_needed = Cell::from_mut(&mut is_needed[..]).as_slice_of_cells();
         let mut search = Search {
             function,
             definitions: reaching.definitions(),
             tree: reaching.tree(),
+            control,
             sites,
             is_demanded: Cell::from_mut(&mut is_demanded[..]).as_slice_of_cells(),
             is_needed,
@@ -87,6 +99,12 @@ impl Needs {
             passed: InstId::new(function.heads.len()),
             waiting,
         };
+        // Loops stay, with what leads to their ends.
+        if control.is_some() {
+            function.block_ids().filter(|&block| turns_back(function, block)).for_each(|block| {
+                search.enter(block);
+            });
+        }
         function.rows().rev().for_each(|(inst, head, operands)| {
             if is_needed[inst.index()].get() {
                 search.passed = inst;
@@ -103,7 +121,7 @@ impl Needs {
     }
 
     /// Forgets the function before; what something beside this one may look at is needed.
-    fn start(&mut self, function: &FunctionView<'_>, reaching: &Reaching) {
+    fn start(&mut self, function: &FunctionView<'_>, reaching: &Reaching, control: Option<&Control>) {
         let definitions = reaching.definitions();
         self.sites.start(function);
         self.is_one_demanded.clear();
@@ -111,6 +129,9 @@ impl Needs {
         self.is_needed.clear();
         let is_kept = |head: &InstHead| head.is_live() && head.marks.contains(Marks::KEPT);
         self.is_needed.extend(function.heads.iter().map(is_kept));
+        for branch in control.into_iter().flat_map(Control::branches) {
+            self.is_needed[branch.index()] = false;
+        }
         self.unneeded.clear();
         self.is_demanded.clear();
         self.is_demanded.resize(function.vregs.len(), false);
@@ -158,6 +179,7 @@ struct Search<'s> {
     function: &'s FunctionView<'s>,
     definitions: &'s Definitions,
     tree: &'s DominatorTree,
+    control: Option<&'s Control>,
     sites: &'s mut Sites,
     is_demanded: &'s [Cell<bool>],
     is_needed: &'s [Cell<bool>],
@@ -193,7 +215,7 @@ impl Search<'_> {
             true => from < inst || head.is_phi(),
             false => self.tree.dominates(block, head.block) || head.is_phi(),
         };
-        let mut has_more = false;
+        let mut has_more = self.control.is_some() && self.demand_way(head, operands);
         for vreg in reads(operands) {
             let is_demanded = &self.is_demanded[vreg.index()];
             if is_demanded.get() {
@@ -212,6 +234,28 @@ impl Search<'_> {
             }
         }
         has_more
+    }
+
+    /// An instruction is needed, so it is needed that control comes there; of a phi, from where it comes. Says whether there is anything
+    /// to follow now.
+    fn demand_way(&mut self, head: &InstHead, operands: &[Operand]) -> bool {
+        // A jump is needed where its block is.
+        let is_jump =
+            head.marks.contains(Marks::CONTROL) && matches!(operands, [to] if to.as_block().is_some());
+        let mut has_more = !is_jump && self.enter(head.block);
+        if head.is_phi() {
+            for &pred in self.function.preds(head.block) {
+                let branch = self.control.and_then(|control| control.branch_of(pred));
+                has_more |= self.enter(pred) | branch.is_some_and(|branch| self.need(branch));
+            }
+        }
+        has_more
+    }
+
+    /// Something in a block is needed, and so are the branches that decide about it.
+    fn enter(&mut self, block: BlockId) -> bool {
+        let branches = self.control.into_iter().flat_map(|control| control.enter(block));
+        branches.fold(false, |has_more, branch| self.need(branch) | has_more)
     }
 
     /// Marks an instruction. Says whether it is one that the sweep has passed: it is followed soon.

@@ -4,6 +4,7 @@ use super::Walk;
 use super::clues::Clues;
 use super::constants::{bits_in, moved_bits};
 use super::missed::COPY_STAYS;
+use super::pattern::Extension;
 use super::rewrite::{New, Rewrite, bits_of};
 use crate::values::literals::{self, has_literals};
 use ptxopt_components::form::{Form, FormFlags, Role, Slot};
@@ -149,8 +150,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Notes what unpacking leaves in its results, where what it unpacks is a literal or was packed: each of them is a part of it,
-    /// or what went in.
+    /// Notes what unpacking leaves in its results, where what it unpacks is a literal, was packed, or was extended: each of them is a
+    /// part of it, or what went in.
     fn note_parts(&mut self, inst: InstId) -> Option<()> {
         let (&packed, results) = self.f.operands_of(inst).split_last()?;
         let count = results.len();
@@ -180,6 +181,11 @@ impl Walk<'_, '_> {
         // What unpacks has as many operands where one of its results goes nowhere.
         let is_packed = |operand: &Operand| !operand.is_definition() && operand.kind() != OperandKind::Sink;
         let parts = self.f.operands_of(definition).get(1..)?;
+        if form.operation == Operation::Cvt {
+            self.parts_of_extension(inst, definition, &mut copies[..count])?;
+            self.add_copies(inst, copies.into_iter().take(count));
+            return Some(());
+        }
         if form.operation != Operation::Mov || parts.len() != count || !parts.iter().all(is_packed) {
             return None;
         }
@@ -210,6 +216,29 @@ impl Walk<'_, '_> {
             {
                 *copy = (result, Some(Source::Constant(truncate(bits >> (at as u32 * width), width))));
             }
+        }
+        Some(())
+    }
+
+    /// What unpacking leaves in each result of `inst`, where `definition` has extended an integer to what it unpacks: what was
+    /// extended in the first one, and zeros above, if it has no sign.
+    fn parts_of_extension(
+        &mut self,
+        inst: InstId,
+        definition: InstId,
+        copies: &mut [(VRegId, Option<Source>)],
+    ) -> Option<()> {
+        let Extension { from, to, source } = self.conversion(definition)?;
+        if from.bits() * copies.len() as u32 != to.bits() {
+            return None;
+        }
+        for (at, copy) in copies.iter_mut().enumerate() {
+            let Some(result) = self.f.operands_of(inst)[at].vreg() else { continue };
+            let part = match at {
+                0 => self.part(source, result, definition),
+                _ => (!from.is_signed()).then_some(Source::Constant(0)),
+            };
+            *copy = (result, part.filter(|_| self.width(result) == from.bits()));
         }
         Some(())
     }
