@@ -231,7 +231,9 @@ impl Writer<'_> {
             if is_live(&block) {
                 self.last.0 = before.replace(block);
             }
-            self.label(block);
+            let mut of_block = anchors.clone().take_while(|anchor| anchor.block <= block);
+            let has_pragma = of_block.any(|anchor| anchor.kind == AnchorKind::BlockPragma);
+            self.label(block, has_pragma);
             if anchors.peek().is_none_or(|anchor| anchor.block > block) {
                 self.function.insts_of(block).for_each(|inst| self.instruction(inst));
                 continue;
@@ -259,9 +261,10 @@ impl Writer<'_> {
         }
     }
 
-    fn label(&mut self, block: BlockId) {
+    /// Writes the label of a block that something names, or that has a pragma.
+    fn label(&mut self, block: BlockId, has_pragma: bool) {
         if let Some(name) = self.function.labels[block.index()].name.get()
-            && self.is_target(block)
+            && (has_pragma || self.is_target(block))
         {
             self.out.extend_from_slice(self.function.pools.names.bytes(self.text, name));
             self.out.extend_from_slice(b":\n");

@@ -125,6 +125,9 @@ impl Reader<'_, '_> {
         let text = Span::between(first, self.cursor.pos);
         let bytes = &self.cursor.text[text.range()];
         let is_of_inst = memchr::memmem::find(bytes, b"used_bytes_mask").is_some();
+        if !is_of_inst {
+            self.labels.note_pragma(self.next_inst());
+        }
         self.push_anchor(if is_of_inst { AnchorKind::InstPragma } else { AnchorKind::BlockPragma }, text);
         Ok(())
     }

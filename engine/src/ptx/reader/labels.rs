@@ -15,6 +15,16 @@ pub(super) struct Label {
     pub offset: u32,
     /// Whether a branch or a table names it.
     pub is_target: bool,
+    /// Whether a pragma of a block stands right after it.
+    pub has_pragma: bool,
+}
+
+impl Label {
+    /// Whether a block begins at it. Without a label of its own a block that has a pragma would be part of the one before, of which the
+    /// pragma would speak then.
+    pub(super) fn begins_block(&self) -> bool {
+        self.is_target || self.has_pragma
+    }
 }
 
 /// Where a reference stands.
@@ -91,6 +101,13 @@ impl Labels {
     pub(super) fn declare(&mut self, label: Label) {
         self.open.push(self.all.len() as u32);
         self.all.push(label);
+    }
+
+    /// Notes that a pragma of a block stands before instruction `inst`.
+    pub(super) fn note_pragma(&mut self, inst: u32) {
+        if let Some(label) = self.all.last_mut().filter(|label| label.inst == inst) {
+            label.has_pragma = true;
+        }
     }
 
     pub(super) fn refer_from_operand(&mut self, name: NameId, offset: u32, inst: u32, slot: u16) {

@@ -431,7 +431,7 @@ impl Reader<'_, '_> {
         let inst_count = out.inst_heads.len() - self.first.inst;
         for inst in 0..=inst_count {
             while let Some(label) = labels.next_if(|label| label.inst as usize == inst) {
-                if label.is_target {
+                if label.begins_block() {
                     let block = BlockLabel { name: Maybe::some(label.written), offset: label.offset };
                     current = push(out, inst, block);
                     (is_after_control, is_after_guard) = (false, false);
