@@ -266,7 +266,7 @@ fn gather(rows: &mut FunctionRows<'_>, scratch: &mut CompactScratch) {
 }
 
 /// Moves anchors with the row that they stand before, or to the next one of their block. A pragma of a dead instruction goes, and
-/// one of a block that stood before all its rows does so still: "nounroll" is ignored anywhere else (PTX ISA, "Pragma Strings").
+/// one of a block that stood before all its rows does so still: the PTX ISA, "Pragma Strings", knows "nounroll" nowhere else.
 fn move_anchors(rows: &mut FunctionRows<'_>, new_of: &[InstId]) {
     let span = rows.spans.anchors;
     let anchors = &mut rows.pools.anchors[span.range()];

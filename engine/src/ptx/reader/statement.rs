@@ -113,7 +113,14 @@ impl Reader<'_, '_> {
             // A debug section may name it. Whether it stays an anchor is known when its function is complete.
             self.push_anchor(AnchorKind::DebugLabel, Span::between(first, end));
         }
-        self.labels.declare(Label { name, written, inst, offset: first as u32, is_target: false, has_pragma: false });
+        self.labels.declare(Label {
+            name,
+            written,
+            inst,
+            offset: first as u32,
+            is_target: false,
+            has_pragma: false,
+        });
         Ok(())
     }
 }

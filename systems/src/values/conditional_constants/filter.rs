@@ -207,7 +207,7 @@ impl Guess<'_> {
         let transfer = Transfer { function: self.function, forms: self.forms, inst };
         match transfer.only_result() {
             Some(_) => transfer.result(&mut |vreg| self.value(vreg, depth)),
-            None => Cell::Bottom,
+            None => transfer.part(vreg, &mut |vreg| self.value(vreg, depth)),
         }
     }
 }

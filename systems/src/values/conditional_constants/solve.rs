@@ -150,9 +150,9 @@ impl Solver {
             return;
         }
         if !head.is_phi() {
-            // What has several results has let them fall when it was first looked at.
+            // What else has several results has let them fall when it was first looked at.
             let transfer = Transfer { function, forms, inst };
-            if transfer.only_result().is_some() || head.marks.contains(Marks::CONTROL) {
+            if transfer.only_result().is_some() || transfer.unpacks() || head.marks.contains(Marks::CONTROL) {
                 self.visit(function, forms, inst);
             }
             return;
@@ -181,7 +181,10 @@ impl Solver {
                 self.lower(result, cell);
             }
             None => {
-                definitions(function.operands_of(inst)).for_each(|(vreg, _)| self.lower(vreg, Cell::Bottom));
+                for (vreg, _) in definitions(function.operands_of(inst)) {
+                    let cell = transfer.part(vreg, &mut |vreg| self.cell(vreg));
+                    self.lower(vreg, cell);
+                }
             }
         }
         let head = &function.heads[inst.index()];

@@ -47,6 +47,36 @@ impl<'f> Transfer<'f> {
         first.vreg().filter(|_| is_whole && is_only)
     }
 
+    /// Whether the instruction unpacks a register, always.
+    pub(crate) fn unpacks(&self) -> bool {
+        let head = &self.function.heads[self.inst.index()];
+        let is_plain = self.forms.get(head.form).operation == Operation::Mov && !head.opcode.is_guarded();
+        is_plain && self.operands().len() > 2
+    }
+
+    /// What the instruction leaves in one of several results, `result`: a part of what it [unpacks](Self::unpacks).
+    pub(crate) fn part(&self, result: VRegId, cell: &mut impl FnMut(VRegId) -> Cell) -> Cell {
+        let form = self.forms.get(self.function.heads[self.inst.index()].form);
+        let Some((&source, results)) = self.operands().split_last() else { return Cell::Bottom };
+        let width = form.types[0].map_or(0, PtxType::bits) / results.len().max(1) as u32;
+        let at = results.iter().position(|operand| operand.vreg() == Some(result) && !operand.is_partial());
+        match (at, source.vreg()) {
+            (Some(at), Some(vreg))
+                if self.unpacks()
+                    && source == Operand::register(vreg)
+                    && self.width(vreg) <= u64::BITS
+                    && self.width(vreg) == width * results.len() as u32
+                    && self.width(result) == width =>
+            {
+                let packed = cell(vreg);
+                packed
+                    .bits()
+                    .map_or(packed, |bits| Cell::Constant(truncate(bits >> (at as u32 * width), width)))
+            }
+            _ => Cell::Bottom,
+        }
+    }
+
     /// What the instruction leaves in its [only result](Self::only_result). It is no phi; `cell` says what is known of registers.
     pub(crate) fn result(&self, cell: &mut impl FnMut(VRegId) -> Cell) -> Cell {
         let form = self.forms.get(self.function.heads[self.inst.index()].form);
