@@ -72,6 +72,19 @@ pub struct Address {
     pub offset: Range,
 }
 
+impl Address {
+    /// An address that may be either: nothing is said of what may be in two variables, or in two spaces.
+    pub(super) fn join(self, other: Self) -> Option<Self> {
+        let is_alike = (self.variable, self.space) == (other.variable, other.space);
+        is_alike.then(|| Self { offset: self.offset.join(other.offset), ..self })
+    }
+
+    /// Whether whatever is the other address may be this one.
+    pub(super) fn covers(self, other: Self) -> bool {
+        self.join(other) == Some(self)
+    }
+}
+
 /// What a walk takes for granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trust {

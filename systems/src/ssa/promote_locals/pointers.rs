@@ -8,8 +8,9 @@
 //! st.b32 [%rd2], 1;
 //! ```
 //! A *place* is the bytes that such a store writes. What is loaded from all of it is the address where every store that comes
-//! to the load has stored that, and the variable that the place lies in does not escape. A load that nothing was stored
-//! before may give anything, so it may give the address.
+//! to the load has stored that, and the variable that the place lies in does not escape. Where stores come to it that have stored
+//! several addresses in one variable, it may be any from the first of them to the last. A load that nothing was stored before may
+//! give anything, so it may give the address.
 //!
 //! As with registers that hold an address, this is assumed while addresses are followed and looked at when all are known:
 //! where it turns out wrong, the variable of the address escapes.
@@ -89,9 +90,9 @@ enum Content {
     Nothing,
     /// No part of an address.
     Number,
-    /// An address, all of it.
+    /// An address, all of it, or one of several in a variable.
     Address(Address),
-    /// A part of an address, or one of several of these.
+    /// A part of an address, one of several in other variables, or an address or a number.
     Mixed,
 }
 
@@ -99,6 +100,7 @@ impl Content {
     fn or(self, other: Self) -> Self {
         match (self, other) {
             (Self::Nothing, content) | (content, Self::Nothing) => content,
+            (Self::Address(one), Self::Address(other)) => one.join(other).map_or(Self::Mixed, Self::Address),
             _ if self == other => self,
             _ => Self::Mixed,
         }
@@ -158,7 +160,7 @@ impl Pointers {
         ways.each_load(sources.view, places, events, |place, load, _, content| {
             is_wrong[place] |= match (loads.get(&load), content) {
                 (_, Content::Nothing) | (None, Content::Number) => false,
-                (Some(&address), Content::Address(held)) => address != held,
+                (Some(&address), Content::Address(held)) => !address.covers(held),
                 _ => true,
             };
         });
@@ -224,12 +226,14 @@ impl Pointers {
             events[first..].sort_unstable_by_key(|event| sources.position(event.inst));
             place.events = first..events.len();
             place.is_open = computed.touching(place).next().is_some();
-            let stored = events[first..].iter().filter_map(|event| match event.what {
+            let mut stored = events[first..].iter().filter_map(|event| match event.what {
                 What::Store { value, .. } => Some(value),
                 What::Load { .. } => None,
             });
-            place.only = match stored.fold(Content::Nothing, Content::or) {
-                Content::Address(address) => Some(address),
+            place.only = match stored.next() {
+                Some(Content::Address(address)) if stored.all(|other| other == Content::Address(address)) => {
+                    Some(address)
+                }
                 _ => None,
             };
         }

@@ -43,6 +43,18 @@ impl Range {
         Self { low: self.high.saturating_neg(), high: self.low.saturating_neg() }.told()
     }
 
+    /// The numbers of both, and those between them.
+    #[must_use]
+    pub fn join(self, other: Self) -> Self {
+        Self { low: self.low.min(other.low), high: self.high.max(other.high) }
+    }
+
+    /// Whether all numbers of another range are in this one.
+    #[must_use]
+    pub fn covers(self, other: Self) -> bool {
+        self.join(other) == self
+    }
+
     /// The range; any number where it has large ones. Addresses wrap, so that sums may come back to small numbers: they stay
     /// unknown.
     fn told(self) -> Self {
@@ -75,6 +87,15 @@ mod tests {
         {
             assert_eq!(far.in_local(), Range::ANY);
         }
+    }
+
+    #[test]
+    fn ranges_join_around_what_lies_between_them() {
+        let (one, other) = (Range { low: 0, high: 4 }, Range { low: 8, high: 12 });
+        let both = Range { low: 0, high: 12 };
+        assert_eq!((one.join(other), other.join(one), both.join(one)), (both, both, both));
+        assert!(both.covers(one) && both.covers(other) && both.covers(both));
+        assert!(!one.covers(both) && !one.covers(Range::exact(5)) && !other.covers(Range::exact(7)));
     }
 
     #[test]
