@@ -23,8 +23,9 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 55] = [
+pub const SHAPES: [Shape; 56] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
+    Shape { name: "idle", of: "levels around what nothing needs", large: 10_000, text: idle },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
     Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
     Shape { name: "joins", of: "values that meet", large: 50_000, text: joins },
@@ -94,6 +95,15 @@ fn nested_ifs(levels: usize) -> String {
         writeln!(text, "E{level}:\nxor.b32 %r1, %r1, {level};")
     });
     kernel("", &(front + &back))
+}
+
+/// Branches in one another, in whose arms is nothing that is needed: each block is decided about by all branches around it.
+fn idle(levels: usize) -> String {
+    let down = each(levels, |out, level| {
+        writeln!(out, "setp.lt.u32 %p1, %r0, {level};\n@%p1 bra E{level};\nadd.u32 %r2, %r2, {level};")
+    });
+    let up = each(levels, |out, level| writeln!(out, "E{}:\nadd.u32 %r3, %r3, %r2;", levels - 1 - level));
+    kernel("", &(down + &up))
 }
 
 /// One block. Most operands were computed shortly before, some long ago.

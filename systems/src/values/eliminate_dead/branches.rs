@@ -22,7 +22,7 @@
 //! # When it is looked for
 //! Dominance against the edges costs more than all else here, and few functions have such a branch. Of those that a function has, one
 //! has arms that hold nothing which is needed even where all branches are, but for branches that decide about each other around a
-//! loop. So [`Branches::may_be_dead`] looks for such arms first.
+//! loop. So `Branches::may_be_dead` looks for such arms first.
 
 use super::Needs;
 use crate::flow::guards::{delete_unreachable, may_settle};

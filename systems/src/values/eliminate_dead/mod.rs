@@ -2,7 +2,7 @@
 //!
 //! Source phase  10 EarlyOriSimpleLiveDead; 16, 33, 61, 84 OriPerformLiveDead First to Fourth (liveness); 92, a gate
 //! Reads         Blocks, Insts, VRegs, Fact::ControlFlow (full form)
-//! Writes        tombstones, dead blocks, sinks in place of results, forms without `.cc`, DROPS_LOCALS
+//! Writes        tombstones, branches, dead blocks, sinks in place of results, forms without `.cc`, DROPS_LOCALS
 //! Needs         control flow ends its block; control-flow facts (full form)
 //! Gives         that nothing is dead (full form)
 //! Leaves        full form: every reachable instruction has an effect or a result that a needed one reads, no block
@@ -10,16 +10,18 @@
 //!               are sinks where the form takes them, and those of volatile loads are in registers that nothing else writes
 //! Breaks        liveness, uniformity, definitions; where blocks died, control flow, loops and post-dominators
 //! Cost          simple: one pass that counts reads and one backward. Full: a pass that lists definitions, where they are not
-//!               known, a search from uses to definitions, a look at each head for volatile loads; a comparison where nothing
-//!               changed, unless a result or volatile load that nothing reads waits for phase 84
+//!               known, a search from uses to definitions, a look at each head for volatile loads; a pass over the blocks, and
+//!               where it finds arms that do nothing post-dominators and a second search; a comparison where nothing changed,
+//!               unless a result or volatile load that nothing reads waits for phase 84
 //! Paper         Cytron et al. 1991, section 7.1
 //! Checked by    check/dead_code.rs, check/rows.rs, check/forms.rs
 //!
 //! # What stays
 //! An instruction with an effect beside its results (`Marks::KEPT`, from the opcode table: stores, atomics, barriers,
-//! convergent, asynchronous and volatile operations, calls, control flow, everything unknown). A definition of a
-//! register that something outside the function may read: results, module registers, registers that an asynchronous
-//! instruction goes on using. A dead `ld` goes: an access that the ISA leaves undefined may lose its fault.
+//! convergent, asynchronous and volatile operations, calls, control flow, everything unknown), but for branches that nothing
+//! depends on (`branches.rs`). A definition of a register that something outside the function may read: results, module registers,
+//! registers that an asynchronous instruction goes on using. A dead `ld` goes: an access that the ISA leaves undefined may lose
+//! its fault.
 //!
 //! # Guarded writes
 //! ```text
