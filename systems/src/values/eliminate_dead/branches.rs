@@ -16,8 +16,10 @@
 //! # What stays
 //! - Loops, whether or not something in them is needed: one that never ends may be what keeps a thread from going on. So what leads to
 //!   a branch back is needed.
-//! - A branch of which one way leaves the function: its ways meet nowhere. Indexed branches, and those that guards have no say in.
-//! - Where phis are needed, which way control comes.
+//! - A branch of which one way leaves the function: its ways meet nowhere.
+//! - Indexed branches: what an index past the table does is undefined.
+//! - A branch that decides from where control comes to a phi that is needed.
+//! - All branches of a function with more pairs of a block and a branch than `DECIDED_PER_BLOCK` allows; a remark says so.
 //!
 //! # When it is looked for
 //! Dominance against the edges costs more than all else here, and few functions have such a branch. Of those that a function has, one
