@@ -1,7 +1,6 @@
 //! Anchors, declarations and tables: what a body holds beside instructions.
 
-use crate::ids::{BlockId, Id, InstId, NameId, Span};
-use crate::instruction::InstHead;
+use crate::ids::{BlockId, InstId, NameId, Span};
 use crate::types::StateSpace;
 use bytemuck::{Pod, Zeroable};
 
@@ -12,7 +11,7 @@ pub enum AnchorKind {
     Loc,
     /// A label that no branch names, but debug sections do.
     DebugLabel,
-    /// A pragma that belongs to its block (`nounroll`).
+    /// A pragma that belongs to its block (`nounroll`), wherever in it it stood, and goes with it.
     BlockPragma,
     /// A pragma that belongs to the next instruction (`used_bytes_mask`).
     InstPragma,
@@ -23,12 +22,14 @@ pub enum AnchorKind {
 /// Something bound to a place in the code.
 ///
 /// Anchors of a function are sorted by place and written before the instruction at that place, in their order.
-/// Sweeping an instruction moves its anchors to the next surviving place.
+/// Sweeping an instruction moves its anchors to the next surviving place. Pragmas of a block come first in it: the PTX ISA,
+/// "Pragma Strings", knows "nounroll" at its head alone, and `ptxas` heeds it anywhere in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anchor {
     /// What it is.
     pub kind: AnchorKind,
-    /// The instruction before which it stands. At the end of its block: the row after the block, or [`Anchor::END`].
+    /// The instruction before which it stands. At the end of its block: the row after the block, or [`Anchor::END`]. Nothing of
+    /// a pragma of a block.
     pub before: InstId,
     /// The block it stands in.
     pub block: BlockId,
@@ -40,14 +41,16 @@ impl Anchor {
     /// At the end of its block, whatever rows the block will hold.
     pub const END: InstId = InstId(u32::MAX);
 
-    /// Whether it is a pragma that stood before all rows of its block when the rows of its function, whose heads these are, were put
-    /// in order last: the row before it is one of another block.
+    /// Whether it belongs to its block rather than to a place among the rows.
     #[must_use]
-    pub fn stood_first(&self, heads: &[InstHead]) -> bool {
-        let at = self.before.index();
+    pub fn is_of_block(&self) -> bool {
         self.kind == AnchorKind::BlockPragma
-            && at < heads.len()
-            && at.checked_sub(1).is_none_or(|last| heads[last].block != self.block)
+    }
+
+    /// Whether its block is to stay a block of its own.
+    #[must_use]
+    pub fn pins_block(&self) -> bool {
+        matches!(self.kind, AnchorKind::BlockPragma | AnchorKind::Directive)
     }
 }
 

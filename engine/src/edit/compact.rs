@@ -265,8 +265,7 @@ fn gather(rows: &mut FunctionRows<'_>, scratch: &mut CompactScratch) {
     rows.places[..places.len()].copy_from_slice(places);
 }
 
-/// Moves anchors with the row that they stand before, or to the next one of their block. A pragma of a dead instruction goes, and
-/// one of a block that stood before all its rows does so still: the PTX ISA, "Pragma Strings", knows "nounroll" nowhere else.
+/// Moves anchors with the row that they stand before, or to the next one of their block. A pragma of a dead instruction goes.
 fn move_anchors(rows: &mut FunctionRows<'_>, new_of: &[InstId]) {
     let span = rows.spans.anchors;
     let anchors = &mut rows.pools.anchors[span.range()];
@@ -274,7 +273,7 @@ fn move_anchors(rows: &mut FunctionRows<'_>, new_of: &[InstId]) {
     for at in 0..anchors.len() {
         let anchor = anchors[at];
         let head = &rows.blocks[anchor.block.index()];
-        let mut before = match new_of.get(anchor.before.index()) {
+        let before = match new_of.get(anchor.before.index()) {
             // Past the rows, or the first row of what comes after the block.
             None => Anchor::END,
             Some(&new) if new == Anchor::END || head.insts.range().contains(&new.index()) => new,
@@ -284,17 +283,7 @@ fn move_anchors(rows: &mut FunctionRows<'_>, new_of: &[InstId]) {
         if anchor.kind == AnchorKind::InstPragma && !is_own {
             continue;
         }
-        let mut place = kept;
-        let first = if head.insts.is_empty() { before } else { InstId(head.insts.first) };
-        if before != first && anchor.stood_first(&rows.heads[..new_of.len()]) {
-            before = first;
-            let follows = |other: &Anchor| other.block == anchor.block && other.before >= first;
-            while place > 0 && follows(&anchors[place - 1]) {
-                anchors[place] = anchors[place - 1];
-                place -= 1;
-            }
-        }
-        anchors[place] = Anchor { before, ..anchor };
+        anchors[kept] = Anchor { before, ..anchor };
         kept += 1;
     }
     rows.spans.anchors.count = kept as u32;

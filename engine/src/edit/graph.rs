@@ -431,11 +431,16 @@ impl FunctionEditor<'_> {
             return;
         }
         let ends = std::mem::take(&mut self.scratch.end_anchors[block.index()]);
-        for at in ends.range() {
+        for at in self.places_in(ends) {
             self.tools.journal.save_anchor(&self.rows, at);
             self.rows.pools.anchors[at].block = new;
         }
         self.scratch.end_anchors[new.index()] = ends;
+    }
+
+    /// Those of a run of anchors that stand at a place. Between them may lie what belonged to blocks that are gone.
+    fn places_in(&self, run: Span) -> Vec<usize> {
+        run.range().filter(|&at| !self.rows.pools.anchors[at].is_of_block()).collect()
     }
 
     /// Before `block` joins another one: notes where it began, as anchors of blocks that died before it come to lie there.
@@ -471,7 +476,7 @@ impl FunctionEditor<'_> {
             *moved = if moved.is_empty() { ends } else { Span::between(ends.first as usize, moved.end()) };
             return;
         };
-        for at in ends.range() {
+        for at in self.places_in(ends) {
             self.tools.journal.save_anchor(&self.rows, at);
             self.rows.pools.anchors[at].before = first;
         }

@@ -558,9 +558,8 @@ impl FunctionEditor<'_> {
 
     /// Whether an anchor stands in a block that is gone. Such ones may lie between those of one instruction.
     fn is_of_dead_block(&self, anchor: &Anchor) -> bool {
-        let home = self.rows.heads[..self.rows.spans.insts.len()]
-            .get(anchor.before.index())
-            .map_or(anchor.block, |head| head.block);
+        let row = self.rows.heads[..self.rows.spans.insts.len()].get(anchor.before.index());
+        let home = row.filter(|_| !anchor.is_of_block()).map_or(anchor.block, |head| head.block);
         self.rows.blocks[home.index()].flags.contains(BlockFlags::DEAD)
     }
 
@@ -577,7 +576,11 @@ impl FunctionEditor<'_> {
         ends.clear();
         ends.resize(self.rows.spans.blocks.len(), Span::default());
         for at in self.rows.spans.anchors.range() {
-            let Anchor { before, block, .. } = self.rows.pools.anchors[at];
+            let anchor = self.rows.pools.anchors[at];
+            if anchor.is_of_block() {
+                continue;
+            }
+            let Anchor { before, block, .. } = anchor;
             let head = &self.rows.blocks[block.index()];
             let is_inside = if head.flags.contains(BlockFlags::CHAINED) {
                 before != Anchor::END

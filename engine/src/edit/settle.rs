@@ -88,7 +88,7 @@ impl FunctionEditor<'_> {
         let heads = &self.rows.heads[..self.rows.spans.insts.len()];
         let rank = |anchor: &Anchor| {
             let is_inside = heads.get(anchor.before.index()).is_some_and(|head| head.block == block);
-            if is_inside { ranks[anchor.before.index()] } else { u32::MAX }
+            (!anchor.is_of_block(), if is_inside { ranks[anchor.before.index()] } else { u32::MAX })
         };
         let anchors = &mut self.rows.pools.anchors[anchors];
         if !anchors.is_sorted_by_key(rank) {
@@ -184,7 +184,8 @@ impl FunctionEditor<'_> {
         for at in 0..anchors.len() {
             let anchor = anchors[at];
             // The row's block, dead or alive; there is no row where the place is the end of a block.
-            let home = rows.get(anchor.before.index()).map_or(anchor.block, |head| head.block);
+            let row = rows.get(anchor.before.index()).filter(|_| !anchor.is_of_block());
+            let home = row.map_or(anchor.block, |head| head.block);
             let moved = if let Some(block) = new_of[home.index()].get() {
                 Anchor { block, ..anchor }
             } else if matches!(anchor.kind, AnchorKind::BlockPragma | AnchorKind::InstPragma) {

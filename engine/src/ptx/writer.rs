@@ -231,34 +231,40 @@ impl Writer<'_> {
             if is_live(&block) {
                 self.last.0 = before.replace(block);
             }
-            let mut of_block = anchors.clone().take_while(|anchor| anchor.block <= block);
-            let has_pragma = of_block.any(|anchor| anchor.kind == AnchorKind::BlockPragma);
+            let has_pragma =
+                anchors.peek().is_some_and(|anchor| anchor.block <= block && anchor.is_of_block());
             self.label(block, has_pragma);
             if anchors.peek().is_none_or(|anchor| anchor.block > block) {
                 self.function.insts_of(block).for_each(|inst| self.instruction(inst));
                 continue;
             }
-            let function = self.function;
-            let is_led = |anchor: &&Anchor| function.is_led(anchor);
-            let of_block = anchors.clone().take_while(|anchor| anchor.block <= block);
-            of_block.filter(is_led).for_each(|anchor| self.anchor(anchor));
+            let begins = has_pragma && self.begins(block);
+            while let Some(anchor) = anchors.next_if(|a| a.block <= block && a.is_of_block()) {
+                if begins {
+                    self.anchor(anchor);
+                }
+            }
             // Tombstones too: an anchor may stand before one.
-            for inst in function.all_rows_of(block) {
+            for inst in self.function.all_rows_of(block) {
                 while let Some(anchor) = anchors.next_if(|a| a.block <= block && a.before == inst) {
-                    if !is_led(&anchor) {
-                        self.anchor(anchor);
-                    }
+                    self.anchor(anchor);
                 }
                 if self.function.heads[inst.index()].is_live() {
                     self.instruction(inst);
                 }
             }
             while let Some(anchor) = anchors.next_if(|a| a.block <= block) {
-                if !is_led(&anchor) {
-                    self.anchor(anchor);
-                }
+                self.anchor(anchor);
             }
         }
+    }
+
+    /// Whether a reader sees a block begin here: at a label, or at an instruction that follows a branch. Elsewhere a pragma would speak
+    /// of another block.
+    fn begins(&self, block: BlockId) -> bool {
+        let goes_on = |before| self.function.control_of(before).is_none();
+        let is_empty = || self.function.insts_of(block).next().is_none();
+        self.labelled == Some(block) || !(self.last.0.is_some_and(goes_on) || is_empty())
     }
 
     /// Writes the label of a block that something names, or that has a pragma.

@@ -158,20 +158,12 @@ impl<'a> FunctionView<'a> {
     #[must_use]
     pub fn is_at_the_end(&self, anchor: &Anchor) -> bool {
         let head = &self.blocks[anchor.block.index()];
-        if head.flags.contains(BlockFlags::CHAINED) {
+        let is_past_rows = if head.flags.contains(BlockFlags::CHAINED) {
             anchor.before == Anchor::END
         } else {
             !head.insts.range().contains(&anchor.before.index())
-        }
-    }
-
-    /// Whether an anchor is a pragma that stood before all rows of its block, of which others are the first now. It stays before those.
-    #[must_use]
-    pub fn is_led(&self, anchor: &Anchor) -> bool {
-        anchor.stood_first(self.heads) && {
-            let mut before = self.all_rows_of(anchor.block).take_while(|&row| row != anchor.before);
-            before.any(|row| self.heads[row.index()].is_live())
-        }
+        };
+        is_past_rows && !anchor.is_of_block()
     }
 
     /// The guard of an instruction.

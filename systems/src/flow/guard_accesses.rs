@@ -42,7 +42,6 @@
 //!   ones; those that have a guard.
 
 use bevy_ecs::prelude::*;
-use ptxopt_components::anchor::AnchorKind;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::form::{Form, FormFlags};
 use ptxopt_components::ids::{BlockId, Id, InstId};
@@ -80,9 +79,8 @@ pub struct Scratch {
 fn guard_accesses(f: &mut FunctionEditor<'_>, scratch: &mut Scratch) -> Option<()> {
     let Scratch { pinned, arms } = scratch;
     let (function, forms) = f.view_and_forms();
-    let is_pin = |kind| matches!(kind, AnchorKind::BlockPragma | AnchorKind::Directive);
     pinned.clear();
-    pinned.extend(function.anchors.iter().filter(|anchor| is_pin(anchor.kind)).map(|anchor| anchor.block));
+    pinned.extend(function.anchors.iter().filter(|anchor| anchor.pins_block()).map(|anchor| anchor.block));
     pinned.sort_unstable();
     arms.clear();
     arms.extend(function.block_ids().filter_map(|head| Arm::after(&function, forms, head, pinned)));

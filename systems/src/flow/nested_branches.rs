@@ -51,7 +51,6 @@ use super::conditions::{self, Conditions, Learns, Memory};
 use super::depends_on_convergence;
 use super::guards;
 use bevy_ecs::prelude::*;
-use ptxopt_components::anchor::AnchorKind;
 use ptxopt_components::block::BlockFlags;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, VRegId};
@@ -234,10 +233,8 @@ impl Crossings {
         for (number, crossing) in all.iter().enumerate() {
             of_block[own(crossing).index()] = Some(number as u32);
         }
-        for anchor in function.anchors {
-            if matches!(anchor.kind, AnchorKind::BlockPragma | AnchorKind::Directive) {
-                of_block[anchor.block.index()] = None;
-            }
+        for anchor in function.anchors.iter().filter(|anchor| anchor.pins_block()) {
+            of_block[anchor.block.index()] = None;
         }
         *is_open = !all.is_empty();
     }

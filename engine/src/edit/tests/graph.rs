@@ -106,12 +106,12 @@ fn pragmas_of_a_block_stay_at_its_head() {
         "mov.u32 %r1, 1;",
         "L:",
         ".pragma \"head\";",
+        ".pragma \"middle\";",
         "mov.u32 %r1, 11;",
         ".loc 1 1 0",
         "mov.u32 %r1, 2;",
         "mov.u32 %r1, 12;",
         ".loc 1 2 0",
-        ".pragma \"middle\";",
         "mov.u32 %r1, 3;",
         "@%p1 bra L;",
         ".pragma \"last\";",
@@ -119,6 +119,31 @@ fn pragmas_of_a_block_stay_at_its_head() {
         "ret;",
     ];
     assert_eq!(bench.code(), wanted);
+}
+
+#[test]
+fn a_pragma_goes_with_its_block() {
+    let mut bench = Bench::of(
+        "mov.u32 %r1, 1;\nL: mov.u32 %r1, 2; @%p1 bra M; .pragma \"next\"; mov.u32 %r1, 3;\n\
+         M: .pragma \"joins\"; mov.u32 %r1, 4; @%p1 bra L; ret;",
+    );
+    let mut f = bench.edit();
+    let branch = nth(&f.view(), 2);
+    f.change(branch, "test").unwrap().delete_branch(branch);
+    drop(f);
+    // Nothing tells the block after the branch from that before it now.
+    let code = ["mov.u32 %r1, 1;", "L:", "mov.u32 %r1, 2;", "mov.u32 %r1, 3;"];
+    let rest = ["mov.u32 %r1, 4;", "@%p1 bra L;", "ret;"];
+    let kept = ["M:", ".pragma \"joins\";"];
+    assert_eq!(bench.code(), [&code[..], &kept, &rest].concat());
+    let mut f = bench.edit();
+    let last = nth(&f.view(), 3);
+    let block = f.view().heads[last.index()].block;
+    f.change(last, "test").unwrap().merge(block);
+    drop(f);
+    bench.assert_is_whole();
+    bench.compact();
+    assert_eq!(bench.code(), [&code[..], &rest].concat());
 }
 
 #[test]

@@ -112,10 +112,14 @@ fn check_rows(function: &FunctionView<'_>) {
 fn check_anchors(function: &FunctionView<'_>) {
     let rank = |anchor: &Anchor| {
         let rank = function.all_rows_of(anchor.block).position(|row| row == anchor.before);
-        (anchor.block, rank.unwrap_or(usize::MAX))
+        (
+            anchor.block,
+            !anchor.is_of_block(),
+            if anchor.is_of_block() { 0 } else { rank.unwrap_or(usize::MAX) },
+        )
     };
     assert!(function.anchors.is_sorted_by_key(rank), "{:?}", function.anchors);
-    for anchor in function.anchors {
+    for anchor in function.anchors.iter().filter(|anchor| !anchor.is_of_block()) {
         let mut rows = function.all_rows_of(anchor.block);
         assert_eq!(function.is_at_the_end(anchor), !rows.any(|row| row == anchor.before), "{anchor:?}");
     }

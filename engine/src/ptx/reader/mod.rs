@@ -30,7 +30,7 @@ use crate::graph::build::connect;
 use crate::store::left::LeftReason;
 use crate::store::tables::CodeTables;
 use labels::{Labels, Place};
-use ptxopt_components::anchor::{AnchorKind, TableKind};
+use ptxopt_components::anchor::{Anchor, AnchorKind, TableKind};
 use ptxopt_components::block::{BlockEdges, BlockHead, BlockLabel, BlockOrder};
 use ptxopt_components::code_object::{CodeFlags, CodeSpans, CodeState, CodeText, LaunchLimits, Room};
 use ptxopt_components::ids::{BlockId, CodeId, Id, Maybe, Span, VRegId};
@@ -298,6 +298,7 @@ impl Reader<'_, '_> {
         self.place_in_blocks();
         self.resolve_references();
         self.place_block_labels();
+        self.place_pragmas();
         let out = &mut *self.out;
         let spans = CodeSpans {
             insts: Span::between(self.first.inst, out.inst_heads.len()),
@@ -508,6 +509,40 @@ impl Reader<'_, '_> {
             if anchor.kind == AnchorKind::DebugLabel && has_label(own, anchor.text) {
                 anchor.block = own;
             }
+        }
+    }
+
+    /// Puts pragmas of a block before what else is in it. One that speaks of nothing goes: of an instruction past a label, to which
+    /// others come, too; of a block that would begin after a branch, and has no instruction.
+    fn place_pragmas(&mut self) {
+        let out = &mut *self.out;
+        let heads = &out.inst_heads[self.first.inst..];
+        let blocks = &out.block_heads[self.first.block..];
+        let anchors = &mut out.pools.anchors;
+        let ends_in_control = |block: BlockId| {
+            let last = blocks[block.index()].insts.range().next_back();
+            last.is_some_and(|last| heads[last].marks.contains(Marks::CONTROL))
+        };
+        let speaks = |anchor: &Anchor| {
+            let is_at_end = heads.get(anchor.before.index()).is_none_or(|head| head.block != anchor.block);
+            match anchor.kind {
+                AnchorKind::InstPragma => !is_at_end,
+                AnchorKind::BlockPragma => !(is_at_end && ends_in_control(anchor.block)),
+                _ => true,
+            }
+        };
+        let mut kept = self.first.anchor;
+        for at in self.first.anchor..anchors.len() {
+            if speaks(&anchors[at]) {
+                anchors[kept] = anchors[at];
+                kept += 1;
+            }
+        }
+        anchors.truncate(kept);
+        let place = |anchor: &Anchor| (anchor.block, !anchor.is_of_block());
+        let anchors = &mut anchors[self.first.anchor..];
+        if !anchors.is_sorted_by_key(place) {
+            anchors.sort_by_key(place);
         }
     }
 }

@@ -252,6 +252,36 @@ fn lines_and_pragmas_stay_where_they_were() {
 }
 
 #[test]
+fn a_pragma_that_speaks_of_nothing_goes() {
+    let lines = |code: &str| {
+        let text =
+            body(&format!(".reg .b32 %r<3>; .reg .b64 %d<2>; .reg .pred %p; N: {code} @%p bra N; ret;"));
+        text.lines().map(|line| line.trim_start().to_owned()).collect::<Vec<_>>()
+    };
+    let is_kept = |code: &str, pragma: &str| lines(code).contains(&pragma.to_owned());
+    let (of_block, of_load) = (".pragma \"nounroll\";", ".pragma \"used_bytes_mask 0x3\";");
+    // After a branch a block would begin. Without an instruction it does not, and that of the label is another one.
+    for (branch, code, expected) in [
+        ("bra M;", "", false),
+        ("@%p bra M;", "", false),
+        ("@%p bra M;", "mov.u32 %r1, 3;", true),
+        ("mov.u32 %r1, 3;", "", true),
+    ] {
+        let code = format!("mov.u32 %r1, 1; {branch} {of_block} {code} M: mov.u32 %r2, 2; @%p bra M;");
+        assert_eq!(is_kept(&code, of_block), expected, "{code}");
+    }
+    // Wherever it stands in its block, it comes first in it.
+    let code = lines(&format!("mov.u32 %r1, 1; .loc 1 1 0\nmov.u32 %r2, 1; {of_block}"));
+    let head = code.iter().position(|line| line == "N:").unwrap();
+    assert_eq!(code[head + 1..][..4], [of_block, "mov.u32 %r1, 1;", ".loc 1 1 0", "mov.u32 %r2, 1;"]);
+    // To a label before a load others come, too.
+    for (label, rest, expected) in [("", "", true), ("M:", "", true), ("M:", "@%p bra M;", false)] {
+        let code = format!("mov.u32 %r1, 1; {of_load} {label} ld.global.u32 %r2, [%d1]; {rest}");
+        assert_eq!(is_kept(&code, of_load), expected, "{code}");
+    }
+}
+
+#[test]
 fn labels_stay_for_branches_and_debug_sections_only() {
     let text = rewrite(
         ".version 8.0\n.target sm_90\n.entry k() { unused: named: ret; }\n.section .debug_x { .b32 named\n }",

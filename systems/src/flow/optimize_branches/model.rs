@@ -1,7 +1,6 @@
 //! The flow graph while branches are rewritten: what the edges are with the changes made so far.
 
 use super::place::Runs;
-use ptxopt_components::anchor::AnchorKind;
 use ptxopt_components::block::{BlockFlags, BlockOrder};
 use ptxopt_components::form::FormFlags;
 use ptxopt_components::ids::{BlockId, Id, InstId, Maybe, TableId};
@@ -94,8 +93,7 @@ impl Model {
             pred_count.push(function.preds(block).len() as u32);
         }
         for anchor in function.anchors {
-            let is_pin = matches!(anchor.kind, AnchorKind::BlockPragma | AnchorKind::Directive);
-            traits[anchor.block.index()].is_pinned |= is_pin;
+            traits[anchor.block.index()].is_pinned |= anchor.pins_block();
         }
         for (block, order) in orders.iter().enumerate() {
             if function.blocks[block].flags.contains(BlockFlags::LOOP_HEADER)

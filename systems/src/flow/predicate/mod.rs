@@ -67,7 +67,6 @@ mod convert;
 mod region;
 
 use bevy_ecs::prelude::*;
-use ptxopt_components::anchor::AnchorKind;
 use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::ids::Id;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
@@ -153,9 +152,7 @@ fn round(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut Scratch) 
     marks.is_pinned.clear();
     marks.is_pinned.resize(function.blocks.len(), false);
     for anchor in function.anchors {
-        if matches!(anchor.kind, AnchorKind::BlockPragma | AnchorKind::Directive) {
-            marks.is_pinned[anchor.block.index()] = true;
-        }
+        marks.is_pinned[anchor.block.index()] |= anchor.pins_block();
     }
     let mut has_changed = false;
     // In the text, inner branches stand after those around them.
