@@ -308,14 +308,16 @@ pub(super) fn verify_anchors(function: &FunctionView<'_>) -> Verdict {
         if anchors.peek().is_none_or(|(_, anchor)| anchor.block != block) {
             continue;
         }
+        while anchors.next_if(|(_, anchor)| anchor.block == block && anchor.is_of_block()).is_some() {}
+        let stands = |anchor: &Anchor| anchor.block == block && !anchor.is_of_block();
         for inst in function.all_rows_of(block) {
-            while anchors.next_if(|(_, anchor)| (anchor.block, anchor.before) == (block, inst)).is_some() {}
+            while anchors.next_if(|(_, anchor)| stands(anchor) && anchor.before == inst).is_some() {}
         }
         let is_end = |before: InstId| {
             before == Anchor::END
                 || (!head.flags.contains(BlockFlags::CHAINED) && before.index() == head.insts.end())
         };
-        while anchors.next_if(|(_, anchor)| anchor.block == block && is_end(anchor.before)).is_some() {}
+        while anchors.next_if(|(_, anchor)| stands(anchor) && is_end(anchor.before)).is_some() {}
     }
     match anchors.next() {
         None => Ok(()),
@@ -352,6 +354,7 @@ pub(super) fn verify_names(function: &FunctionView<'_>, seen: &mut SeenNames) ->
 mod tests {
     use super::*;
     use crate::check::testing::{Built, kernel};
+    use ptxopt_components::anchor::AnchorKind;
     use ptxopt_components::block::BlockLabel;
     use ptxopt_components::ids::{LiteralId, Maybe, TableId};
     use ptxopt_components::instruction::{InstLinks, Marks};
@@ -523,6 +526,18 @@ mod tests {
         let mut at_the_end = built();
         at_the_end.tables.pools.anchors[1].before = Anchor::END;
         assert_eq!(verdict(&at_the_end), Ok(()));
+        // A pragma of a block stands before what has a place there, and nowhere itself.
+        let of_block = |built: &mut Built, at: usize| {
+            let anchor = &mut built.tables.pools.anchors[at];
+            (anchor.kind, anchor.before) = (AnchorKind::BlockPragma, InstId(9));
+        };
+        let mut first = built();
+        of_block(&mut first, 0);
+        assert_eq!(verdict(&first), Ok(()));
+        reports("anchor 1 is out of order", |built| {
+            built.tables.pools.anchors[1].block = BlockId(0);
+            of_block(built, 1);
+        });
     }
 
     #[test]
