@@ -44,7 +44,7 @@ use ptxopt_components::code_object::CodeFlags;
 use ptxopt_components::form::Form;
 use ptxopt_components::ids::{BlockId, FormId, Id, InstId, VRegId};
 use ptxopt_components::opcodes::Effects;
-use ptxopt_components::operand::{Operand, OperandKind, reads, writes};
+use ptxopt_components::operand::{Operand, reads, writes};
 use ptxopt_components::operation::Operation;
 use ptxopt_engine::edit::{Editor, FunctionEditor};
 use ptxopt_engine::run::facts::Fact;
@@ -209,19 +209,16 @@ impl Scratch {
     fn key_of(&mut self, f: &FunctionEditor<'_>, inst: InstId) -> Option<Key> {
         self.key.clear();
         for &operand in f.operands_of(inst) {
-            if let Some(vreg) = operand.vreg() {
-                let is_tied = operand.is_definition() && self.is_in_phis[vreg.index()];
-                if is_tied || !f.vreg(vreg).is_value() {
-                    return None;
-                }
-                if !operand.is_definition() {
-                    self.key.push(operand.with_vreg(self.known_as.get(&vreg).copied().unwrap_or(vreg)));
-                }
+            let Some(vreg) = operand.vreg() else {
+                self.key.push(operand);
                 continue;
+            };
+            let is_tied = operand.is_definition() && self.is_in_phis[vreg.index()];
+            if is_tied || !f.vreg(vreg).is_value() {
+                return None;
             }
-            match operand.kind() {
-                OperandKind::Sink => return None,
-                _ => self.key.push(operand),
+            if !operand.is_definition() {
+                self.key.push(operand.with_vreg(self.known_as.get(&vreg).copied().unwrap_or(vreg)));
             }
         }
         Some((f.head(inst).form, self.key.as_slice().into()))
@@ -292,11 +289,12 @@ fn is_harmless(form: &Form) -> bool {
     form.is_pure() || form.effects == Effects::READ
 }
 
-/// Whether what reads the results of one instruction can read those of the other.
+/// Whether what reads the results of one instruction can read those of the other: they stand at the same places.
 fn have_like_results(f: &FunctionEditor<'_>, inst: InstId, twin: InstId) -> bool {
-    let results = |inst: InstId| f.operands_of(inst).iter().filter(|operand| operand.is_definition());
-    let ty = |operand: &Operand| operand.vreg().map(|vreg| f.vreg(vreg).ty);
-    results(inst).map(ty).eq(results(twin).map(ty))
+    let result =
+        |operand: &Operand| operand.vreg().filter(|_| operand.is_definition()).map(|vreg| f.vreg(vreg).ty);
+    let results = |inst: InstId| f.operands_of(inst).iter().map(result);
+    results(inst).eq(results(twin))
 }
 
 #[cfg(test)]

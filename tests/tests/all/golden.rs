@@ -44,6 +44,7 @@ const GOLDENS: &[Golden] = &[
     Golden { phase: "split_at_control_flow", before: &[], step: 6, is_listed: true },
     Golden { phase: "eliminate_dead_simple", before: &[6, 76], step: 10, is_listed: false },
     Golden { phase: "eliminate_dead_quick", before: &[6, 76], step: 16, is_listed: false },
+    Golden { phase: "eliminate_dead_early", before: &[6, 76], step: 33, is_listed: false },
     Golden { phase: "eliminate_dead", before: &[6, 76], step: 84, is_listed: false },
     Golden { phase: "general_optimize", before: &[6], step: 29, is_listed: false },
     Golden { phase: "sweep", before: &[6, 10, 33], step: 76, is_listed: true },
@@ -119,6 +120,7 @@ test_folders! {
     split_at_control_flow
     eliminate_dead_simple
     eliminate_dead_quick
+    eliminate_dead_early
     eliminate_dead
     general_optimize
     sweep

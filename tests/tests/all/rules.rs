@@ -313,6 +313,23 @@ const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "lowest-part",
+        &[
+            "mov.b64 {%w4, _}, %d1; add.s32 %w0, %w4, 1;",
+            "mov.b64 {%h4, _, _, _}, %d1; add.s16 %h0, %h4, 1;",
+            "mov.b32 {%h4, _}, %w1; add.s16 %h0, %h4, 1;",
+        ],
+    ),
+    (
+        "pack-of-parts",
+        &[
+            "mov.b64 {%w4, %w5}, %d1; mov.b64 %d4, {%w4, %w5}; add.s64 %d0, %d4, 1;",
+            "cvt.u32.u64 %w4, %d1; mov.b64 {_, %w5}, %d1; mov.b64 %d4, {%w4, %w5}; add.s64 %d0, %d4, 1;",
+            "mov.b64 {%h4, %h5, %h6, %h7}, %d1; mov.b64 %d4, {%h4, %h5, %h6, %h7}; add.s64 %d0, %d4, 1;",
+            "mov.b32 {%h4, %h5}, %w1; mov.b32 %w4, {%h4, %h5}; add.s32 %w0, %w4, 1;",
+        ],
+    ),
+    (
         "literal-last",
         &[
             "mov.u32 %w4, 77; mul.lo.s32 %w0, %w4, %w1;",

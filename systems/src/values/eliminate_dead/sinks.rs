@@ -12,7 +12,7 @@
 
 use super::Needs;
 use ptxopt_components::form::{Accepts, Form, Role, Slot};
-use ptxopt_components::ids::{Id, InstId};
+use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
@@ -66,6 +66,38 @@ pub fn find_unread_results(
             }
         }
     }
+}
+
+/// Keeps of the results listed those of instructions that unpack an integer of which the lowest part alone is read, and that nothing
+/// else unpacks.
+pub(super) fn retain_upper_parts(
+    function: &FunctionView<'_>,
+    forms: &FormTable,
+    reaching: &Reaching,
+    unread: &mut Vec<(InstId, usize)>,
+) {
+    let unpacked = |inst: InstId| {
+        let head = &function.heads[inst.index()];
+        let is_move = forms.get(head.form).operation == Operation::Mov && !head.opcode.is_guarded();
+        function.operands_of(inst).last().filter(|_| is_move)?.vreg()
+    };
+    let is_integer = |vreg: VRegId| function.vregs[vreg.index()].ty.element().is_of_integers();
+    unread.retain(|&(inst, position)| position > 0 && unpacked(inst).is_some_and(is_integer));
+    if unread.is_empty() {
+        return;
+    }
+    let with_several = reaching.definitions().with_several_results().iter();
+    let mut sources: Vec<VRegId> = with_several.filter_map(|&inst| unpacked(inst)).collect();
+    sources.sort_unstable();
+    let is_lone = |vreg: VRegId| {
+        let first = sources.partition_point(|&other| other < vreg);
+        sources.get(first + 1) != Some(&vreg)
+    };
+    let of_one = unread.chunk_by(|(one, _), (other, _)| one == other);
+    // All parts but the first.
+    let all_upper = of_one.filter(|upper| upper.len() + 2 == function.operands_of(upper[0].0).len());
+    *unread =
+        all_upper.filter(|upper| unpacked(upper[0].0).is_some_and(is_lone)).flatten().copied().collect();
 }
 
 fn is_predicate(function: &FunctionView<'_>, operand: &Operand) -> bool {

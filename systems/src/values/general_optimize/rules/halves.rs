@@ -1,14 +1,17 @@
-//! Halves of a register: two registers of 32 bits as one of 64, and back.
+//! Halves and quarters of a register: two registers of 32 bits as one of 64, and back.
 
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
-use crate::values::general_optimize::pattern::Binary;
-use crate::values::general_optimize::rewrite::Rewrite;
-use ptxopt_components::ids::InstId;
-use ptxopt_components::operand::Operand;
+use crate::values::general_optimize::pattern::{Binary, integer_of, plain};
+use crate::values::general_optimize::rewrite::{New, Rewrite};
+use ptxopt_components::form::Role;
+use ptxopt_components::ids::{InstId, VRegId};
+use ptxopt_components::operand::{Operand, OperandKind};
 use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::Qualifiers;
 use ptxopt_components::types::truncate;
+use ptxopt_engine::values::reaching::Value;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -40,6 +43,46 @@ pub(super) const RULES: &[Rule] = &[
         }],
         when: Clues::PACKED.union(Clues::WITH_LITERAL),
         apply: Apply::Any(half_of_a_pack),
+    },
+    Rule {
+        name: "lowest-part",
+        operations: &[Operation::Mov],
+        pattern: "mov.b64 {x, _}, y -> cvt.u32.u64 x, y; mov.b64 {x, _, _, _}, y -> cvt.u16.u64 x, y; also 32 bits",
+        reason: "the lowest part is what a conversion leaves",
+        guards: &[
+            Guard {
+                needs: "no other part",
+                without: "mov.b64 {%r1, %r2}, %rd1; add.u32 %r3, %r1, %r2 reads both halves",
+            },
+            Guard {
+                needs: "registers of integers",
+                without: "cvt.u32.u64 %r1, %fd1 is refused by the assembler",
+            },
+        ],
+        when: Clues::ALWAYS,
+        apply: Apply::Any(lowest_part),
+    },
+    Rule {
+        name: "pack-of-parts",
+        operations: &[Operation::Mov],
+        pattern: "mov.b64 {x, y}, z; mov.b64 v, {x, y} -> z; also cvt.u32.u64 x, z, four parts, and 32 bits",
+        reason: "the parts are packed as they were",
+        guards: &[
+            Guard {
+                needs: "all parts at their places",
+                without: "mov.b64 {%r1, %r2}, %rd1; mov.b64 %rd2, {%r2, %r1} swaps the halves",
+            },
+            Guard {
+                needs: "parts of one register",
+                without: "mov.b64 {%r1, _}, %rd1; mov.b64 {_, %r2}, %rd2; mov.b64 %rd3, {%r1, %r2} is neither",
+            },
+            Guard {
+                needs: "z still holds what was unpacked",
+                without: "mov.b64 {%r1, %r2}, %rd1; mov.b64 %rd1, 7; mov.b64 %rd2, {%r1, %r2} is the old %rd1",
+            },
+        ],
+        when: Clues::PACKED.union(Clues::CONVERTED),
+        apply: Apply::Any(pack_of_parts),
     },
 ];
 
@@ -97,4 +140,74 @@ fn half_of_a_pack(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
         return None;
     }
     walk.move_of(inst, walk.only_result(inst)?, half)
+}
+
+/// How many parts an instruction unpacks a register to, if that is what it does.
+fn unpacked_to(walk: &Walk<'_, '_>, inst: InstId) -> Option<usize> {
+    let (head, operands) = walk.f.row(inst);
+    let is_move = operands.len() > 2 && walk.f.form(head.form).operation == Operation::Mov;
+    if !is_move || head.opcode.is_guarded() {
+        return None;
+    }
+    let results = walk.f.slots(head.form).iter().filter(|slot| slot.role == Role::Def).count();
+    (results + 1 == operands.len()).then_some(results)
+}
+
+fn lowest_part(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let count = unpacked_to(walk, inst)?;
+    let operands = walk.f.operands_of(inst);
+    let (result, source) = (walk.only_result(inst)?, operands[count].vreg()?);
+    let is_alone = operands[1..count].iter().all(|operand| operand.kind() == OperandKind::Sink);
+    let is_integer = |vreg: VRegId| walk.f.vreg(vreg).ty.element().is_of_integers();
+    let is_plain = operands[count] == Operand::register(source) && is_integer(result) && is_integer(source);
+    let [wide, narrow] = [source, result].map(|vreg| walk.width(vreg));
+    if !is_alone || !is_plain || narrow * count as u32 != wide {
+        return None;
+    }
+    let types = [integer_of(narrow, false), integer_of(wide, false)];
+    let operands = [New::register(result), New::register(source)];
+    walk.instead(inst, Operation::Cvt, Qualifiers::default(), &types, &operands)
+}
+
+fn pack_of_parts(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let result = walk.only_result(inst)?;
+    let count = walk.f.operands_of(inst).len() - 1;
+    if count < 2 {
+        return None;
+    }
+    let mut whole = None;
+    for at in 0..count {
+        let part = walk.f.operands_of(inst)[at + 1];
+        let (source, unpacked_by) = part_of(walk, part, at, count, inst)?;
+        let is_same = whole.is_none_or(|whole| whole == source);
+        if !is_same || !walk.is_still(source, unpacked_by, inst) {
+            return None;
+        }
+        whole = Some(source);
+    }
+    walk.move_of(inst, result, whole?)
+}
+
+/// The register of which an operand is part number `at` of `count`, and the instruction that took it out.
+fn part_of(
+    walk: &mut Walk<'_, '_>,
+    part: Operand,
+    at: usize,
+    count: usize,
+    inst: InstId,
+) -> Option<(Operand, InstId)> {
+    let vreg = part.vreg().filter(|&vreg| part == plain(part) && walk.is_own(vreg))?;
+    let Value::Of(definition) = walk.value(vreg, inst) else { return None };
+    let width = walk.width(vreg);
+    let source = match unpacked_to(walk, definition) {
+        Some(parts) if parts == count && walk.f.operands_of(definition)[at].vreg() == Some(vreg) => {
+            walk.f.operands_of(definition)[count]
+        }
+        Some(_) => return None,
+        None => {
+            let cut = walk.conversion(definition).filter(|cut| at == 0 && cut.to.bits() == width)?;
+            cut.source
+        }
+    };
+    (walk.width(source.vreg()?) == width * count as u32).then_some((source, definition))
 }
