@@ -18,7 +18,7 @@ use ptxopt_engine::run::facts::Fact;
 use ptxopt_engine::run::phase::{Phase, Wanted};
 
 /// Each phase with the name of its file, followed by what tells those of one file apart.
-const NAMES: [(&Phase, &str); 44] = [
+const NAMES: [(&Phase, &str); 45] = [
     (&control_flow::ANALYSIS, "analyze_control_flow"),
     (&control_flow::PHASE, "analyze_control_flow"),
     (&def_use::ANALYSIS, "def_use"),
@@ -50,6 +50,7 @@ const NAMES: [(&Phase, &str); 44] = [
     (&eliminate_dead::QUICK, "eliminate_dead_quick"),
     (&fuse::PHASE, "fuse"),
     (&general_optimize::PHASE, "general_optimize"),
+    (&general_optimize::divisions::PHASE, "narrow_divisions"),
     (&gvn_cse::PHASE, "gvn_cse"),
     (&gvn_cse::late::PHASE, "late_commoning"),
     (&hoist_common::PHASE, "hoist_common"),
@@ -120,6 +121,7 @@ fn what_adds_rows_asks_for_room() {
             "structurizecfg",
             "structurizecfg",
             "fix_irreducible",
+            "narrow_divisions",
             "gvn_cse",
             "late_commoning",
             "hoist_common",
@@ -146,6 +148,7 @@ fn what_leaves_control_flow_as_it_is() {
             "eliminate_dead_simple",
             "fuse",
             "general_optimize",
+            "narrow_divisions",
             "hoist_common",
             "remove_held_moves",
             "propagate_back_copies",

@@ -23,10 +23,11 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 56] = [
+pub const SHAPES: [Shape; 57] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "idle", of: "levels around what nothing needs", large: 10_000, text: idle },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
+    Shape { name: "quotients", of: "divisions", large: 15_000, text: quotients },
     Shape { name: "blocks", of: "blocks", large: 24_000, text: blocks },
     Shape { name: "joins", of: "values that meet", large: 50_000, text: joins },
     Shape { name: "gotos", of: "states", large: 2_000, text: gotos },
@@ -125,6 +126,16 @@ fn straight(insts: usize) -> String {
     });
     let end = format!("add.s32 %r1, %v{}, %v{};\n", insts - 1, insts / 2);
     kernel(&format!(".reg .b32 %v<{insts}>;"), &(body + &end))
+}
+
+/// Divisions of 64 bits in a chain, each of which may be one of 32.
+fn quotients(count: usize) -> String {
+    let body = each(count, |text, n| {
+        writeln!(text, "and.b64 %d1, %d0, 65535;\nor.b64 %d2, %d0, {};", 2 * n + 1)?;
+        writeln!(text, "and.b64 %d3, %d2, 65535;\nrem.u64 %d4, %d1, %d3;\nadd.s64 %d0, %d0, %d4;")
+    });
+    let first = "cvt.u64.u32 %d0, %r0;\n".to_owned();
+    kernel(".reg .b64 %d<5>;", &(first + &body + "cvt.u32.u64 %r1, %d0;\n"))
 }
 
 /// One branch after the other, three blocks each, every fourth the end of a loop.

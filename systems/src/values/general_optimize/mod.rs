@@ -65,6 +65,9 @@ mod clues;
 pub(crate) mod constants;
 mod copies;
 mod counters;
+#[cfg(test)]
+mod division_tests;
+pub mod divisions;
 pub(super) mod evaluate;
 mod known;
 mod missed;
@@ -155,6 +158,14 @@ pub fn run(
 #[derive(Default)]
 pub struct Scratch {
     constants: conditional_constants::Scratch,
+    noted: Noted,
+    offsets: Offsets,
+    order: Vec<BlockId>,
+}
+
+/// What a walk notes.
+#[derive(Default)]
+struct Noted {
     copies: Copies,
     made: Made,
     spent: Spent,
@@ -162,8 +173,45 @@ pub struct Scratch {
     passed_branches: PassedBranches,
     phi_reads: PhiReads,
     stirred: Stirred,
-    offsets: Offsets,
-    order: Vec<BlockId>,
+}
+
+impl Noted {
+    /// A walk over a function that has noted nothing so far.
+    fn walk<'w, 'a>(
+        &'w mut self,
+        f: &'w mut FunctionEditor<'a>,
+        reaching: &'w mut Reaching,
+        origins: &'w OriginsOf,
+        settings: Settings,
+    ) -> Walk<'w, 'a> {
+        let Self { copies, made, spent, known_results, passed_branches, phi_reads, stirred } = self;
+        *spent = Spent::default();
+        let function = f.view();
+        copies.start(function.heads.len());
+        made.start(function.vregs.len());
+        known_results.start(function.heads.len());
+        passed_branches.start(function.blocks.len());
+        phi_reads.start();
+        stirred.start(function.heads, function.vregs.len());
+        let looks_at_all = settings.propagation.under_guards || f.remarks_are_wanted();
+        Walk {
+            f,
+            reaching,
+            copies,
+            made,
+            spent,
+            known_results,
+            passed_branches,
+            phi_reads,
+            stirred,
+            rules: Index::get(),
+            settings,
+            looks_at_all,
+            may_move_constants: false,
+            is_rewritten: false,
+            origins,
+        }
+    }
 }
 
 /// Optimizes one function, as far as the bisect limit allows.
@@ -177,19 +225,7 @@ pub fn optimize(
     if f.remembers(Memo::NothingToPropagate) {
         return;
     }
-    let Scratch {
-        constants,
-        copies,
-        made,
-        spent,
-        known_results,
-        passed_branches,
-        phi_reads,
-        stirred,
-        offsets,
-        order,
-    } = scratch;
-    *spent = Spent::default();
+    let Scratch { constants, noted, offsets, order } = scratch;
     let mut reaching = values.of(f);
     if settings.rules && f.state().flags.contains(CodeFlags::SSA) {
         match conditional_constants::replace(f, reaching, constants) {
@@ -198,33 +234,9 @@ pub fn optimize(
             Some(true) => reaching = values.of(f),
         }
     }
-    let function = f.view();
-    copies.start(function.heads.len());
-    made.start(function.vregs.len());
-    known_results.start(function.heads.len());
-    passed_branches.start(function.blocks.len());
-    phi_reads.start();
-    stirred.start(function.heads, function.vregs.len());
     order.clear();
     order.extend_from_slice(reaching.tree().reverse_postorder());
-    let looks_at_all = settings.propagation.under_guards || f.remarks_are_wanted();
-    let mut walk = Walk {
-        f,
-        reaching,
-        copies,
-        made,
-        spent,
-        known_results,
-        passed_branches,
-        phi_reads,
-        stirred,
-        rules: Index::get(),
-        settings,
-        looks_at_all,
-        may_move_constants: false,
-        is_rewritten: false,
-        origins,
-    };
+    let mut walk = noted.walk(f, reaching, origins, settings);
     for &block in &*order {
         for inst in walk.reaching.rows_of(block).range().map(InstId::new) {
             if walk.visit(inst).is_none() {

@@ -1,0 +1,233 @@
+//! Narrow divisions: one of 64 bits whose operands are known to fit in 32 becomes one of 32.
+//!
+//! Source phase  45 MidExpansion, in the place of its machine instructions (the sources give its name and place only)
+//! Reads         Blocks, Insts, VRegs, Fact::ControlFlow
+//! Writes        forms, operands, new rows
+//! Needs         SSA form; control flow ends its block
+//! Leaves        no division of 64 bits of which one of 32 is known to say the same, where the function has room for that
+//! Breaks        liveness, uniformity, definitions, program order
+//! Cost          a look at each head; where a division is found, a question for both of its operands; where it becomes narrow, a pass
+//!               over all operands
+//! Papers        none: what is known is that of general optimization
+//! Checked by    check/ssa.rs, check/definitions.rs, check/operand_types.rs; division_tests.rs on the emulator; the judge
+//!
+//! # How it works
+//! ```text
+//! cvt.s64.s32 d1, r1;
+//! cvt.s64.s32 d2, r2;
+//! div.s64 d3, d1, d2;     ->     div.s32 r3, r1, r2;  cvt.s64.s32 d3, r3;
+//! ```
+//! `ptxas` 13.0.88 calls a function for 64 bits, whatever it knows of the operands: on sm_80 a kernel with the remainder of two such
+//! numbers has 94 machine instructions, and 34 where it is narrowed; with `cvt.u64.u32` 75 and 28.
+//!
+//! # What has to be known
+//! - Both operands fit, with a sign or both without. With a sign, it is not the least one by -1, whose quotient does not fit.
+//! - By 0 the ISA leaves the result to the machine. That gives all ones for a quotient, as many as the type has: extended with a sign
+//!   they are the same, without one they are not. For a remainder of 64 bits it gives the dividend, for one of 32 all ones. So without a
+//!   sign, and for a remainder, the divisor is not 0.
+//!
+//! # How much longer the function gets
+//! One instruction becomes up to four. But extended operands are taken as they were, and what extended them for nothing else goes; and the
+//! function does not come out longer than it came in.
+
+use super::constants;
+use super::pattern::{Binary, integer_of};
+use super::{Noted, Settings, Walk};
+use crate::ssa::origins::OriginsOf;
+use bevy_ecs::prelude::*;
+use ptxopt_components::code_object::{CodeFlags, Room};
+use ptxopt_components::description::Description;
+use ptxopt_components::form::shape;
+use ptxopt_components::ids::{FormId, Id, InstId, VRegId};
+use ptxopt_components::operand::{Operand, reads};
+use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::Qualifiers;
+use ptxopt_components::types::{PtxType, truncate};
+use ptxopt_engine::edit::{Change, Editor, FunctionEditor};
+use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::phase::Phase;
+use ptxopt_engine::values::reaching::ReachingValues;
+
+/// Phase 45.
+pub const PHASE: Phase = Phase {
+    name: "narrow_divisions",
+    needs: &[Fact::ProgramOrder, Fact::ControlFlow],
+    in_ssa: true,
+    breaks: Fact::OF_INSTRUCTIONS_AND_ORDER,
+    room_percent: 10,
+    install: |slot| slot.add(run),
+    ..Phase::NOTHING
+};
+
+const NARROWED: &str = "a division of what fits in 32 bits";
+const LONGER: &str = "narrowed to 32 bits, the division would make the function longer";
+
+/// Works on every function in SSA form.
+pub fn run(mut editor: Editor, mut values: ResMut<ReachingValues>, mut scratch: Local<Scratch>) {
+    editor.each(CodeFlags::WORKED_ON_IN_SSA, |mut f| {
+        scratch.find(&f);
+        if !scratch.divisions.is_empty() {
+            // It ends early where the bisect limit is reached.
+            let _ = scratch.narrow(&mut f, &mut values);
+        }
+    });
+}
+
+/// Memory of the phase.
+#[derive(Default)]
+pub struct Scratch {
+    noted: Noted,
+    /// Divisions of 64 bits.
+    divisions: Vec<InstId>,
+    narrowed: Vec<Narrowed>,
+    /// By register: how often it is read.
+    read_count: Vec<u32>,
+}
+
+impl Scratch {
+    fn find(&mut self, f: &FunctionEditor<'_>) {
+        let (function, forms) = f.view_and_forms();
+        let heads = function.heads.iter().enumerate();
+        let is_wide = |ty: Option<PtxType>| ty.is_some_and(|ty| ty.is_of_integers() && ty.bits() == 64);
+        let found = heads.filter(|(_, head)| {
+            let form = forms.get(head.form);
+            matches!(form.operation, Operation::Div | Operation::Rem)
+                && is_wide(form.types[0])
+                && head.is_live()
+        });
+        self.divisions.clear();
+        self.divisions.extend(found.map(|(at, _)| InstId::new(at)));
+    }
+
+    fn narrow(&mut self, f: &mut FunctionEditor<'_>, values: &mut ReachingValues) -> Option<()> {
+        let Self { noted, divisions, narrowed, read_count } = self;
+        let reaching = values.of(f);
+        let mut walk = noted.walk(f, reaching, OriginsOf::NONE, Settings::default());
+        narrowed.clear();
+        narrowed.extend(divisions.iter().filter_map(|&inst| walk.narrowed(inst)));
+        if narrowed.is_empty() {
+            return Some(());
+        }
+        read_count.clear();
+        read_count.resize(f.view().vregs.len(), 0);
+        for (_, _, operands) in f.view().rows() {
+            reads(operands).for_each(|vreg| read_count[vreg.index()] += 1);
+        }
+        for division in narrowed {
+            let growth = division.growth(read_count);
+            let offset = f.offset_of(division.inst);
+            if growth > 0 && i64::from(f.state().live_insts) + growth > i64::from(f.text().insts_in) {
+                f.missed(offset, LONGER);
+                continue;
+            }
+            let room = Room { insts: 3, vregs: 3, ..Room::default() };
+            division.carry_out(&mut f.change_with_room(offset, NARROWED, room)?);
+        }
+        Some(())
+    }
+}
+
+/// A division that may be narrowed.
+#[derive(Clone, Copy)]
+struct Narrowed {
+    inst: InstId,
+    operation: Operation,
+    has_sign: bool,
+    result: VRegId,
+    operands: [Low; 2],
+}
+
+/// The lower half of an operand.
+#[derive(Clone, Copy)]
+enum Low {
+    Literal(u64),
+    /// What was extended to the operand, which is this register.
+    Extended {
+        from: Operand,
+        to: VRegId,
+    },
+    /// That of a register, which is to be cut off.
+    Of(Operand),
+}
+
+impl Walk<'_, '_> {
+    /// A division of 64 bits as one of 32, if it may be one.
+    fn narrowed(&mut self, inst: InstId) -> Option<Narrowed> {
+        let Binary { operation, ty, result, one, other, .. } = self.binary(inst)?;
+        let [dividend, divisor] = [one, other].map(|operand| self.known(operand, 64, inst));
+        let is_by_zero = divisor.contains(0);
+        let fits_plain = [dividend, divisor].iter().all(|known| known.high() <= u64::from(u32::MAX));
+        let fits_signed = [dividend, divisor].iter().all(|known| {
+            let is_small = known.least() >= i64::from(i32::MIN) && known.most() <= i64::from(i32::MAX);
+            is_small && (ty.is_signed() || known.least() >= 0)
+        });
+        let overflows = dividend.contains(i64::from(i32::MIN) as u64) && divisor.contains(u64::MAX);
+        let has_sign = if fits_plain && !is_by_zero {
+            false
+        } else if fits_signed && !overflows && !(is_by_zero && operation == Operation::Rem) {
+            true
+        } else {
+            return None;
+        };
+        let operands = [self.low_half(one, inst)?, self.low_half(other, inst)?];
+        Some(Narrowed { inst, operation, has_sign, result, operands })
+    }
+
+    fn low_half(&mut self, operand: Operand, inst: InstId) -> Option<Low> {
+        if let Some(bits) = self.literal(operand) {
+            return Some(Low::Literal(truncate(bits, 32)));
+        }
+        let to = operand.vreg()?;
+        let extension = self.extension(operand, inst).filter(|extension| {
+            extension.from.bits() == 32 && extension.source.vreg().is_some_and(|vreg| self.width(vreg) == 32)
+        });
+        Some(extension.map_or(Low::Of(operand), |extension| Low::Extended { from: extension.source, to }))
+    }
+}
+
+impl Narrowed {
+    /// How many more instructions there are once nothing is dead.
+    fn growth(&self, read_count: &[u32]) -> i64 {
+        let of_operand = |low: &Low| match *low {
+            Low::Literal(_) => 0,
+            Low::Extended { to, .. } => -i64::from(read_count[to.index()] == 1),
+            Low::Of(_) => 1,
+        };
+        1 + self.operands.iter().map(of_operand).sum::<i64>()
+    }
+
+    /// The division becomes the extension of a narrow one that stands before it.
+    fn carry_out(&self, change: &mut Change<'_, '_>) {
+        let narrow = integer_of(32, self.has_sign);
+        let wide = integer_of(64, self.has_sign);
+        let [one, other] = self.operands.map(|low| match low {
+            Low::Literal(bits) => constants::operand(change, bits, narrow),
+            Low::Extended { from, .. } => from,
+            Low::Of(whole) => {
+                let low = Operand::register(change.new_vreg(PtxType::B32));
+                self.insert(change, Operation::Cvt, &[PtxType::U32, PtxType::U64], &[low, whole]);
+                low
+            }
+        });
+        let result = Operand::register(change.new_vreg(PtxType::B32));
+        self.insert(change, self.operation, &[narrow], &[result, one, other]);
+        let form = form(change, Operation::Cvt, &[wide, narrow], 2);
+        change.set_form(self.inst, form, &[Operand::register(self.result), result]);
+    }
+
+    fn insert(
+        &self,
+        change: &mut Change<'_, '_>,
+        operation: Operation,
+        types: &[PtxType],
+        operands: &[Operand],
+    ) {
+        let form = form(change, operation, types, operands.len());
+        change.insert_before(self.inst, form, operands, None);
+    }
+}
+
+fn form(change: &mut Change<'_, '_>, operation: Operation, types: &[PtxType], count: usize) -> FormId {
+    let description = Description::new(operation, Qualifiers::default(), types);
+    change.forms().build(&description, shape::plain(count)).expect("all integers have it")
+}
