@@ -131,11 +131,10 @@ fn straight(insts: usize) -> String {
 /// Divisions of 64 bits in a chain, each of which may be one of 32.
 fn quotients(count: usize) -> String {
     let body = each(count, |text, n| {
-        writeln!(text, "and.b64 %d1, %d0, 65535;\nor.b64 %d2, %d0, {};", 2 * n + 1)?;
-        writeln!(text, "and.b64 %d3, %d2, 65535;\nrem.u64 %d4, %d1, %d3;\nadd.s64 %d0, %d0, %d4;")
+        writeln!(text, "and.b64 %q1, %q0, 65535;\nor.b64 %q2, %q0, {};", 2 * n + 1)?;
+        writeln!(text, "and.b64 %q3, %q2, 65535;\nrem.u64 %q4, %q1, %q3;\nadd.s64 %q0, %q0, %q4;")
     });
-    let first = "cvt.u64.u32 %d0, %r0;\n".to_owned();
-    kernel(".reg .b64 %d<5>;", &(first + &body + "cvt.u32.u64 %r1, %d0;\n"))
+    kernel(".reg .b64 %q<5>;", &format!("cvt.u64.u32 %q0, %r0;\n{body}cvt.u32.u64 %r1, %q0;\n"))
 }
 
 /// One branch after the other, three blocks each, every fourth the end of a loop.

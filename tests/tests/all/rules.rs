@@ -124,6 +124,17 @@ const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "store-low-bits",
+        &[
+            "{ .local .align 16 .b8 own[32]; mov.u32 %w4, own; and.b32 %w5, %w2, 12; add.s32 %w4, %w4, %w5; \
+             cvt.s64.s32 %d4, %w1; st.local.u32 [%w4], %d4; ld.local.u32 %w0, [%w4]; }",
+            "{ .local .align 16 .b8 own[32]; mov.u32 %w4, own; and.b32 %w5, %w2, 12; add.s32 %w4, %w4, %w5; \
+             cvt.u32.u8 %w6, %h1; st.local.u8 [%w4], %w6; ld.local.s8 %w0, [%w4]; }",
+            "{ .local .align 16 .b8 own[32]; mov.u32 %w4, own; and.b32 %w5, %w2, 12; add.s32 %w4, %w4, %w5; \
+             and.b64 %d4, %d1, 65535; st.local.u16 [%w4], %d4; ld.local.u16 %w0, [%w4]; }",
+        ],
+    ),
+    (
         "store-what-was-copied",
         &[
             "{ .local .align 16 .b8 own[32]; mov.u32 %w4, own; and.b32 %w5, %w2, 12; add.s32 %w4, %w4, %w5; mov.b32 %f1, %w1; \
