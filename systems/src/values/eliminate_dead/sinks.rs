@@ -94,8 +94,10 @@ pub(super) fn retain_upper_parts(
         sources.get(first + 1) != Some(&vreg)
     };
     let of_one = unread.chunk_by(|(one, _), (other, _)| one == other);
-    // All parts but the first.
-    let all_upper = of_one.filter(|upper| upper.len() + 2 == function.operands_of(upper[0].0).len());
+    // All parts but the first, where others are not sinks already.
+    let parts =
+        |inst: InstId| function.operands_of(inst).iter().filter(|operand| operand.is_definition()).count();
+    let all_upper = of_one.filter(|upper| upper.len() + 1 == parts(upper[0].0));
     *unread =
         all_upper.filter(|upper| unpacked(upper[0].0).is_some_and(is_lone)).flatten().copied().collect();
 }

@@ -1,13 +1,11 @@
 //! Narrowed divisions on the emulator: operands at the edges of what is known of them, zeros among the divisors.
 
+use super::offset_tests::{THREADS, left_by, pick};
 use crate::check::testing::Random;
 use crate::ssa::{build_ssa, leave_ssa};
 use crate::values::eliminate_dead;
 use crate::values::general_optimize::{self, divisions};
-use crate::values::move_tests::{HEAD, after_alone};
-use ptxopt_emulator::{Argument, Launch, Module, Options};
-
-const THREADS: usize = 32;
+use crate::values::move_tests::after_alone;
 
 /// Bytes of a thread: two numbers of 32 bits, two of 64, and the result.
 const BYTES: usize = 32;
@@ -39,25 +37,6 @@ const BOUNDS: [&str; 6] = [
 ];
 
 const LITERALS: [i64; 8] = [7, -7, -1, 1 << 31, -(1 << 31), (1 << 32) - 1, 1 << 32, i64::MIN];
-
-fn pick<T: Copy>(random: &mut Random, from: &[T]) -> T {
-    from[random.below(from.len())]
-}
-
-/// What a kernel leaves in its buffer; it must not stop.
-fn left_by(text: &str, buffer: &[u8]) -> Vec<u8> {
-    let module = Module::load(format!("{HEAD}{text}").as_bytes()).unwrap();
-    let launch = Launch {
-        entry: "k".to_owned(),
-        grid: [1; 3],
-        block: [THREADS as u32, 1, 1],
-        shared_bytes: 0,
-        args: vec![Argument::Buffer(buffer.to_vec())],
-    };
-    let outcome = ptxopt_emulator::run(&module, &launch, &Options::default());
-    assert_eq!(outcome.stop, None, "{text}");
-    outcome.buffers.into_iter().next().unwrap()
-}
 
 fn operand(random: &mut Random, number: usize) -> (String, String) {
     if random.below(6) == 0 {

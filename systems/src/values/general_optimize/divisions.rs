@@ -13,12 +13,14 @@
 //!
 //! # How it works
 //! ```text
+//! shr.s32 r1, r0, 1;
 //! cvt.s64.s32 d1, r1;
 //! cvt.s64.s32 d2, r2;
 //! div.s64 d3, d1, d2;     ->     div.s32 r3, r1, r2;  cvt.s64.s32 d3, r3;
 //! ```
-//! `ptxas` 13.0.88 calls a function for 64 bits, whatever it knows of the operands: on sm_80 a kernel with the remainder of two such
-//! numbers has 94 machine instructions, and 34 where it is narrowed; with `cvt.u64.u32` 75 and 28.
+//! `ptxas` 13.0.88 calls a function for 64 bits, whatever it knows of the operands: on sm_80 a kernel that stores the remainder of two
+//! numbers that it has loaded and extended by `cvt.s64.s32` has 94 machine instructions, and 34 with `rem.s32` between; with
+//! `cvt.u64.u32` 75 and 28.
 //!
 //! # What has to be known
 //! - Both operands fit, with a sign or both without. With a sign, it is not the least one by -1, whose quotient does not fit.

@@ -4,13 +4,13 @@ use crate::check::testing::Random;
 use crate::values::move_tests::{HEAD, after};
 use ptxopt_emulator::{Argument, Launch, Module, Options};
 
-const THREADS: usize = 32;
+pub(super) const THREADS: usize = 32;
 
 /// Bytes of a thread: what its index is made of, what leads back to its own bytes, and what it leaves there.
 const BYTES: usize = 32;
 
 /// What a kernel leaves in its buffer; it must not stop.
-fn left_by(text: &str, buffer: &[u8]) -> Vec<u8> {
+pub(super) fn left_by(text: &str, buffer: &[u8]) -> Vec<u8> {
     let module = Module::load(format!("{HEAD}{text}").as_bytes()).unwrap();
     let launch = Launch {
         entry: "k".to_owned(),
@@ -34,7 +34,7 @@ struct Sum {
     constant: u32,
 }
 
-fn pick<T: Copy>(random: &mut Random, from: &[T]) -> T {
+pub(super) fn pick<T: Copy>(random: &mut Random, from: &[T]) -> T {
     from[random.below(from.len())]
 }
 
