@@ -1,6 +1,7 @@
 //! Labels of a function: declared anywhere in a scope, referred to from it and from the scopes inside.
 
 use ptxopt_components::ids::{Id, NameId};
+use std::ops::Range;
 
 /// A declared label.
 #[derive(Clone, Copy, Debug)]
@@ -15,15 +16,15 @@ pub(super) struct Label {
     pub offset: u32,
     /// Whether a branch or a table names it.
     pub is_target: bool,
-    /// Whether a pragma of a block stands right after it.
-    pub has_pragma: bool,
+    /// The instruction before which the first pragma of a block stands after it, and before other labels.
+    pub pragma: Option<u32>,
 }
 
 impl Label {
-    /// Whether a block begins at it. Without a label of its own a block that has a pragma would be part of the one before, of which the
-    /// pragma would speak then.
-    pub(super) fn begins_block(&self) -> bool {
-        self.is_target || self.has_pragma
+    /// Whether a block begins at it; `has_control` says of a run of instructions whether control leaves one of them. Without a label of
+    /// its own a block that has a pragma would be part of the one before, of which the pragma would speak then.
+    pub(super) fn begins_block(&self, has_control: impl Fn(Range<usize>) -> bool) -> bool {
+        self.is_target || self.pragma.is_some_and(|at| !has_control(self.inst as usize..at as usize))
     }
 }
 
@@ -105,8 +106,8 @@ impl Labels {
 
     /// Notes that a pragma of a block stands before instruction `inst`.
     pub(super) fn note_pragma(&mut self, inst: u32) {
-        if let Some(label) = self.all.last_mut().filter(|label| label.inst == inst) {
-            label.has_pragma = true;
+        if let Some(label) = self.all.last_mut() {
+            label.pragma.get_or_insert(inst);
         }
     }
 

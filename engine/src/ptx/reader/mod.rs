@@ -38,6 +38,7 @@ use ptxopt_components::instruction::Marks;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::vreg::VRegFlags;
 use scopes::{Binding, Scopes};
+use std::ops::Range;
 
 /// Edges of a function through branch tables: 32 MB in each direction. Branches times targets grow like the square of
 /// the text, and such a function keeps its text.
@@ -432,7 +433,11 @@ impl Reader<'_, '_> {
         let inst_count = out.inst_heads.len() - self.first.inst;
         for inst in 0..=inst_count {
             while let Some(label) = labels.next_if(|label| label.inst as usize == inst) {
-                if label.begins_block() {
+                let has_control = |run: Range<usize>| {
+                    let mut heads = out.inst_heads[self.first.inst..][run].iter();
+                    heads.any(|head| head.marks.contains(Marks::CONTROL))
+                };
+                if label.begins_block(has_control) {
                     let block = BlockLabel { name: Maybe::some(label.written), offset: label.offset };
                     current = push(out, inst, block);
                     (is_after_control, is_after_guard) = (false, false);

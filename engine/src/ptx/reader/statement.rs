@@ -119,7 +119,7 @@ impl Reader<'_, '_> {
             inst,
             offset: first as u32,
             is_target: false,
-            has_pragma: false,
+            pragma: None,
         });
         Ok(())
     }

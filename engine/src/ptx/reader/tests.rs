@@ -274,6 +274,14 @@ fn a_pragma_that_speaks_of_nothing_goes() {
     let code = lines(&format!("mov.u32 %r1, 1; .loc 1 1 0\nmov.u32 %r2, 1; {of_block}"));
     let head = code.iter().position(|line| line == "N:").unwrap();
     assert_eq!(code[head + 1..][..4], [of_block, "mov.u32 %r1, 1;", ".loc 1 1 0", "mov.u32 %r2, 1;"]);
+    // At a label that nothing names a block begins, if a pragma speaks of it.
+    let behind_label = |rest: &str| {
+        let code = lines(&format!("mov.u32 %r1, 1; M: mov.u32 %r2, 2; {rest} {of_block} mov.u32 %r1, 3;"));
+        let at = code.iter().position(|line| line == of_block).unwrap();
+        code[at - 1].clone()
+    };
+    assert_eq!(behind_label(""), "M:");
+    assert_eq!(behind_label("@%p bra N;"), "@%p bra N;");
     // To a label before a load others come, too.
     for (label, rest, expected) in [("", "", true), ("M:", "", true), ("M:", "@%p bra M;", false)] {
         let code = format!("mov.u32 %r1, 1; {of_load} {label} ld.global.u32 %r2, [%d1]; {rest}");

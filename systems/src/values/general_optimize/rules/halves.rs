@@ -55,8 +55,8 @@ pub(super) const RULES: &[Rule] = &[
                 without: "mov.b64 {%r1, %r2}, %rd1; add.u32 %r3, %r1, %r2 reads both halves",
             },
             Guard {
-                needs: "registers of integers",
-                without: "cvt.u32.u64 %r1, %fd1 is refused by the assembler",
+                needs: "registers of integers of 64 bits at most",
+                without: "cvt.u32.u64 %r1, %fd1 is refused by the assembler, and there is no cvt.u64.b128",
             },
         ],
         when: Clues::ALWAYS,
@@ -71,6 +71,10 @@ pub(super) const RULES: &[Rule] = &[
             Guard {
                 needs: "all parts at their places",
                 without: "mov.b64 {%r1, %r2}, %rd1; mov.b64 %rd2, {%r2, %r1} swaps the halves",
+            },
+            Guard {
+                needs: "a lower part that is not extended",
+                without: "cvt.u32.u16 %r1, %rd1; mov.b64 {_, %r2}, %rd1; mov.b64 %rd2, {%r1, %r2} has 0 in sixteen bits",
             },
             Guard {
                 needs: "parts of one register",
@@ -161,7 +165,7 @@ fn lowest_part(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     let is_integer = |vreg: VRegId| walk.f.vreg(vreg).ty.element().is_of_integers();
     let is_plain = operands[count] == Operand::register(source) && is_integer(result) && is_integer(source);
     let [wide, narrow] = [source, result].map(|vreg| walk.width(vreg));
-    if !is_alone || !is_plain || narrow * count as u32 != wide {
+    if !is_alone || !is_plain || narrow * count as u32 != wide || wide > 64 {
         return None;
     }
     let types = [integer_of(narrow, false), integer_of(wide, false)];
@@ -206,6 +210,9 @@ fn part_of(
         Some(_) => return None,
         None => {
             let cut = walk.conversion(definition).filter(|cut| at == 0 && cut.to.bits() == width)?;
+            if cut.from.bits() < width {
+                return None;
+            }
             cut.source
         }
     };
