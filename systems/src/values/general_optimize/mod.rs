@@ -69,6 +69,8 @@ mod counters;
 mod division_tests;
 pub mod divisions;
 pub(super) mod evaluate;
+#[cfg(test)]
+mod half_tests;
 mod known;
 mod missed;
 #[cfg(test)]
