@@ -259,12 +259,13 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether a reader sees a block begin here: at a label, or at an instruction that follows a branch. Elsewhere a pragma would speak
-    /// of another block.
+    /// Whether a reader sees a block begin here: at the entry, at a label, or at an instruction that follows a branch. Elsewhere a pragma
+    /// would speak of another block.
     fn begins(&self, block: BlockId) -> bool {
-        let goes_on = |before| self.function.control_of(before).is_none();
-        let is_empty = || self.function.insts_of(block).next().is_none();
-        self.labelled == Some(block) || !(self.last.0.is_some_and(goes_on) || is_empty())
+        let is_after_branch = |before| self.function.control_of(before).is_some();
+        let has_insts = || self.function.insts_of(block).next().is_some();
+        let is_labelled = self.labelled == Some(block);
+        is_labelled || self.last.0.is_none_or(|before| is_after_branch(before) && has_insts())
     }
 
     /// Writes the label of a block that something names, or that has a pragma.
