@@ -6,7 +6,7 @@ mod tables;
 mod text;
 
 use std::fmt::Write;
-use tables::{cases, crossings, detours, joints, regions, ways};
+use tables::{cases, crossings, detours, joints, regions, shortcuts, ways};
 use text::{Sequence, each, kernel, kernel_of, list, reader};
 
 /// A shape.
@@ -23,7 +23,7 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 57] = [
+pub const SHAPES: [Shape; 58] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "idle", of: "levels around what nothing needs", large: 10_000, text: idle },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
@@ -75,6 +75,7 @@ pub const SHAPES: [Shape; 57] = [
     Shape { name: "arguments", of: "arguments of a call", large: 40_000, text: arguments },
     Shape { name: "depths", of: "values read inside a deep nest", large: 32_000, text: depths },
     Shape { name: "regions", of: "branches to one join that takes many values", large: 2_000, text: regions },
+    Shape { name: "shortcuts", of: "pairs of branches to one join", large: 2_000, text: shortcuts },
     Shape { name: "returns", of: "calls between reads of a value", large: 8_000, text: returns },
     Shape { name: "joints", of: "cases with a short branch", large: 2_000, text: joints },
     Shape { name: "guards", of: "guards of which each decides the next", large: 2_000, text: guards },

@@ -53,6 +53,19 @@ pub(super) fn regions(count: usize) -> String {
     kernel(&format!(".reg .b32 %v<{VALUES}>;"), &format!("{loads}{table}{cases}M:\n{reads}"))
 }
 
+/// Pairs of branches to one join, which takes a hundred values from each; one of the values changes after a pair.
+pub(super) fn shortcuts(count: usize) -> String {
+    let loads = each(VALUES, |text, v| writeln!(text, "ld.volatile.global.u32 %v{v}, [%d0];"));
+    let pairs = each(count, |text, n| {
+        let value = n % VALUES;
+        writeln!(text, "setp.eq.u32 %p0, %r0, {};\n@%p0 bra M;", 2 * n)?;
+        writeln!(text, "setp.eq.u32 %p1, %r0, {};\n@%p1 bra M;", 2 * n + 1)?;
+        writeln!(text, "ld.volatile.global.u32 %v{value}, [%d0];")
+    });
+    let reads = each(VALUES, |text, v| writeln!(text, "xor.b32 %r1, %r1, %v{v};"));
+    kernel(&format!(".reg .b32 %v<{VALUES}>;"), &format!("{loads}{pairs}M:\n{reads}"))
+}
+
 /// Values that all cases of [`joints`] and [`detours`] change.
 const CHANGED: usize = 20;
 

@@ -2,7 +2,7 @@
 //!
 //! What a load gives depends on the run, the place and what was stored before.
 
-use super::{nested_branches, optimize_branches, optimize_switches, split_at_control_flow};
+use super::{nested_branches, optimize_branches, optimize_switches, predicate, split_at_control_flow};
 use crate::check::testing::Random;
 use crate::check::tests::run;
 use crate::ssa::{build_ssa, leave_ssa};
@@ -20,6 +20,36 @@ const TYPES: [&str; 3] = ["u32", "s32", "f32"];
 
 /// A kernel of up to 10 blocks, which compare, combine predicates and branch by them.
 fn random_kernel(seed: u64) -> String {
+    kernel_of(seed, |text, random, block, count| {
+        for number in 0..random.below(4) {
+            statement(text, random, block * 10 + number);
+        }
+        terminator(text, random, block, count);
+    })
+}
+
+/// A kernel of up to 10 blocks, most of which ask something, and branch to one of a few.
+fn conditions(seed: u64) -> String {
+    kernel_of(seed, |text, random, block, count| {
+        let [p, r, s] = [random.below(4), random.below(3), random.below(3)];
+        let lines = match random.below(8) {
+            0 => format!("st.global.u32 [g], %r{r};"),
+            1 => format!("ld.global.b32 %r{r}, [g+{block}];"),
+            2 => format!("mov.b32 %r{r}, %r{s};\n{}", setp(random, "", p, [r, s], 2)),
+            3 => String::new(),
+            _ => setp(random, "", p, [r, s], 1),
+        };
+        let far = if random.below(8) == 0 { random.below(count) } else { block + 1 + random.below(3) };
+        let guard = guard(random);
+        writeln!(text, "{lines}\n{guard}bra B{};", far.min(count - 1)).unwrap();
+        if random.below(6) == 0 {
+            writeln!(text, "bra B{};", (block + 1 + random.below(3)).min(count - 1)).unwrap();
+        }
+    })
+}
+
+/// A kernel of up to 10 blocks, to each of which `write` adds what it holds.
+fn kernel_of(seed: u64, write: impl Fn(&mut String, &mut Random, usize, usize)) -> String {
     let mut random = Random(seed);
     let mut text = ".version 8.6\n.target sm_90\n.global .b32 g;\n.entry k() {\n\
                     .reg .pred %p<4>; .reg .b32 %r<4>; .reg .f32 %f<3>;\n"
@@ -36,10 +66,7 @@ fn random_kernel(seed: u64) -> String {
     let count = 2 + random.below(9);
     for block in 0..count {
         writeln!(text, "B{block}:").unwrap();
-        for number in 0..random.below(4) {
-            statement(&mut text, &mut random, block * 10 + number);
-        }
-        terminator(&mut text, &mut random, block, count);
+        write(&mut text, &mut random, block, count);
     }
     text + "ret;\n}\n"
 }
@@ -235,6 +262,7 @@ impl<'t> Machine<'t> {
             "mov" if words[1] == "pred" => u32::from(value(1) != 0),
             "mov" => value(1),
             "not" => 1 - value(1),
+            "selp" => value(if value(3) == 1 { 1 } else { 2 }),
             "and" => value(1) & value(2),
             "or" => value(1) | value(2),
             "xor" => value(1) ^ value(2),
@@ -280,9 +308,19 @@ fn compare(comparison: &str, ty: &str, one: u32, other: u32) -> bool {
 /// Runs the phase at number `wanted` of some over random kernels; says how many changes it made. A test wants as many as were made
 /// when it was written: a phase that knows less makes fewer.
 fn check(phases: &[&'static Phase], wanted: usize, seeds: std::ops::Range<u64>) -> u64 {
+    check_on(random_kernel, phases, wanted, seeds)
+}
+
+/// The same on kernels that are made otherwise.
+fn check_on(
+    kernel: impl Fn(u64) -> String,
+    phases: &[&'static Phase],
+    wanted: usize,
+    seeds: std::ops::Range<u64>,
+) -> u64 {
     let mut change_count = 0;
     for seed in seeds {
-        let before = random_kernel(seed * 7919);
+        let before = kernel(seed * 7919);
         let output = run(before.as_bytes(), phases);
         for function in &output.functions {
             assert_eq!(function.left, None, "{before}");
@@ -337,4 +375,13 @@ fn branches_are_decided_in_ssa_form() {
         let changes = check(&inside(phase), 3, 5_000..5_250);
         assert!(changes >= least, "{changes} changes by {}", phase.name);
     }
+}
+
+/// Branches become selections, guarded stores, and one branch where there were two.
+#[test]
+fn branches_are_predicated() {
+    let [build, leave] = [&build_ssa::PHASE, &leave_ssa::PHASE];
+    let phases = [SPLIT, &eliminate_dead::QUICK, build, &predicate::PHASE, leave, SWEEP];
+    let changes = check_on(conditions, &phases, 3, 0..1_000);
+    assert!(changes >= 572, "{changes} changes");
 }

@@ -25,33 +25,52 @@ pub(super) struct Arm {
 
 /// A block as an arm of the branch at the end of `head`, if it is one and may be computed always.
 pub(super) fn arm_of(f: &FunctionEditor<'_>, head: BlockId, block: BlockId, insts_max: usize) -> Option<Arm> {
-    let function = f.view();
-    let (&[pred], &[join]) = (function.preds(block), function.succs(block)) else { return None };
-    if pred != head {
-        return None;
-    }
-    let (mut inst_count, mut cost, mut jumps) = (0, 0, false);
-    let mut makers = Makers::default();
-    let mut insts = function.insts_of(block).peekable();
-    while let Some(inst) = insts.next() {
-        let form = f.form_of(inst);
-        if form.effects.intersects(Effects::CONTROL) {
-            // The last one leads to the join.
-            let is_jump = form.operation == Operation::Bra && insts.peek().is_none();
-            if !is_jump || function.guard_of(inst).is_some() {
-                return None;
-            }
-            jumps = true;
-            break;
-        }
-        inst_count += 1;
-        cost += if is_constant(f, inst) { 0 } else { makers.cost_of(f, inst) };
-        if cost > insts_max || function.heads[inst.index()].is_phi() || !may_run_always(&function, form, inst)
-        {
+    let &[join] = f.succs(block) else { return None };
+    let Rows { inst_count, branch, .. } = Rows::of(f, head, block, insts_max)?;
+    let is_open = branch.is_none_or(|branch| f.guard_of(branch).is_none());
+    is_open.then_some(Arm { block, join, inst_count, jumps: branch.is_some() })
+}
+
+/// What a block that only one leads to computes, all of which may be computed always.
+#[derive(Clone, Copy)]
+pub(super) struct Rows {
+    pub(super) inst_count: usize,
+    pub(super) has_stores: bool,
+    /// The direct branch at its end, which is not counted.
+    pub(super) branch: Option<InstId>,
+}
+
+impl Rows {
+    /// Of a block that only `head` leads to; none where something must not be computed always, or costs too much.
+    pub(super) fn of(
+        f: &FunctionEditor<'_>,
+        head: BlockId,
+        block: BlockId,
+        insts_max: usize,
+    ) -> Option<Self> {
+        let function = f.view();
+        if function.preds(block) != [head] {
             return None;
         }
+        let mut rows = Self { inst_count: 0, has_stores: false, branch: None };
+        let (mut cost, mut makers) = (0, Makers::default());
+        let mut insts = function.insts_of(block).peekable();
+        while let Some(inst) = insts.next() {
+            let form = f.form_of(inst);
+            if form.effects.intersects(Effects::CONTROL) {
+                let is_last = form.operation == Operation::Bra && insts.peek().is_none();
+                return is_last.then_some(Self { branch: Some(inst), ..rows });
+            }
+            rows.inst_count += 1;
+            rows.has_stores |= form.effects.contains(Effects::WRITE);
+            cost += if is_constant(f, inst) { 0 } else { makers.cost_of(f, inst) };
+            let is_phi = function.heads[inst.index()].is_phi();
+            if cost > insts_max || is_phi || !may_run_always(&function, form, inst) {
+                return None;
+            }
+        }
+        Some(rows)
     }
-    Some(Arm { block, join, inst_count, jumps })
 }
 
 /// Whether an instruction moves a number, or the address of a variable, into a register.

@@ -13,7 +13,7 @@ use ptxopt_components::types::PtxType;
 use ptxopt_engine::edit::{Change, FunctionEditor};
 use ptxopt_engine::values::phis::incoming;
 
-use super::region::{Choice, Region, Taken};
+use super::region::{Branch, Choice, Region, Taken};
 use crate::ssa::moves::{move_form, operand_of};
 
 impl Region {
@@ -26,7 +26,7 @@ impl Region {
         for (arm, is_taken) in [(self.taken, true), (self.fallen, false)] {
             let Some(arm) = arm else { continue };
             let guard = Operand::predicate(self.branch.predicate, self.branch.is_negated == is_taken);
-            self.empty(&mut change, arm, guard);
+            self.branch.take_in(&mut change, arm, guard);
         }
         change.set_block_flags(self.head, BlockFlags::ARMS_JOINED);
         let is_joined = self.is_sole && self.falls_through && !join_is_pinned;
@@ -49,21 +49,6 @@ impl Region {
             change.merge(self.join);
         }
         Some(())
-    }
-
-    /// Moves what an arm computes before the branch; its stores get the guard of the arm.
-    fn empty(&self, change: &mut Change<'_, '_>, arm: BlockId, guard: Operand) {
-        let insts: Vec<InstId> = change.function().insts_of(arm).collect();
-        for inst in insts {
-            let head = change.function().heads[inst.index()];
-            let form = *change.forms().get(head.form);
-            if form.effects.contains(Effects::WRITE) {
-                let operands = change.operands_of(inst).to_vec();
-                change.insert_before(self.branch.inst, head.form, &operands, Some(guard));
-            } else if !form.effects.intersects(Effects::CONTROL) {
-                change.move_before(inst, self.branch.inst);
-            }
-        }
     }
 
     /// Lets a phi take the selection from the head, in the place of what it took from the arms.
@@ -98,7 +83,7 @@ impl Region {
 
     /// Makes one value of two before the branch.
     fn choose(&self, change: &mut Change<'_, '_>, result: VRegId, value: &Taken, choice: Choice) {
-        let (description, operands) = match choice {
+        match choice {
             Choice::Selection(ty) => {
                 let [taken, fallen] =
                     [value.taken, value.fallen].map(|value| value.vreg().expect("a phi takes registers"));
@@ -106,16 +91,47 @@ impl Region {
                 let [result, one, other] = [result, one, other].map(Operand::register);
                 let predicate = Operand::predicate(self.branch.predicate, false);
                 let description = Description::new(Operation::Selp, Qualifiers::default(), &[ty]);
-                (description, vec![result, one, other, predicate])
+                self.branch.insert(change, &description, &[result, one, other, predicate]);
             }
             Choice::Logic { operation, is_contrary, value } => {
-                let predicates = [(result, false), (self.branch.predicate, is_contrary), (value, false)];
-                let operands = predicates.map(|(vreg, negated)| Operand::predicate(vreg, negated));
-                let description = Description::new(operation, Qualifiers::default(), &[PtxType::Pred]);
-                (description, operands.to_vec())
+                let predicates = [(self.branch.predicate, is_contrary), (value, false)];
+                let sources = predicates.map(|(vreg, negated)| Operand::predicate(vreg, negated));
+                self.branch.combine(change, operation, result, sources);
             }
-        };
-        let form = change.forms().build(&description, shape::plain(operands.len()));
-        change.insert_before(self.branch.inst, form.expect("the operation takes the type"), &operands, None);
+        }
+    }
+}
+
+impl Branch {
+    /// Moves what a block computes before the branch; its stores get a guard.
+    pub(super) fn take_in(&self, change: &mut Change<'_, '_>, block: BlockId, guard: Operand) {
+        let insts: Vec<InstId> = change.function().insts_of(block).collect();
+        for inst in insts {
+            let head = change.function().heads[inst.index()];
+            let form = *change.forms().get(head.form);
+            if form.effects.contains(Effects::WRITE) {
+                let operands = change.operands_of(inst).to_vec();
+                change.insert_before(self.inst, head.form, &operands, Some(guard));
+            } else if !form.effects.intersects(Effects::CONTROL) {
+                change.move_before(inst, self.inst);
+            }
+        }
+    }
+
+    /// Combines two predicates before the branch.
+    pub(super) fn combine(
+        &self,
+        change: &mut Change<'_, '_>,
+        operation: Operation,
+        result: VRegId,
+        [one, other]: [Operand; 2],
+    ) {
+        let description = Description::new(operation, Qualifiers::default(), &[PtxType::Pred]);
+        self.insert(change, &description, &[Operand::predicate(result, false), one, other]);
+    }
+
+    fn insert(&self, change: &mut Change<'_, '_>, description: &Description, operands: &[Operand]) {
+        let form = change.forms().build(description, shape::plain(operands.len()));
+        change.insert_before(self.inst, form.expect("the operation takes the type"), operands, None);
     }
 }

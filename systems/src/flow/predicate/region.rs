@@ -40,15 +40,23 @@ pub(super) struct Memory {
     ways: [PairFinder; 2],
 }
 
+impl Memory {
+    /// Whether no phi of `block` takes another value from one of two of its predecessors than from the other one.
+    pub(super) fn takes_alike(&mut self, f: &FunctionEditor<'_>, block: BlockId, from: [BlockId; 2]) -> bool {
+        let [one, other] = &mut self.ways;
+        f.phis_of(block).all(|(_, phi)| one.value(phi, from[0]) == other.value(phi, from[1]))
+    }
+}
+
 /// The branch at the end of a block, under a guard.
 #[derive(Clone, Copy)]
 pub(super) struct Branch {
     pub(super) inst: InstId,
     pub(super) predicate: VRegId,
     pub(super) is_negated: bool,
-    target: BlockId,
+    pub(super) target: BlockId,
     /// The block that it falls through to.
-    next: BlockId,
+    pub(super) next: BlockId,
 }
 
 /// What a phi of the join takes from the arms.
@@ -114,7 +122,7 @@ impl Region {
 
 impl Branch {
     /// The branch at the end of a reachable block, if threads may go two ways there by a value.
-    fn of(f: &FunctionEditor<'_>, head: BlockId) -> Option<Self> {
+    pub(super) fn of(f: &FunctionEditor<'_>, head: BlockId) -> Option<Self> {
         let inst = f.insts_of(head).next_back()?;
         let form = f.form_of(inst);
         if form.operation != Operation::Bra || form.flags.contains(FormFlags::UNIFORM) {
@@ -128,6 +136,20 @@ impl Branch {
         let is_reachable = f.order_of(head).is_reachable();
         let is_wanted = target != next && is_reachable && f.vreg(predicate).is_value();
         is_wanted.then_some(Self { inst, predicate, is_negated: negated, target, next })
+    }
+
+    /// The way that does not lead to `block`; none where both lead elsewhere.
+    pub(super) fn other_than(&self, block: BlockId) -> Option<BlockId> {
+        match (self.target == block, self.next == block) {
+            (true, _) => Some(self.next),
+            (_, true) => Some(self.target),
+            _ => None,
+        }
+    }
+
+    /// What holds where it leads to `to`, one of its two ways.
+    pub(super) fn when_to(&self, to: BlockId) -> Operand {
+        Operand::predicate(self.predicate, self.is_negated == (to == self.target))
     }
 }
 
@@ -161,7 +183,11 @@ fn values_of(
 }
 
 /// The block that comes next in the text once the arms are gone.
-fn next_but_for(f: &FunctionEditor<'_>, head: BlockId, arms: [Option<BlockId>; 2]) -> Option<BlockId> {
+pub(super) fn next_but_for(
+    f: &FunctionEditor<'_>,
+    head: BlockId,
+    arms: [Option<BlockId>; 2],
+) -> Option<BlockId> {
     let mut after = f.next_in_text(head)?;
     while arms.contains(&Some(after)) {
         after = f.next_in_text(after)?;
