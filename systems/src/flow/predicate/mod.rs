@@ -42,7 +42,7 @@
 //!     @p1 bra L;                         @p2 bra L;
 //! ```
 //! One cheap instruction may stand between the two, the comparison as a rule, and no store; the block of both must take the same from
-//! both, and must not be the head of the first one's own loop.
+//! both, and must not be the first block itself. Constants between count not at all, as in arms.
 //!
 //! # What may stand in an arm
 //! Computations that may run where they did not run before, and that are cheap: no division, root or transcendental function,

@@ -46,7 +46,7 @@ impl Pair {
             let may_join = !rows.has_stores
                 && !marks.is_pinned[between.index()]
                 && [head, between, other].into_iter().all(is_open)
-                // In a loop that the first branch closes, more would be computed each time around.
+                // In a loop of the first block alone, more would be computed each time around.
                 && shared != head
                 && memory.takes_alike(f, shared, [head, between]);
             may_join.then_some(Self {
