@@ -6,9 +6,10 @@
 //! Needs         SSA form; control-flow facts; control flow ends its block
 //! Leaves        no branch around an arm, or after another branch to the same block, that its limits allow to be computed always
 //! Breaks        control flow, loops, post-dominators, liveness, uniformity, definitions, program order
-//! Cost          a look at the ends of blocks; a few rows an arm; once, all rows of a function where a join takes two predicates
+//! Cost          a look at the ends of blocks; a few rows an arm; the phis of a block that two branches in a row lead to; once, all rows of a
+//!               function where a join takes two predicates
 //! Papers        Allen, Kennedy, Porterfield and Warren 1983 (if-conversion)
-//! Checked by    check/ssa.rs, check/edges.rs, check/operand_types.rs; the judge
+//! Checked by    check/ssa.rs, check/edges.rs, check/operand_types.rs; value_tests.rs; the judge
 //!
 //! # What it does
 //! ```text
@@ -42,7 +43,11 @@
 //!     @p1 bra L;                         @p2 bra L;
 //! ```
 //! One cheap instruction may stand between the two, the comparison as a rule, and no store; the block of both must take the same from
-//! both, and must not be the first block itself. Constants between count not at all, as in arms.
+//! both, and must not be the first block itself. Constants between count not at all, as in arms. Left alone, or done so far only:
+//! - In a loop of several blocks that the first branch closes, the second condition is computed each time around. Three made kernels issue 656,
+//!   132 and 596 warp instructions so, for 604, 212 and 620 (`ptxopt check -v`).
+//! - Of a chain of conditions as many become one as the limit allows, and what has become one counts: `a || b || c` is `a`, then `b || c`.
+//! - Blocks that fall into one another are merged later, by phase 89: no pair is seen across them.
 //!
 //! # What may stand in an arm
 //! Computations that may run where they did not run before, and that are cheap: no division, root or transcendental function,
@@ -64,7 +69,7 @@
 //!
 //! Two branches become one where `ptxas` 13.0.88 at -O3 makes less of it: of 60 unoptimized kernels made at random, 25,506 machine instructions
 //! for 26,061, with 1.014 times the registers; of the 36 modules of corpus and wild set that change, 36 instructions less, two kernels
-//! with fewer registers and none with more. With two instructions between, 51 modules change, and three kernels take more registers, 20
+//! with fewer registers and none with more (`--bin compared`). With two instructions between, 51 modules change, and three kernels take more registers, 20
 //! for 15 the worst of them. With a selection for what the two blocks bring along, 113 change, and 31 kernels take over 5 % more. With
 //! comparisons of doubles 1.6 % of the unoptimized code goes, but registers are 0.1 % more, and one kernel of the corpus goes from 38 to 40.
 //!
@@ -91,7 +96,7 @@ use ptxopt_engine::run::facts::{Fact, Memo};
 use ptxopt_engine::run::phase::Phase;
 
 use pair::Pair;
-use region::{Memory, Region};
+use region::{Branch, Memory, Region};
 
 /// Phase 63.
 pub const PHASE: Phase = Phase {
@@ -152,19 +157,22 @@ struct Marks {
 /// Works on one function.
 pub fn predicate(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut Scratch) {
     scratch.memory.literals.start();
+    let mut joins_arms = false;
     for _ in 0..ROUNDS_MAX {
-        if !round(f, settings, scratch) {
-            return;
-        }
+        let Some(joins_some) = round(f, settings, scratch) else { return };
         f.refresh_edges();
-        f.remember(Memo::ArmsAreJoined);
+        joins_arms |= joins_some;
+        if joins_arms {
+            f.remember(Memo::ArmsAreJoined);
+        }
     }
     f.stats().limits_hit += 1;
     f.missed(f.text().body.first, "the last round has joined arms: more rounds might join more");
 }
 
-/// Looks at each block once, with the edges of before, and says whether something has changed.
-fn round(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut Scratch) -> bool {
+/// Looks at each block once, with the edges of before. Where something has changed, says whether arms were joined: what pairs of branches
+/// leave is no work for phase 64.
+fn round(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut Scratch) -> Option<bool> {
     let Scratch { marks, memory } = scratch;
     let function = f.view();
     marks.is_changed.clear();
@@ -174,24 +182,25 @@ fn round(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut Scratch) 
     for anchor in function.anchors {
         marks.is_pinned[anchor.block.index()] |= anchor.pins_block();
     }
-    let mut has_changed = false;
+    let (mut has_changed, mut joins_arms) = (false, false);
     // In the text, inner branches stand after those around them.
     for head in f.view().block_ids().rev() {
-        if let Some(pair) = Pair::of(f, head, settings, marks, memory) {
+        let Some(branch) = Branch::of(f, head) else { continue };
+        if let Some(pair) = Pair::of(f, (head, branch), settings, marks, memory) {
             if pair.convert(f).is_some() {
                 pair.blocks().into_iter().for_each(|block| marks.is_changed[block.index()] = true);
                 has_changed = true;
             }
             continue;
         }
-        let Some(region) = Region::of(f, head, settings, marks, memory) else { continue };
+        let Some(region) = Region::of(f, (head, branch), settings, marks, memory) else { continue };
         // There may be room for another one, or none at all past the bisect limit.
         if region.convert(f, marks.is_pinned[region.join.index()]).is_some() {
             region.blocks().for_each(|block| marks.is_changed[block.index()] = true);
-            has_changed = true;
+            (has_changed, joins_arms) = (true, true);
         }
     }
-    has_changed
+    has_changed.then_some(joins_arms)
 }
 
 #[cfg(test)]

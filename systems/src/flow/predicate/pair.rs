@@ -31,17 +31,17 @@ impl Pair {
     /// The branch at the end of a block and the one after it, if they may become one in this round.
     pub(super) fn of(
         f: &FunctionEditor<'_>,
-        head: BlockId,
+        (head, first): (BlockId, Branch),
         settings: Settings,
         marks: &Marks,
         memory: &mut Memory,
     ) -> Option<Self> {
-        let first = Branch::of(f, head)?;
         let ways = [(first.target, first.next), (first.next, first.target)];
         ways.into_iter().find_map(|(between, shared)| {
-            let rows = Rows::of(f, head, between, settings.between_insts_max)?;
+            // Most blocks end in no such branch, so rows are looked at last.
             let second = Branch::of(f, between)?;
             let other = second.other_than(shared)?;
+            let rows = Rows::of(f, head, between, settings.between_insts_max)?;
             let is_open = |block: BlockId| !marks.is_changed[block.index()];
             let may_join = !rows.has_stores
                 && !marks.is_pinned[between.index()]

@@ -81,12 +81,11 @@ impl Region {
     /// The region of the branch at the end of a block, if it may be predicated in this round.
     pub(super) fn of(
         f: &FunctionEditor<'_>,
-        head: BlockId,
+        (head, branch): (BlockId, Branch),
         settings: Settings,
         marks: &Marks,
         memory: &mut Memory,
     ) -> Option<Self> {
-        let branch = Branch::of(f, head)?;
         let Branch { target, next, .. } = branch;
         let [taken, fallen] = [target, next].map(|arm| arm_of(f, head, arm, settings.arm_insts_max));
         let (taken, fallen, join) = match (taken, fallen) {
