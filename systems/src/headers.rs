@@ -41,7 +41,7 @@ const BREAKING: [(&str, &[&Phase]); 30] = [
         &[&eliminate_dead::SIMPLE, &eliminate_dead::QUICK, &eliminate_dead::EARLY, &eliminate_dead::FULL],
     ),
     ("values/fuse/mod.rs", &[&fuse::PHASE]),
-    ("values/general_optimize/divisions.rs", &[&general_optimize::divisions::PHASE]),
+    ("values/general_optimize/narrow/mod.rs", &[&general_optimize::narrow::PHASE]),
     ("values/general_optimize/mod.rs", &[&general_optimize::PHASE]),
     ("values/gvn_cse/mod.rs", &[&gvn_cse::PHASE, &gvn_cse::late::PHASE]),
     ("values/hoist_common.rs", &[&hoist_common::PHASE]),

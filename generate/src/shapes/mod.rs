@@ -23,7 +23,7 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 58] = [
+pub const SHAPES: [Shape; 59] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "idle", of: "levels around what nothing needs", large: 10_000, text: idle },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
@@ -81,6 +81,12 @@ pub const SHAPES: [Shape; 58] = [
     Shape { name: "guards", of: "guards of which each decides the next", large: 2_000, text: guards },
     Shape { name: "sums-from-0", of: "loops that start one of 64 sums", large: 8_000, text: sums_from_0 },
     Shape { name: "detours", of: "cases that ask what one block asks again", large: 2_000, text: detours },
+    Shape {
+        name: "truncations",
+        of: "sums of which the lower half is read",
+        large: 15_000,
+        text: truncations,
+    },
     Shape { name: "zeroed", of: "pointers that hold zero first", large: 4_000, text: zeroed },
 ];
 
@@ -425,6 +431,15 @@ fn divisions(count: usize) -> String {
         writeln!(text, "A{n}:")
     });
     kernel(".reg .b64 %d2;\n", &body)
+}
+
+/// Sums of 64 bits under branches, each of the one before, of which lower halves are read.
+fn truncations(count: usize) -> String {
+    let body = each(count, |text, n| {
+        writeln!(text, "cvt.u64.u32 %d3, %r1;\nsetp.lt.u32 %p0, %r1, {n};\n@%p0 bra A{n};")?;
+        writeln!(text, "mad.lo.s64 %d2, %d2, {n}, %d3;\nA{n}: cvt.u32.u64 %r2, %d2;\nxor.b32 %r1, %r1, %r2;")
+    });
+    kernel(".reg .b64 %d2, %d3;\n", &format!("cvt.u64.u32 %d2, %r0;\n{body}"))
 }
 
 /// Branches with two short arms, one after the other, each of which a selection can replace.

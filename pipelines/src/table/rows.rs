@@ -105,7 +105,7 @@ pub static PHASES: [PhaseRow; PHASE_COUNT] = [
     row(42, "ExpandMbarrier", Lowering, Any, Nothing(MACHINE)),
     row(43, "ForwardProgress", Lowering, Any, Nothing(UNSAID)),
     row(44, "OptimizeUniformAtomic", Optimization, Any, Nothing(NOT_YET)),
-    row(45, "MidExpansion", Lowering, Any, Runs(&general_optimize::divisions::PHASE)),
+    row(45, "MidExpansion", Lowering, Any, Runs(&general_optimize::narrow::PHASE)),
     row(46, "GeneralOptimizeMid2", Optimization, Any, Runs(&general_optimize::PHASE)),
     row(47, "AdvancedPhaseEarlyEnforceArgs", Gate, Any, Nothing(HOOK)),
     row(48, "EnforceArgumentRestrictions", Lowering, Any, Nothing(MACHINE)),

@@ -59,7 +59,7 @@ const GOLDENS: &[Golden] = &[
     Golden { phase: "conditional_constants", before: &[6, 23], step: 29, is_listed: false },
     Golden { phase: "offsets", before: &[6, 23], step: 29, is_listed: false },
     Golden { phase: "passed_branches", before: &[6, 23], step: 29, is_listed: false },
-    Golden { phase: "narrow_divisions", before: &[6, 23, 29, 33], step: 45, is_listed: false },
+    Golden { phase: "narrow", before: &[6, 23, 29, 33], step: 45, is_listed: false },
     Golden { phase: "gvn_cse", before: &[6, 23, 29, 33], step: 49, is_listed: false },
     Golden { phase: "replace_equivalent_moves", before: &[6, 23, 29, 33], step: 52, is_listed: false },
     Golden { phase: "remove_redundant_moves", before: &[6, 23, 29, 33], step: 62, is_listed: false },
@@ -136,7 +136,7 @@ test_folders! {
     conditional_constants
     offsets
     passed_branches
-    narrow_divisions
+    narrow
     gvn_cse
     replace_equivalent_moves
     remove_redundant_moves

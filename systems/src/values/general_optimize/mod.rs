@@ -65,14 +65,13 @@ mod clues;
 pub(crate) mod constants;
 mod copies;
 mod counters;
-#[cfg(test)]
-mod division_tests;
-pub mod divisions;
 pub(super) mod evaluate;
+mod groups;
 #[cfg(test)]
 mod half_tests;
 mod known;
 mod missed;
+pub mod narrow;
 #[cfg(test)]
 mod offset_tests;
 mod offsets;

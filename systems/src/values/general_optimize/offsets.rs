@@ -35,6 +35,7 @@
 
 use super::Walk;
 use super::clues::Clues;
+use super::groups::Groups;
 use super::pattern::plain;
 use super::rules::{ACCESSES, with_more};
 use ahash::AHashMap;
@@ -58,6 +59,7 @@ pub(super) struct Offsets {
     /// By register: its entry in `moved`.
     entry: Vec<u32>,
     moved: Vec<Moved>,
+    groups: Groups,
     reads: Vec<Read>,
     /// By source and constant: the entry of a sum.
     sums: AHashMap<(VRegId, u64), u32>,
@@ -70,8 +72,6 @@ struct Moved {
     by: u64,
     /// Its source, where it is the sum itself.
     base: Option<VRegId>,
-    /// An entry of its group that came before, or its own.
-    group: u32,
     /// Of the first entry of a group: whether something needs a register of the group as it is.
     is_needed: bool,
     /// Of the first entry of a group: whether one of its reads was changed.
@@ -94,6 +94,7 @@ impl Offsets {
         self.entry.clear();
         self.entry.resize(vreg_count, NOT_MOVED);
         self.moved.clear();
+        self.groups.clear();
         self.reads.clear();
         self.sums.clear();
     }
@@ -115,35 +116,23 @@ impl Offsets {
         Some(&self.moved[entry as usize])
     }
 
-    /// The first entry of a group. The way to it is halved (Tarjan 1975): a chain of sums would make it as long as itself.
-    fn first_of(&mut self, mut entry: u32) -> u32 {
-        while self.moved[entry as usize].group != entry {
-            let above = self.moved[entry as usize].group;
-            self.moved[entry as usize].group = self.moved[above as usize].group;
-            entry = self.moved[entry as usize].group;
-        }
-        entry
-    }
-
     /// Makes two groups one.
     fn join(&mut self, one: u32, other: u32) {
-        let (one, other) = (self.first_of(one), self.first_of(other));
-        let (first, second) = (one.min(other), one.max(other));
+        let (first, second) = self.groups.join(one, other);
         let is_needed = self.moved[second as usize].is_needed;
-        self.moved[second as usize].group = first;
         self.moved[first as usize].is_needed |= is_needed;
     }
 
     /// Notes that a register is needed as it is.
     fn need(&mut self, entry: u32) {
-        let first = self.first_of(entry);
+        let first = self.groups.first_of(entry);
         self.moved[first as usize].is_needed = true;
     }
 
     fn add(&mut self, vreg: VRegId, by: u64, base: Option<VRegId>) -> u32 {
-        let entry = self.moved.len() as u32;
+        let entry = self.groups.add();
         self.entry[vreg.index()] = entry;
-        self.moved.push(Moved { by, base, group: entry, is_needed: false, has_begun: false });
+        self.moved.push(Moved { by, base, is_needed: false, has_begun: false });
         entry
     }
 }
@@ -196,7 +185,7 @@ impl Walk<'_, '_> {
     }
 
     /// Whether a register has one definition, which dominates all that read it.
-    fn is_value(&self, vreg: VRegId) -> bool {
+    pub(super) fn is_value(&self, vreg: VRegId) -> bool {
         self.is_own(vreg) && self.f.vreg(vreg).is_value() && self.reaching.only_definition(vreg).is_some()
     }
 
@@ -353,7 +342,7 @@ impl Walk<'_, '_> {
         for at in 0..offsets.reads.len() {
             let Read { inst, position, entry, is_address } = offsets.reads[at];
             let Moved { by, base, .. } = offsets.moved[entry as usize];
-            let first = offsets.first_of(entry) as usize;
+            let first = offsets.groups.first_of(entry) as usize;
             if offsets.moved[first].is_needed || !is_address && base.is_none() {
                 continue;
             }

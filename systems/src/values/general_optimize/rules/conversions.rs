@@ -265,6 +265,12 @@ fn masked_type(mask: u64) -> Option<u32> {
     (matches!(bits, 8 | 16 | 32) && mask >> bits == 0).then_some(bits)
 }
 
+/// Of how many bits the type is that an `and` with a literal leaves all bits of, and no others.
+pub(in crate::values::general_optimize) fn type_of_mask(walk: &Walk<'_, '_>, inst: InstId) -> Option<u32> {
+    let mask = walk.binary(inst).filter(|mask| mask.operation == Operation::And)?;
+    masked_type(truncate(walk.literal(mask.other)?, mask.width())).filter(|&bits| bits < mask.width())
+}
+
 fn mask_of_a_conversion(
     walk: &mut Walk<'_, '_>,
     inst: InstId,

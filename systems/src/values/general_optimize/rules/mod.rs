@@ -52,6 +52,8 @@ use ptxopt_components::operation::Operation;
 use std::sync::LazyLock;
 
 pub(super) use addresses::{ACCESSES, with_more};
+pub(super) use conversions::type_of_mask;
+pub(super) use stores::stored_bits;
 pub(super) use sums::sum_of;
 
 /// Rewrites of one instruction. Each rule leaves less to do, so chains are short: a sum becomes a shift, and that a copy.

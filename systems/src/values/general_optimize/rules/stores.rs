@@ -12,7 +12,6 @@ use crate::values::general_optimize::rewrite::{New, Rewrite, bits_of};
 use ptxopt_components::form::Role;
 use ptxopt_components::ids::{InstId, VRegId};
 use ptxopt_components::opcodes::Effects;
-use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::types::{PtxType, truncate};
 
@@ -75,20 +74,29 @@ fn stored_number(walk: &Walk<'_, '_>, inst: InstId) -> Option<(usize, VRegId, Pt
     value.vreg().filter(|_| value == plain(value)).map(|vreg| (position, vreg, stored))
 }
 
-fn store_low_bits(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let (position, vreg, stored) = stored_number(walk, inst)?;
+/// Where a store has its number, if it stores the lowest bits of a register, and how many.
+pub(in crate::values::general_optimize) fn stored_bits(
+    walk: &Walk<'_, '_>,
+    inst: InstId,
+) -> Option<(usize, u32)> {
+    let (position, _, stored) = stored_number(walk, inst)?;
     let is_plain = stored.is_of_integers() && !walk.f.form_of(inst).effects.intersects(WANTS_WIDTH);
-    let definition = walk.computed_by(Operand::register(vreg), inst).filter(|_| is_plain)?;
+    is_plain.then_some((position, stored.bits()))
+}
+
+fn store_low_bits(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
+    let (position, bits) = stored_bits(walk, inst)?;
+    let definition = walk.computed_by(walk.f.operands_of(inst)[position], inst)?;
     let source = if let Some(conversion) = walk.conversion(definition) {
-        let is_as_before = stored.bits() <= conversion.from.bits().min(conversion.to.bits());
+        let is_as_before = bits <= conversion.from.bits().min(conversion.to.bits());
         is_as_before.then_some(conversion.source)?
     } else {
         let mask = walk.binary(definition).filter(|mask| mask.operation == Operation::And)?;
-        let keeps = truncate(!walk.literal(mask.other)?, stored.bits()) == 0;
-        (keeps && stored.bits() <= mask.width()).then_some(mask.one)?
+        let keeps = truncate(!walk.literal(mask.other)?, bits) == 0;
+        (keeps && bits <= mask.width()).then_some(mask.one)?
     };
     let is_integer = |vreg: VRegId| walk.f.vreg(vreg).ty.element().is_of_integers();
-    let is_wide = source.vreg().is_some_and(|vreg| is_integer(vreg) && walk.width(vreg) >= stored.bits());
+    let is_wide = source.vreg().is_some_and(|vreg| is_integer(vreg) && walk.width(vreg) >= bits);
     let may_stand = is_wide && source == plain(source) && walk.is_still(source, definition, inst);
     may_stand.then_some(Rewrite::Operand(position, New::Operand(source)))
 }

@@ -1,16 +1,5 @@
 //! Narrow divisions: one of 64 bits whose operands are known to fit in 32 becomes one of 32.
 //!
-//! Source phase  45 MidExpansion, in the place of its machine instructions (the sources give its name and place only)
-//! Reads         Blocks, Insts, VRegs, Fact::ControlFlow
-//! Writes        forms, operands, new rows
-//! Needs         SSA form; control flow ends its block
-//! Leaves        no division of 64 bits of which one of 32 is known to say the same, where the function has room for that
-//! Breaks        liveness, uniformity, definitions, program order
-//! Cost          a look at each head; where a division is found, a question for both of its operands; where it becomes narrow, a pass
-//!               over all operands
-//! Papers        none: what is known is that of general optimization
-//! Checked by    check/ssa.rs, check/definitions.rs, check/operand_types.rs; division_tests.rs on the emulator; the judge
-//!
 //! # How it works
 //! ```text
 //! shr.s32 r1, r0, 1;
@@ -32,62 +21,32 @@
 //! One instruction becomes up to four. But extended operands are taken as they were, and what extended them for nothing else goes; and the
 //! function does not come out longer than it came in.
 
-use super::constants;
-use super::pattern::{Binary, integer_of};
-use super::{Noted, Settings, Walk};
-use crate::ssa::origins::OriginsOf;
-use bevy_ecs::prelude::*;
-use ptxopt_components::code_object::{CodeFlags, Room};
-use ptxopt_components::description::Description;
-use ptxopt_components::form::shape;
-use ptxopt_components::ids::{FormId, Id, InstId, VRegId};
+use super::super::pattern::{Binary, integer_of};
+use super::super::{Walk, constants};
+use super::form;
+use ptxopt_components::code_object::Room;
+use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::operand::{Operand, reads};
 use ptxopt_components::operation::Operation;
-use ptxopt_components::qualifiers::Qualifiers;
 use ptxopt_components::types::{PtxType, truncate};
-use ptxopt_engine::edit::{Change, Editor, FunctionEditor};
-use ptxopt_engine::run::facts::Fact;
-use ptxopt_engine::run::phase::Phase;
-use ptxopt_engine::values::reaching::ReachingValues;
-
-/// Phase 45.
-pub const PHASE: Phase = Phase {
-    name: "narrow_divisions",
-    needs: &[Fact::ProgramOrder, Fact::ControlFlow],
-    in_ssa: true,
-    breaks: Fact::OF_INSTRUCTIONS_AND_ORDER,
-    room_percent: 10,
-    install: |slot| slot.add(run),
-    ..Phase::NOTHING
-};
+use ptxopt_engine::edit::{Change, FunctionEditor};
 
 const NARROWED: &str = "a division of what fits in 32 bits";
 const LONGER: &str = "narrowed to 32 bits, the division would make the function longer";
 
-/// Works on every function in SSA form.
-pub fn run(mut editor: Editor, mut values: ResMut<ReachingValues>, mut scratch: Local<Scratch>) {
-    editor.each(CodeFlags::WORKED_ON_IN_SSA, |mut f| {
-        scratch.find(&f);
-        if !scratch.divisions.is_empty() {
-            // It ends early where the bisect limit is reached.
-            let _ = scratch.narrow(&mut f, &mut values);
-        }
-    });
-}
-
-/// Memory of the phase.
+/// Memory of the step.
 #[derive(Default)]
-pub struct Scratch {
-    noted: Noted,
+pub(super) struct Divisions {
     /// Divisions of 64 bits.
-    divisions: Vec<InstId>,
+    wide: Vec<InstId>,
     narrowed: Vec<Narrowed>,
     /// By register: how often it is read.
     read_count: Vec<u32>,
 }
 
-impl Scratch {
-    fn find(&mut self, f: &FunctionEditor<'_>) {
+impl Divisions {
+    /// Finds the divisions of 64 bits of a function; says whether there are any.
+    pub(super) fn find(&mut self, f: &FunctionEditor<'_>) -> bool {
         let (function, forms) = f.view_and_forms();
         let heads = function.heads.iter().enumerate();
         let is_wide = |ty: Option<PtxType>| ty.is_some_and(|ty| ty.is_of_integers() && ty.bits() == 64);
@@ -97,35 +56,9 @@ impl Scratch {
                 && is_wide(form.types[0])
                 && head.is_live()
         });
-        self.divisions.clear();
-        self.divisions.extend(found.map(|(at, _)| InstId::new(at)));
-    }
-
-    fn narrow(&mut self, f: &mut FunctionEditor<'_>, values: &mut ReachingValues) -> Option<()> {
-        let Self { noted, divisions, narrowed, read_count } = self;
-        let reaching = values.of(f);
-        let mut walk = noted.walk(f, reaching, OriginsOf::NONE, Settings::default());
-        narrowed.clear();
-        narrowed.extend(divisions.iter().filter_map(|&inst| walk.narrowed(inst)));
-        if narrowed.is_empty() {
-            return Some(());
-        }
-        read_count.clear();
-        read_count.resize(f.view().vregs.len(), 0);
-        for (_, _, operands) in f.view().rows() {
-            reads(operands).for_each(|vreg| read_count[vreg.index()] += 1);
-        }
-        for division in narrowed {
-            let growth = division.growth(read_count);
-            let offset = f.offset_of(division.inst);
-            if growth > 0 && i64::from(f.state().live_insts) + growth > i64::from(f.text().insts_in) {
-                f.missed(offset, LONGER);
-                continue;
-            }
-            let room = Room { insts: 3, vregs: 3, ..Room::default() };
-            division.carry_out(&mut f.change_with_room(offset, NARROWED, room)?);
-        }
-        Some(())
+        self.wide.clear();
+        self.wide.extend(found.map(|(at, _)| InstId::new(at)));
+        !self.wide.is_empty()
     }
 }
 
@@ -153,6 +86,33 @@ enum Low {
 }
 
 impl Walk<'_, '_> {
+    /// Narrows the divisions that were found; gives nothing where the bisect limit is reached.
+    pub(super) fn narrow_divisions(&mut self, divisions: &mut Divisions) -> Option<()> {
+        let Divisions { wide, narrowed, read_count } = divisions;
+        narrowed.clear();
+        narrowed.extend(wide.iter().filter_map(|&inst| self.narrowed(inst)));
+        if narrowed.is_empty() {
+            return Some(());
+        }
+        read_count.clear();
+        read_count.resize(self.f.view().vregs.len(), 0);
+        for (_, _, operands) in self.f.view().rows() {
+            reads(operands).for_each(|vreg| read_count[vreg.index()] += 1);
+        }
+        for division in narrowed {
+            let growth = division.growth(read_count);
+            let offset = self.f.offset_of(division.inst);
+            if growth > 0 && i64::from(self.f.state().live_insts) + growth > i64::from(self.f.text().insts_in)
+            {
+                self.f.missed(offset, LONGER);
+                continue;
+            }
+            let room = Room { insts: 3, vregs: 3, ..Room::default() };
+            division.carry_out(&mut self.f.change_with_room(offset, NARROWED, room)?);
+        }
+        Some(())
+    }
+
     /// A division of 64 bits as one of 32, if it may be one.
     fn narrowed(&mut self, inst: InstId) -> Option<Narrowed> {
         let Binary { operation, ty, result, one, other, .. } = self.binary(inst)?;
@@ -227,9 +187,4 @@ impl Narrowed {
         let form = form(change, operation, types, operands.len());
         change.insert_before(self.inst, form, operands, None);
     }
-}
-
-fn form(change: &mut Change<'_, '_>, operation: Operation, types: &[PtxType], count: usize) -> FormId {
-    let description = Description::new(operation, Qualifiers::default(), types);
-    change.forms().build(&description, shape::plain(count)).expect("all integers have it")
 }

@@ -1,10 +1,10 @@
 //! Narrowed divisions on the emulator: operands at the edges of what is known of them, zeros among the divisors.
 
-use super::offset_tests::{THREADS, left_by, pick};
+use super::super::offset_tests::{THREADS, left_by, pick};
 use crate::check::testing::Random;
 use crate::ssa::{build_ssa, leave_ssa};
 use crate::values::eliminate_dead;
-use crate::values::general_optimize::{self, divisions};
+use crate::values::general_optimize::{self, narrow};
 use crate::values::move_tests::after_alone;
 
 /// Bytes of a thread: two numbers of 32 bits, two of 64, and the result.
@@ -64,7 +64,7 @@ fn narrowed(text: &str) -> String {
         &build_ssa::PHASE,
         &general_optimize::PHASE,
         &eliminate_dead::FULL,
-        &divisions::PHASE,
+        &narrow::PHASE,
         &leave_ssa::PHASE,
     ];
     after_alone(text, &phases)
@@ -141,7 +141,7 @@ fn lower_halves_are_those_of_the_operands() {
             ".entry k(.param .u64 p) {{ .reg .b16 %h<3>; .reg .b32 %r<9>; .reg .b64 %d<9>;\n\
              ld.param.u64 %d7, [p]; ld.global.u32 %r1, [%d7]; ld.global.u64 %d8, [%d7+8]; ld.global.u16 %h1, [%d7+16];\n\
              add.u32 %r5, %r1, 1; add.u32 %r5, %r1, 1; add.u32 %r5, %r1, 1; or.b32 %r2, %r1, 1; cvt.u64.u32 %d2, %r2;\n\
-             {make_one} div.u64 %d3, %d1, %d2; st.global.u64 [%d7+32], %d3; ret; }}\n"
+             {make_one} div.u64 %d3, %d1, %d2; st.global.u64 [%d7+32], %d3; st.global.u64 [%d7+40], %d8; ret; }}\n"
         );
         let after = narrowed(&text);
         assert!(after.contains("div.u32"), "{after}");

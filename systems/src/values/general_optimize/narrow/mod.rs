@@ -1,0 +1,98 @@
+//! Narrow arithmetic: what is known to fit in 32 bits, or of which no more is read, is computed in 32.
+//!
+//! Source phase  45 MidExpansion, in the place of its machine instructions (the sources give its name and place only)
+//! Reads         Blocks, Insts, VRegs, Fact::ControlFlow
+//! Writes        forms, operands, new rows
+//! Needs         SSA form; control flow ends its block
+//! Leaves        no division of 64 bits of which one of 32 is known to say the same, where the function has room for that; no group of
+//!               registers of 64 bits of which only lower halves are read, where 32 bits take fewer instructions
+//! Breaks        liveness, uniformity, definitions, program order
+//! Cost          a look at each head; where a division or an integer of 64 bits is computed, passes over all operands
+//! Papers        none: what is known is that of general optimization
+//! Checked by    check/ssa.rs, check/definitions.rs, check/operand_types.rs; division_tests.rs and low_half_tests.rs on the emulator; the judge
+//!
+//! Divisions come first: the lower halves that they take are read by nothing else, as a rule.
+
+#[cfg(test)]
+mod division_tests;
+mod divisions;
+#[cfg(test)]
+mod low_half_tests;
+mod low_halves;
+
+use super::{Noted, Settings};
+use crate::ssa::origins::{Origins, OriginsOf};
+use bevy_ecs::prelude::*;
+use divisions::Divisions;
+use low_halves::LowHalves;
+use ptxopt_components::code_object::CodeFlags;
+use ptxopt_components::description::Description;
+use ptxopt_components::form::shape;
+use ptxopt_components::ids::FormId;
+use ptxopt_components::operation::Operation;
+use ptxopt_components::qualifiers::Qualifiers;
+use ptxopt_components::types::PtxType;
+use ptxopt_engine::edit::{Change, Editor, FunctionEditor};
+use ptxopt_engine::run::facts::Fact;
+use ptxopt_engine::run::phase::Phase;
+use ptxopt_engine::values::reaching::ReachingValues;
+
+/// Phase 45.
+pub const PHASE: Phase = Phase {
+    name: "narrow",
+    needs: &[Fact::ProgramOrder, Fact::ControlFlow],
+    in_ssa: true,
+    breaks: Fact::OF_INSTRUCTIONS_AND_ORDER,
+    room_percent: 10,
+    install: |slot| {
+        slot.init_resource::<Origins>();
+        slot.add(run);
+    },
+    ..Phase::NOTHING
+};
+
+/// Works on every function in SSA form.
+pub fn run(
+    mut editor: Editor,
+    origins: Res<Origins>,
+    mut values: ResMut<ReachingValues>,
+    mut scratch: Local<Scratch>,
+) {
+    editor.each(CodeFlags::WORKED_ON_IN_SSA, |mut f| {
+        let origins = origins.get(f.code()).unwrap_or(OriginsOf::NONE);
+        // It ends early where the bisect limit is reached.
+        let _ = narrow(&mut f, origins, &mut values, &mut scratch);
+    });
+}
+
+/// Memory of the phase.
+#[derive(Default)]
+pub struct Scratch {
+    noted: Noted,
+    divisions: Divisions,
+    low_halves: LowHalves,
+}
+
+fn narrow(
+    f: &mut FunctionEditor<'_>,
+    origins: &OriginsOf,
+    values: &mut ReachingValues,
+    scratch: &mut Scratch,
+) -> Option<()> {
+    let Scratch { noted, divisions, low_halves } = scratch;
+    if divisions.find(f) {
+        let reaching = values.of(f);
+        noted.walk(f, reaching, origins, Settings::default()).narrow_divisions(divisions)?;
+    }
+    if low_halves.find(f) {
+        let reaching = values.of(f);
+        noted.walk(f, reaching, origins, Settings::default()).compute_low_halves(low_halves)?;
+    }
+    Some(())
+}
+
+/// A form without qualifiers that takes registers.
+fn form(change: &mut Change<'_, '_>, operation: Operation, types: &[PtxType], count: usize) -> FormId {
+    let description = Description::new(operation, Qualifiers::default(), types);
+    change.forms().build(&description, shape::plain(count)).expect("all integers have it")
+}
