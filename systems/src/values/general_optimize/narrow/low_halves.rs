@@ -441,7 +441,7 @@ impl Walk<'_, '_> {
                 let (stored, bits) = stored_bits(self, inst)?;
                 stored == position && bits <= 32
             }
-            Operation::And => position == 1 && type_of_mask(self, inst).is_some(),
+            Operation::And => type_of_mask(self, inst).is_some(),
             _ => false,
         };
         is_low.then_some(false)
