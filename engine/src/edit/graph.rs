@@ -167,6 +167,8 @@ impl Change<'_, '_> {
         let falls = last.is_none_or(|last| !f.rows.heads[last.index()].marks.contains(Marks::CONTROL));
         assert!(falls, "{block:?} joins a block that does not fall through to it");
         assert!(f.phis_of(block).next().is_none(), "{block:?} joins a block, and has phis");
+        // Of the rows that join alone: a block that many join one after the other is not walked for each.
+        let after = f.successors_in_ssa(block);
         if f.has_anchor_index {
             f.remember_joint(block);
         }
@@ -198,7 +200,9 @@ impl Change<'_, '_> {
         row.flags |= BlockFlags::DEAD;
         row.insts = Span { count: 0, ..row.insts };
         f.unlink_text(block);
-        f.rename_in_phis(block, into, &[]);
+        for succ in after {
+            f.rename_pred(succ, block, into);
+        }
     }
 
     /// Puts an empty block before `block`; what fell through to that falls through to the new one.

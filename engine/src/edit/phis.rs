@@ -161,20 +161,7 @@ impl FunctionEditor<'_> {
     /// Control that came to other blocks from `old`, which is alive, comes from `new`, or from both where `old` still leads
     /// there.
     pub(super) fn share_in_phis(&mut self, old: BlockId, new: BlockId) {
-        if self.is_in_ssa() {
-            let still = self.successors_now(old);
-            self.rename_in_phis(old, new, &still);
-        }
-    }
-
-    /// Control that came to other blocks from `old` comes from `new`, and from `old` to those in `still`.
-    pub(super) fn rename_in_phis(&mut self, old: BlockId, new: BlockId, still: &[BlockId]) {
-        if !self.is_in_ssa() {
-            return;
-        }
-        let mut after = self.successors_now(new);
-        after.sort_unstable();
-        after.dedup();
+        let (still, after) = (self.successors_in_ssa(old), self.successors_in_ssa(new));
         for succ in after {
             if still.contains(&succ) {
                 self.add_preds(succ, &[(new, old)]);
@@ -182,6 +169,17 @@ impl FunctionEditor<'_> {
                 self.rename_pred(succ, old, new);
             }
         }
+    }
+
+    /// Where control goes from a block, each block once; none where there are no phis. Cost: the rows of the block.
+    pub(super) fn successors_in_ssa(&self, block: BlockId) -> Vec<BlockId> {
+        if !self.is_in_ssa() {
+            return Vec::new();
+        }
+        let mut succs = self.successors_now(block);
+        succs.sort_unstable();
+        succs.dedup();
+        succs
     }
 
     /// Gives phis the pairs of new predecessors, each beside another one from which they take the same.
@@ -202,7 +200,7 @@ impl FunctionEditor<'_> {
     }
 
     /// Names a predecessor in the phis of `block` by another block.
-    fn rename_pred(&mut self, block: BlockId, old: BlockId, new: BlockId) {
+    pub(super) fn rename_pred(&mut self, block: BlockId, old: BlockId, new: BlockId) {
         let phis: Vec<InstId> = self.phis_of(block).map(|(phi, _)| phi).collect();
         for phi in phis {
             if let Some(pair) = self.scratch.pairs.find(self.rows.operands_of(phi), old) {
