@@ -1,6 +1,6 @@
 //! Shapes around a table of branches: switches with many cases, and the joins after them.
 
-use super::VALUES;
+use super::branches::VALUES;
 use super::text::{each, kernel, list};
 use std::fmt::Write;
 
