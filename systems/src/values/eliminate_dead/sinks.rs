@@ -4,14 +4,14 @@
 //! ld.global.v4.u32 {a, b, c, d}, [p];    // {a, _, _, d}
 //! setp.lt.s32 p|q, a, b;                 // p|_
 //! ```
-//! Where a sink may stand is what the slot of the form accepts. Two things no slot can say: a vector keeps one
-//! register, and so does an instruction. Left as they are: volatile and ordered accesses, fragments of matrices (what
+//! Where a sink may stand is what the slot of the form accepts. One thing no slot can say: a vector keeps one
+//! register. Left as they are: volatile and ordered accesses, fragments of matrices (what
 //! all threads of a warp compute together), reductions of several devices, of which the assembler refuses sinks for both halves
 //! of a word, and what is kept for its effect alone; and the first predicate of a guarded pair, `@p setp.lt.s32 _|q, a, b`, which
 //! is legal and ends `ptxas` 13.0 with a segmentation fault.
 
 use super::Needs;
-use ptxopt_components::form::{Accepts, Form, Role, Slot};
+use ptxopt_components::form::{Accepts, Form, Slot};
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::Operand;
@@ -56,12 +56,11 @@ pub fn find_unread_results(
             continue;
         }
         for (position, (slot, operand)) in slots.iter().zip(operands).enumerate() {
-            let is_last = register_count == 1 || (slot.in_vector && element_count == 1);
+            let is_last = slot.in_vector && element_count == 1;
             let is_fragment = slot.in_vector && effects.contains(Effects::CONVERGENT);
             let is_crash = position == 0 && is_guarded && is_predicate(function, operand);
             if !is_last && !is_fragment && !is_crash && may_be_sink(slot, operand) && !is_read(operand) {
                 unread.push((inst, position));
-                register_count -= 1;
                 element_count -= usize::from(slot.in_vector);
             }
         }
@@ -108,5 +107,5 @@ fn is_predicate(function: &FunctionView<'_>, operand: &Operand) -> bool {
 
 fn may_be_sink(slot: &Slot, operand: &Operand) -> bool {
     let sink = if slot.in_vector { Accepts::SINK_ELEMENT } else { Accepts::SINK };
-    slot.role == Role::Def && slot.accepts.contains(sink) && operand.is_definition() && !operand.is_partial()
+    slot.accepts.contains(sink) && !operand.is_partial()
 }

@@ -1,4 +1,5 @@
-//! Parts of registers on the emulator: random packs and unpacks, with conversions, masks and sums between.
+//! Parts of registers on the emulator: random packs and unpacks, of floats and under guards too, with conversions, shifts, masks and sums
+//! between.
 
 use super::offset_tests::{THREADS, left_by, pick};
 use crate::check::testing::Random;
@@ -10,7 +11,7 @@ use std::fmt::Write;
 /// Bytes of a thread: a number of each width, stores in between, and what is in each register at last.
 const BYTES: usize = 256;
 
-/// Registers of each width, `%h`, `%r` and `%d`.
+/// Registers of each width, `%h`, `%r` and `%d`, and floats of 32 bits, `%f`.
 const REGISTERS: usize = 4;
 
 const WIDTHS: [usize; 3] = [16, 32, 64];
@@ -18,6 +19,14 @@ const WIDTHS: [usize; 3] = [16, 32, 64];
 fn register(random: &mut Random, width: usize) -> String {
     let letter = ["h", "r", "d"][WIDTHS.iter().position(|&other| other == width).unwrap()];
     format!("%{letter}{}", random.below(REGISTERS))
+}
+
+/// One of which only the bits are read or written, which may be a float.
+fn bits(random: &mut Random, width: usize) -> String {
+    if width == 32 && random.below(4) == 0 {
+        return format!("%f{}", random.below(REGISTERS));
+    }
+    register(random, width)
 }
 
 /// A number of parts and how wide they are and their whole.
@@ -33,7 +42,7 @@ fn parts(random: &mut Random, count: usize, width: usize) -> Vec<String> {
 }
 
 fn step(random: &mut Random, at: usize, unpacked: &mut Vec<(Vec<String>, usize)>) -> String {
-    match random.below(8) {
+    match random.below(9) {
         0..=1 => {
             let (count, part, whole) = shape(random);
             let mut results = parts(random, count, part);
@@ -44,13 +53,13 @@ fn step(random: &mut Random, at: usize, unpacked: &mut Vec<(Vec<String>, usize)>
                     "_".clone_into(result);
                 }
             }
-            format!("mov.b{whole} {{{}}}, {};", results.join(", "), register(random, whole))
+            format!("mov.b{whole} {{{}}}, {};", results.join(", "), bits(random, whole))
         }
         2..=3 => {
             let (count, part, whole) = shape(random);
             let like_before = unpacked.last().filter(|_| random.below(4) > 0).cloned();
             let (sources, whole) = like_before.unwrap_or_else(|| (parts(random, count, part), whole));
-            format!("mov.b{whole} {}, {{{}}};", register(random, whole), sources.join(", "))
+            format!("mov.b{whole} {}, {{{}}};", bits(random, whole), sources.join(", "))
         }
         4..=5 => {
             let [to, from] = [(); 2].map(|()| pick(random, &WIDTHS));
@@ -71,11 +80,35 @@ fn step(random: &mut Random, at: usize, unpacked: &mut Vec<(Vec<String>, usize)>
                 _ => format!("and.b{width} {result}, {source}, {mask};"),
             }
         }
-        _ => {
+        7 => {
             let from = pick(random, &WIDTHS);
             let stored = pick(random, &[8, 16, 32, 64].map(|width: usize| width.min(from)));
-            format!("st.global.u{stored} [%a+{}], {};", 64 + 8 * (at % 8), register(random, from))
+            let stored_in = 64 + 8 * (at % 8);
+            match bits(random, from) {
+                float if float.starts_with("%f") => format!("st.global.f32 [%a+{stored_in}], {float};"),
+                integer => format!("st.global.u{stored} [%a+{stored_in}], {integer};"),
+            }
         }
+        _ => {
+            let [low, high] = [(); 2].map(|()| register(random, 32));
+            let (ty, by) =
+                pick(random, &[("u64.u32", 32), ("u64.u32", 32), ("u64.u32", 31), ("s64.s32", 32)]);
+            let combine = pick(random, &["or.b64", "add.s64", "xor.b64"]);
+            let result = register(random, 64);
+            format!(
+                "cvt.{ty} %o, {low}; cvt.u64.u32 %w, {high}; shl.b64 %w, %w, {by}; {combine} {result}, %o, %w;"
+            )
+        }
+    }
+}
+
+/// A step, which may be under a guard.
+fn guarded_step(random: &mut Random, at: usize, unpacked: &mut Vec<(Vec<String>, usize)>) -> String {
+    let step = step(random, at, unpacked);
+    match random.below(12) {
+        0 if !step.contains("%w") => format!("@%p {step}"),
+        1 if !step.contains("%w") => format!("@!%p {step}"),
+        _ => step,
     }
 }
 
@@ -94,25 +127,27 @@ fn parts_are_what_they_were() {
     for seed in 0..4000 {
         let mut random = Random(seed * 104_729 + 11);
         let mut body = String::new();
-        for (register, ty) in [("h", "u16"), ("r", "u32"), ("d", "u64")] {
+        for (register, ty) in [("h", "u16"), ("r", "u32"), ("d", "u64"), ("f", "f32")] {
             for number in 0..REGISTERS {
                 writeln!(body, "ld.global.{ty} %{register}{number}, [%a+{}];", 8 * random.below(8)).unwrap();
             }
         }
         let mut unpacked = Vec::new();
         for at in 0..4 + random.below(12) {
-            body.push_str(&step(&mut random, at, &mut unpacked));
+            body.push_str(&guarded_step(&mut random, at, &mut unpacked));
             body.push('\n');
         }
-        for (register, ty, first) in [("h", "b16", 128), ("r", "b32", 160), ("d", "b64", 192)] {
+        for (register, ty, first) in
+            [("h", "b16", 128), ("r", "b32", 160), ("d", "b64", 192), ("f", "b32", 224)]
+        {
             for number in (0..REGISTERS).filter(|_| random.below(3) > 0) {
                 writeln!(body, "st.global.{ty} [%a+{}], %{register}{number};", first + 8 * number).unwrap();
             }
         }
         let text = format!(
             ".entry k(.param .u64 p) {{ .reg .b16 %h<{REGISTERS}>; .reg .b32 %r<{REGISTERS}>; .reg .b64 %d<{REGISTERS}>;\n\
-             .reg .b32 %t; .reg .b64 %a, %o; mov.u32 %t, %tid.x; mul.wide.u32 %o, %t, {BYTES};\n\
-             ld.param.u64 %a, [p]; add.s64 %a, %a, %o;\n{body}ret; }}\n"
+             .reg .f32 %f<{REGISTERS}>; .reg .b32 %t; .reg .b64 %a, %o, %w; .reg .pred %p; mov.u32 %t, %tid.x;\n\
+             mul.wide.u32 %o, %t, {BYTES}; ld.param.u64 %a, [p]; add.s64 %a, %a, %o; setp.lt.u32 %p, %t, 13;\n{body}ret; }}\n"
         );
         let buffer: Vec<u8> = (0..THREADS * BYTES).map(|_| random.below(256) as u8).collect();
         let optimized = after_alone(&text, &phases);
