@@ -53,6 +53,14 @@ fn step(random: &mut Random, at: usize, unpacked: &mut Vec<(Vec<String>, usize)>
                     "_".clone_into(result);
                 }
             }
+            if random.below(6) == 0 && !results.contains(&"_".to_owned()) {
+                let ty = if part == 32 { "f32" } else { "u16" };
+                return format!(
+                    "ld.global.v{count}.{ty} {{{}}}, [%a+{}];",
+                    results.join(", "),
+                    8 * random.below(8)
+                );
+            }
             format!("mov.b{whole} {{{}}}, {};", results.join(", "), bits(random, whole))
         }
         2..=3 => {
@@ -77,7 +85,10 @@ fn step(random: &mut Random, at: usize, unpacked: &mut Vec<(Vec<String>, usize)>
             match random.below(3) {
                 0 => format!("add.s{width} {result}, {source}, 77;"),
                 1 if width == 64 => format!("shr.u64 {result}, {source}, 32;"),
-                _ => format!("and.b{width} {result}, {source}, {mask};"),
+                _ => {
+                    let source = if random.below(4) == 0 { bits(random, width) } else { source };
+                    format!("and.b{width} {result}, {source}, {mask};")
+                }
             }
         }
         7 => {

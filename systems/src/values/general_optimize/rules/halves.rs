@@ -6,8 +6,8 @@ use crate::values::general_optimize::clues::Clues;
 use crate::values::general_optimize::pattern::{Binary, integer_of, plain};
 use crate::values::general_optimize::rewrite::{New, Rewrite};
 use ptxopt_components::form::Role;
-use ptxopt_components::ids::{InstId, VRegId};
-use ptxopt_components::operand::{Operand, OperandKind};
+use ptxopt_components::ids::InstId;
+use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Qualifiers;
 use ptxopt_components::types::truncate;
@@ -27,6 +27,10 @@ pub(super) const RULES: &[Rule] = &[
             Guard {
                 needs: "a shift by 32",
                 without: "shl.b64 %rd2, %rd1, 31; or.b64 %rd4, %rd3, %rd2 mixes the two halves",
+            },
+            Guard {
+                needs: "w still holds what was shifted",
+                without: "cvt.u64.u32 %rd1, %r1; shl.b64 %rd2, %rd1, 32; mov.u32 %r1, 7; or.b64 %rd4, %rd3, %rd2 has the old %r1",
             },
         ],
         when: Clues::WITH_LITERAL,
@@ -81,6 +85,10 @@ pub(super) const RULES: &[Rule] = &[
                 without: "mov.b64 {%r1, _}, %rd1; mov.b64 {_, %r2}, %rd2; mov.b64 %rd3, {%r1, %r2} is neither",
             },
             Guard {
+                needs: "no guard of what unpacks",
+                without: "mov.b64 {%r1, %r2}, %rd1; @%p1 mov.b64 {%r1, %r2}, %rd2; mov.b64 %rd3, {%r1, %r2} is either",
+            },
+            Guard {
                 needs: "z still holds what was unpacked",
                 without: "mov.b64 {%r1, %r2}, %rd1; mov.b64 %rd1, 7; mov.b64 %rd2, {%r1, %r2} is the old %rd1",
             },
@@ -113,7 +121,7 @@ fn upper_half(walk: &mut Walk<'_, '_>, operand: Operand, inst: InstId) -> Option
     let shift = walk.binary(definition)?;
     let amount = truncate(walk.literal(shift.other)?, 32);
     let high = walk.extension(shift.one, definition)?;
-    let is_upper = amount == 32 && shift.width() == 64 && high.from.bits() == 32;
+    let is_upper = amount == 32 && high.from.bits() == 32;
     (is_upper && walk.is_still(high.source, definition, inst)).then_some(high.source)
 }
 
@@ -140,7 +148,7 @@ fn half_of_a_pack(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     if let Some(bits) = walk.literal(half) {
         return walk.move_of_constant(inst, walk.only_result(inst)?, truncate(bits, 32));
     }
-    if walk.width(half.vreg()?) != 32 || !walk.is_still(half, pack, inst) {
+    if !walk.is_still(half, pack, inst) {
         return None;
     }
     walk.move_of(inst, walk.only_result(inst)?, half)
@@ -159,13 +167,9 @@ fn unpacked_to(walk: &Walk<'_, '_>, inst: InstId) -> Option<usize> {
 
 fn lowest_part(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     let count = unpacked_to(walk, inst)?;
-    let operands = walk.f.operands_of(inst);
-    let (result, source) = (walk.only_result(inst)?, operands[count].vreg()?);
-    let is_alone = operands[1..count].iter().all(|operand| operand.kind() == OperandKind::Sink);
-    let is_integer = |vreg: VRegId| walk.f.vreg(vreg).ty.element().is_of_integers();
-    let is_plain = operands[count] == Operand::register(source) && is_integer(result) && is_integer(source);
+    let (result, source) = (walk.only_result(inst)?, walk.f.operands_of(inst)[count].vreg()?);
     let [wide, narrow] = [source, result].map(|vreg| walk.width(vreg));
-    if !is_alone || !is_plain || narrow * count as u32 != wide || wide > 64 {
+    if wide > 64 {
         return None;
     }
     let types = [integer_of(narrow, false), integer_of(wide, false)];
@@ -209,7 +213,7 @@ fn part_of(
         }
         Some(_) => return None,
         None => {
-            let cut = walk.conversion(definition).filter(|cut| at == 0 && cut.to.bits() == width)?;
+            let cut = walk.conversion(definition).filter(|_| at == 0)?;
             if cut.from.bits() < width {
                 return None;
             }

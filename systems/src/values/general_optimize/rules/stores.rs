@@ -11,7 +11,6 @@ use crate::values::general_optimize::pattern::plain;
 use crate::values::general_optimize::rewrite::{New, Rewrite, bits_of};
 use ptxopt_components::form::Role;
 use ptxopt_components::ids::{InstId, VRegId};
-use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::types::{PtxType, truncate};
 
@@ -53,6 +52,10 @@ pub(super) const RULES: &[Rule] = &[
                 without: "and.b32 %r2, %r1, 127; st.global.u8 [%rd1], %r2 with %r1 = 128 stores 0",
             },
             Guard {
+                needs: "an integer that is stored as an integer",
+                without: "and.b32 %r2, %f1, 255; st.global.u8 [%rd1], %r2: no store of a byte takes %f1",
+            },
+            Guard {
                 needs: "y still holds what was converted",
                 without: "cvt.u64.u32 %rd2, %r1; mov.u32 %r1, %r9; st.global.u32 [%rd1], %rd2 stores the old %r1",
             },
@@ -61,9 +64,6 @@ pub(super) const RULES: &[Rule] = &[
         apply: Apply::Any(store_low_bits),
     },
 ];
-
-/// Stores in which a register is as wide as what is stored.
-const WANTS_WIDTH: Effects = Effects::ASYNC.union(Effects::ATOMIC);
 
 /// Where a store of one number has it, with the register and the type that it is stored as.
 fn stored_number(walk: &Walk<'_, '_>, inst: InstId) -> Option<(usize, VRegId, PtxType)> {
@@ -80,8 +80,7 @@ pub(in crate::values::general_optimize) fn stored_bits(
     inst: InstId,
 ) -> Option<(usize, u32)> {
     let (position, _, stored) = stored_number(walk, inst)?;
-    let is_plain = stored.is_of_integers() && !walk.f.form_of(inst).effects.intersects(WANTS_WIDTH);
-    is_plain.then_some((position, stored.bits()))
+    stored.is_of_integers().then_some((position, stored.bits()))
 }
 
 fn store_low_bits(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
@@ -93,11 +92,11 @@ fn store_low_bits(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     } else {
         let mask = walk.binary(definition).filter(|mask| mask.operation == Operation::And)?;
         let keeps = truncate(!walk.literal(mask.other)?, bits) == 0;
-        (keeps && bits <= mask.width()).then_some(mask.one)?
+        keeps.then_some(mask.one)?
     };
-    let is_integer = |vreg: VRegId| walk.f.vreg(vreg).ty.element().is_of_integers();
-    let is_wide = source.vreg().is_some_and(|vreg| is_integer(vreg) && walk.width(vreg) >= bits);
-    let may_stand = is_wide && source == plain(source) && walk.is_still(source, definition, inst);
+    // A mask takes a register of floats.
+    let is_integer = walk.f.vreg(source.vreg()?).ty.element().is_of_integers();
+    let may_stand = is_integer && source == plain(source) && walk.is_still(source, definition, inst);
     may_stand.then_some(Rewrite::Operand(position, New::Operand(source)))
 }
 
