@@ -215,6 +215,9 @@ impl<'a> Sweeps<'a> {
         for (cell, (state, changes)) in self.states[states].iter_mut().zip(changes).enumerate() {
             let limit = limits.iter().find(|(limited, _)| *limited == cell);
             let known = limit.map_or(self.here[cell], |&(_, known)| known);
+            if *state == known {
+                continue;
+            }
             let joined = if is_first { known } else { state.join(known) };
             if joined != *state {
                 *state = match *changes {
