@@ -19,7 +19,7 @@ use loops::{
 };
 use memory::{indices, reloads, slots, stores, zeroed};
 use tables::{cases, crossings, detours, joints, regions, shortcuts, ways};
-use values::{chain, leaves, pairs, quotients, returns, scopes, straight, sums};
+use values::{chain, leaves, loaded_halves, pairs, quotients, returns, scopes, straight, sums};
 
 /// A shape.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 59] = [
+pub const SHAPES: [Shape; 60] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "idle", of: "levels around what nothing needs", large: 10_000, text: idle },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
@@ -98,6 +98,12 @@ pub const SHAPES: [Shape; 59] = [
         of: "sums of which the lower half is read",
         large: 15_000,
         text: truncations,
+    },
+    Shape {
+        name: "loaded-halves",
+        of: "numbers that are loaded in two halves",
+        large: 15_000,
+        text: loaded_halves,
     },
     Shape { name: "zeroed", of: "pointers that hold zero first", large: 4_000, text: zeroed },
 ];

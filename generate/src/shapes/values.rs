@@ -107,3 +107,17 @@ pub(super) fn returns(count: usize) -> String {
     let declarations = format!(".reg .b32 %u<{VALUES}>, %v<{VALUES}>;");
     kernel_of(callee, ".maxnreg 24\n", &declarations, &format!("{loads}{values}{calls}{reads}"))
 }
+
+/// Numbers of 64 bits that are loaded in two halves, put together by a shift, and stored where they stood.
+pub(super) fn loaded_halves(count: usize) -> String {
+    let declarations = format!(".reg .b64 %l<{count}>, %h<{count}>, %s<{count}>, %w<{count}>;");
+    let body = each(count, |text, n| {
+        writeln!(text, "ld.volatile.global.u32 %l{n}, [%d0];\nld.volatile.global.u32 %h{n}, [%d0];")?;
+        writeln!(text, "shl.b64 %s{n}, %h{n}, 32;\nor.b64 %w{n}, %s{n}, %l{n};")?;
+        writeln!(
+            text,
+            "mov.b64 {{%r2, %r3}}, %w{n};\nxor.b32 %r1, %r2, %r3;\nst.volatile.global.u32 [%d0], %r1;"
+        )
+    });
+    kernel(&declarations, &body)
+}

@@ -23,13 +23,14 @@
 
 use super::super::pattern::{Binary, integer_of};
 use super::super::{Walk, constants};
-use super::form;
+use super::{count_reads, form};
 use ptxopt_components::code_object::Room;
+use ptxopt_components::form::Form;
 use ptxopt_components::ids::{Id, InstId, VRegId};
-use ptxopt_components::operand::{Operand, reads};
+use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::types::{PtxType, truncate};
-use ptxopt_engine::edit::{Change, FunctionEditor};
+use ptxopt_engine::edit::Change;
 
 const NARROWED: &str = "a division of what fits in 32 bits";
 const LONGER: &str = "narrowed to 32 bits, the division would make the function longer";
@@ -45,19 +46,22 @@ pub(super) struct Divisions {
 }
 
 impl Divisions {
-    /// Finds the divisions of 64 bits of a function; says whether there are any.
-    pub(super) fn find(&mut self, f: &FunctionEditor<'_>) -> bool {
-        let (function, forms) = f.view_and_forms();
-        let heads = function.heads.iter().enumerate();
-        let is_wide = |ty: Option<PtxType>| ty.is_some_and(|ty| ty.is_of_integers() && ty.bits() == 64);
-        let found = heads.filter(|(_, head)| {
-            let form = forms.get(head.form);
-            matches!(form.operation, Operation::Div | Operation::Rem)
-                && is_wide(form.types[0])
-                && head.is_live()
-        });
+    /// Forgets the function before.
+    pub(super) fn start(&mut self) {
         self.wide.clear();
-        self.wide.extend(found.map(|(at, _)| InstId::new(at)));
+    }
+
+    /// Notes an instruction, of which all are shown.
+    #[inline]
+    pub(super) fn look_at(&mut self, inst: InstId, form: &Form) {
+        let is_division = matches!(form.operation, Operation::Div | Operation::Rem);
+        if is_division && form.types[0].is_some_and(|ty| ty.is_of_integers() && ty.bits() == 64) {
+            self.wide.push(inst);
+        }
+    }
+
+    /// Whether there is a division that may be narrowed.
+    pub(super) fn has_some(&self) -> bool {
         !self.wide.is_empty()
     }
 }
@@ -86,19 +90,16 @@ enum Low {
 }
 
 impl Walk<'_, '_> {
-    /// Narrows the divisions that were found; gives nothing where the bisect limit is reached.
-    pub(super) fn narrow_divisions(&mut self, divisions: &mut Divisions) -> Option<()> {
+    /// Narrows the divisions that were found; says whether it did any, and gives nothing where the bisect limit is reached.
+    pub(super) fn narrow_divisions(&mut self, divisions: &mut Divisions) -> Option<bool> {
         let Divisions { wide, narrowed, read_count } = divisions;
         narrowed.clear();
         narrowed.extend(wide.iter().filter_map(|&inst| self.narrowed(inst)));
         if narrowed.is_empty() {
-            return Some(());
+            return Some(false);
         }
-        read_count.clear();
-        read_count.resize(self.f.view().vregs.len(), 0);
-        for (_, _, operands) in self.f.view().rows() {
-            reads(operands).for_each(|vreg| read_count[vreg.index()] += 1);
-        }
+        count_reads(&self.f.view(), read_count);
+        let mut has_changed = false;
         for division in narrowed {
             let growth = division.growth(read_count);
             let offset = self.f.offset_of(division.inst);
@@ -109,8 +110,9 @@ impl Walk<'_, '_> {
             }
             let room = Room { insts: 3, vregs: 3, ..Room::default() };
             division.carry_out(&mut self.f.change_with_room(offset, NARROWED, room)?);
+            has_changed = true;
         }
-        Some(())
+        Some(has_changed)
     }
 
     /// A division of 64 bits as one of 32, if it may be one.

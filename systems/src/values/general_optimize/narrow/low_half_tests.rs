@@ -1,4 +1,5 @@
-//! Lower halves on the emulator: random code of 64 bits of which mostly lower halves are read, with joins, loops and guards.
+//! Lower halves on the emulator: random code of 64 bits of which mostly lower halves are read, with joins, loops and guards, and halves
+//! that are loaded and put together.
 
 use super::super::offset_tests::{THREADS, left_by, pick};
 use crate::check::testing::Random;
@@ -96,9 +97,50 @@ fn filled(random: &mut Random, pattern: &str) -> String {
     text
 }
 
+/// Two halves, loaded as a rule, that are put together by a shift, as a rule by 32. Now and then one of them is read once more.
+fn put_together(random: &mut Random) -> String {
+    const HALVES: [&str; 8] = [
+        "ld.global.u32 D, [%a+I];",
+        "ld.global.b32 D, [%a+I];",
+        "ld.volatile.global.u32 D, [%a+I];",
+        "ld.global.s32 D, [%a+I];",
+        "ld.global.u8 D, [%a+I];",
+        "ld.global.s16 D, [%a+I];",
+        "cvt.u64.u32 D, R;",
+        "cvt.s64.s32 D, R;",
+    ];
+    let mut parts = ["low", "high"].map(|name| {
+        let last = if random.below(4) == 0 { HALVES.len() } else { 3 };
+        let half = pick(random, &HALVES[..last]).replace('D', &format!("%{name}"));
+        filled(random, &half)
+    });
+    if random.below(8) == 0 {
+        parts[random.below(2)].insert_str(0, "@%p ");
+    }
+    let amount = if random.below(6) == 0 { pick(random, &["31", "33", "0", "%r0"]) } else { "32" };
+    let between = if random.below(4) == 0 { filled(random, "mov.u32 R, 77;") } else { String::new() };
+    let (sum, operands) = (
+        pick(random, &["or.b64", "add.s64", "xor.b64"]),
+        pick(random, &["%shifted, %low", "%low, %shifted"]),
+    );
+    let result = random.below(REGISTERS);
+    let once_more = match random.below(8) {
+        0 => filled(random, "add.s64 D, D, %low;"),
+        1 => filled(random, "add.s64 D, D, %shifted;"),
+        _ => String::new(),
+    };
+    let end =
+        format!("shl.b64 %shifted, %high, {amount};\n{between}{sum} %d{result}, {operands};\n{once_more}");
+    parts.concat() + &end
+}
+
 fn steps(random: &mut Random, count: usize) -> String {
     let mut text = String::new();
     for _ in 0..count {
+        if random.below(6) == 0 {
+            text.push_str(&put_together(random));
+            continue;
+        }
         let pattern = match random.below(8) {
             0..=3 if random.below(8) == 0 => pick(random, &COMPUTED),
             0..=3 => pick(random, &COMPUTED[..TAKES_LOW]),
@@ -139,14 +181,15 @@ fn lower_halves_are_what_they_were() {
     // Half of them without rules before: literals stand in any place, and extensions in chains.
     let before =
         [&eliminate_dead::QUICK, &build_ssa::PHASE, &general_optimize::PHASE, &eliminate_dead::EARLY];
-    let after = [&general_optimize::PHASE, &eliminate_dead::FULL, &leave_ssa::PHASE];
-    let (mut narrowed, mut longer) = (0, 0);
+    let after = [&general_optimize::PHASE, &eliminate_dead::EARLY, &leave_ssa::PHASE, &eliminate_dead::FULL];
+    let (mut narrowed, mut packed, mut longer) = (0, 0, 0);
     for seed in 0..4000 {
         let mut random = Random(seed * 15_485_863 + 5);
         let mut text = format!(
             ".entry k(.param .u64 p) {{ .reg .b16 %h; .reg .b32 %r<{REGISTERS}>; .reg .b64 %d<{REGISTERS}>;\n\
-             .reg .b32 %t, %i; .reg .b64 %a, %o; .reg .pred %p, %q; mov.u32 %t, %tid.x; mul.wide.u32 %o, %t, {BYTES};\n\
-             ld.param.u64 %a, [p]; add.s64 %a, %a, %o; setp.eq.u32 %p, %t, 1;\n"
+             .reg .b32 %t, %i; .reg .b64 %a, %o, %low, %high, %shifted; .reg .pred %p, %q; mov.u32 %t, %tid.x; mul.wide.u32 %o, %t, {BYTES};\n\
+             ld.param.u64 %a, [p]; add.s64 %a, %a, %o; setp.eq.u32 %p, %t, 1;\n\
+             mov.u64 %low, 5; mov.u64 %high, 9;\n"
         );
         for number in 0..REGISTERS {
             writeln!(text, "ld.global.u32 %r{number}, [%a+{}];", 4 * random.below(16)).unwrap();
@@ -174,11 +217,15 @@ fn lower_halves_are_what_they_were() {
         });
         let count =
             |text: &str| text.lines().filter(|line| line.ends_with(';') && !line.contains(".reg")).count();
+        let shifts = |text: &str| text.matches("shl.b64").count();
+        packed += usize::from(shifts(&optimized) < shifts(&plain));
         narrowed += usize::from(optimized != plain);
         longer += usize::from(count(&optimized) > count(&plain));
         let (before, after) = (left_by(&text, &buffer), left_by(&optimized, &buffer));
         assert!(before == after, "{text}\nbecomes\n{optimized}");
     }
+    println!("{narrowed} narrowed, {packed} packed, {longer} longer");
     assert!(narrowed > 700, "{narrowed} narrowed");
+    assert!(packed > 500, "{packed} packed");
     assert!(longer < 10, "{longer} of {narrowed} longer");
 }

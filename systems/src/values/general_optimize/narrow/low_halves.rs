@@ -38,14 +38,14 @@ use ptxopt_components::anchor::AnchorKind;
 use ptxopt_components::block::BlockFlags;
 use ptxopt_components::code_object::Room;
 use ptxopt_components::description::Description;
-use ptxopt_components::form::{FormFlags, Role, shape};
+use ptxopt_components::form::{Form, FormFlags, Role, shape};
 use ptxopt_components::ids::{Id, InstId, VRegId};
 use ptxopt_components::opcodes::Effects;
 use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::{Part, Qualifiers};
 use ptxopt_components::types::{PtxType, StateSpace, TypeKind, truncate};
-use ptxopt_engine::edit::FunctionEditor;
+use ptxopt_engine::store::view::FunctionView;
 
 const REASON: &str = "only the lower half is read";
 
@@ -57,6 +57,8 @@ const NONE: u32 = u32::MAX;
 pub(super) struct LowHalves {
     /// What computes registers of 64 bits that may be narrow.
     candidates: Vec<InstId>,
+    /// Whether a part of a register of 64 bits is read.
+    is_cut: bool,
     /// By register: its entry in `entries`.
     entry: Vec<u32>,
     /// In program order.
@@ -143,36 +145,41 @@ enum Low {
 }
 
 impl LowHalves {
-    /// Forgets the function before; this one has `vreg_count` registers.
-    fn start(&mut self, vreg_count: usize) {
+    /// Forgets the function before.
+    pub(super) fn start(&mut self) {
+        self.candidates.clear();
+        self.is_cut = false;
+    }
+
+    /// Notes an instruction, of which all are shown.
+    #[inline]
+    pub(super) fn look_at(&mut self, function: &FunctionView<'_>, inst: InstId, form: &Form) {
+        let first = form.types[0].map_or(0, PtxType::bits);
+        let extends = matches!(form.operation, Operation::Ld | Operation::Mad | Operation::Mul);
+        if form.is_phi() || may_be_narrow(form.operation) && (first == 64 || extends) {
+            self.candidates.push(inst);
+        }
+        let may_cut = matches!(form.operation, Operation::Cvt | Operation::St)
+            && form.types.iter().flatten().any(|ty| ty.bits() <= 32);
+        let is_wide = |operand: &Operand| {
+            operand.vreg().is_some_and(|vreg| function.vregs[vreg.index()].ty.element().bits() == 64)
+        };
+        self.is_cut = self.is_cut || may_cut && function.operands_of(inst).iter().skip(1).any(is_wide);
+    }
+
+    /// Whether something may be computed in 32 bits, and a part of anything of 64 bits is read.
+    pub(super) fn has_some(&self) -> bool {
+        self.is_cut && !self.candidates.is_empty()
+    }
+
+    /// Notes nothing of the registers of a function yet, of which there are so many.
+    fn start_entries(&mut self, vreg_count: usize) {
         self.entry.clear();
         self.entry.resize(vreg_count, NONE);
         self.entries.clear();
         self.groups.clear();
         self.reads.clear();
         self.joined.clear();
-    }
-
-    /// Finds what may be computed in 32 bits; says whether a part of anything of 64 bits is read.
-    pub(super) fn find(&mut self, f: &FunctionEditor<'_>) -> bool {
-        let (function, forms) = f.view_and_forms();
-        let is_wide = |operand: &Operand| {
-            operand.vreg().is_some_and(|vreg| function.vregs[vreg.index()].ty.element().bits() == 64)
-        };
-        let mut is_cut = false;
-        self.candidates.clear();
-        for (at, head) in function.heads.iter().enumerate().filter(|(_, head)| head.is_live()) {
-            let (inst, form) = (InstId::new(at), forms.get(head.form));
-            let first = form.types[0].map_or(0, PtxType::bits);
-            let extends = matches!(form.operation, Operation::Ld | Operation::Mad | Operation::Mul);
-            if head.is_phi() || may_be_narrow(form.operation) && (first == 64 || extends) {
-                self.candidates.push(inst);
-            }
-            let may_cut = matches!(form.operation, Operation::Cvt | Operation::St)
-                && form.types.iter().flatten().any(|ty| ty.bits() <= 32);
-            is_cut = is_cut || may_cut && f.operands_of(inst).iter().skip(1).any(is_wide);
-        }
-        is_cut && !self.candidates.is_empty()
     }
 
     /// The entry of a register; those that have been made since have none.
@@ -290,7 +297,7 @@ impl LowHalves {
 impl Walk<'_, '_> {
     /// Computes in 32 bits what takes fewer instructions so; gives nothing where the bisect limit is reached.
     pub(super) fn compute_low_halves(&mut self, halves: &mut LowHalves) -> Option<()> {
-        halves.start(self.f.view().vregs.len());
+        halves.start_entries(self.f.view().vregs.len());
         self.find_entries(halves);
         if halves.entries.is_empty() {
             return Some(());
