@@ -19,7 +19,7 @@ use loops::{
 };
 use memory::{indices, reloads, slots, stores, zeroed};
 use tables::{cases, crossings, detours, joints, regions, shortcuts, ways};
-use values::{chain, leaves, loaded_halves, pairs, quotients, returns, scopes, straight, sums};
+use values::{chain, leaves, loaded_halves, pairs, parts, quotients, returns, scopes, straight, sums};
 
 /// A shape.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ pub struct Shape {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 60] = [
+pub const SHAPES: [Shape; 61] = [
     Shape { name: "nested-ifs", of: "levels", large: 10_000, text: nested_ifs },
     Shape { name: "idle", of: "levels around what nothing needs", large: 10_000, text: idle },
     Shape { name: "straight", of: "instructions", large: 90_000, text: straight },
@@ -105,5 +105,6 @@ pub const SHAPES: [Shape; 60] = [
         large: 15_000,
         text: loaded_halves,
     },
+    Shape { name: "parts", of: "bits that are put in one after the other", large: 15_000, text: parts },
     Shape { name: "zeroed", of: "pointers that hold zero first", large: 4_000, text: zeroed },
 ];

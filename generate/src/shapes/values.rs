@@ -121,3 +121,17 @@ pub(super) fn loaded_halves(count: usize) -> String {
     });
     kernel(&declarations, &body)
 }
+
+/// Bytes that are put into a register of which nothing else is known, each in the place of the one before; after each a part of it is
+/// taken out and stored.
+pub(super) fn parts(count: usize) -> String {
+    let declarations =
+        format!(".reg .b32 %w<{}>, %v<{count}>, %x<{count}>, %y<{count}>, %z<{count}>;", count + 1);
+    let body = each(count, |text, n| {
+        let next = n + 1;
+        writeln!(text, "ld.volatile.global.u32 %v{n}, [%d0];\nshl.b32 %x{n}, %v{n}, {};", n % 32)?;
+        writeln!(text, "and.b32 %y{n}, %w{n}, {};\nor.b32 %w{next}, %y{n}, %x{n};", !(1_u32 << (n % 32)))?;
+        writeln!(text, "bfe.u32 %z{n}, %w{next}, 8, 8;\nst.volatile.global.u32 [%d0], %z{n};")
+    });
+    kernel(&declarations, &format!("ld.volatile.global.u32 %w0, [%d0];\n{body}"))
+}

@@ -8,6 +8,7 @@ use crate::options::Options;
 use ptxopt_engine::run::phase::Settings;
 use ptxopt_systems::flow::optimize_branches;
 use ptxopt_systems::registers;
+use ptxopt_systems::ssa::promote_locals;
 use ptxopt_systems::structurize;
 use ptxopt_systems::values::general_optimize::{self, Propagation};
 use ptxopt_systems::values::gvn_cse::{self, late};
@@ -66,14 +67,15 @@ pub fn of(options: &Options) -> Settings {
     settings.with(reassociation).with(late_commoning).with(back_copies).with(registers).with(structurize)
 }
 
-/// What differs where a function runs again that came out too large: copies are read in their own blocks only. One that other
-/// blocks read, phis above all, may be where two values of a register part that live at the same time; without it there
-/// may be copies on every way there.
+/// What differs where a function runs again that came out too large: copies are read in their own blocks only, and local memory becomes
+/// registers where the function does not grow. A copy that other blocks read, phis above all, may be where two values of a register
+/// part that live at the same time; without it there may be copies on every way there.
 #[must_use]
 pub fn careful(options: &Options) -> Settings {
     let copies = fill(&options.knobs).copies;
     let copies = Propagation { across_blocks_max: 0, is_forced_across_blocks: false, ..copies };
-    Settings::default().with(bundles(options, copies))
+    let slots = promote_locals::Settings { extra_percent: 0 };
+    Settings::default().with(bundles(options, copies)).with(slots)
 }
 
 fn bundles(options: &Options, propagation: Propagation) -> general_optimize::Settings {

@@ -314,21 +314,50 @@ const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "half-of-a-pack",
+        "lowest-part",
+        &[
+            "mov.b64 {%w4, _}, %d1; add.s32 %w0, %w4, 1;",
+            "mov.b64 {%h4, _, _, _}, %d1; add.s16 %h0, %h4, 1;",
+            "mov.b32 {%h4, _}, %w1; add.s16 %h0, %h4, 1;",
+        ],
+    ),
+    (
+        "parts-put-together",
+        &[
+            "and.b32 %w4, %w1, 255; and.b32 %w5, %w1, -256; or.b32 %w6, %w4, %w5; add.s32 %w0, %w6, 1;",
+            "bfe.u32 %w4, %w1, 5, 11; bfi.b32 %w5, %w4, %w1, 5, 11; add.s32 %w0, %w5, 1;",
+            "shr.u32 %w4, %w1, 24; shl.b32 %w5, %w4, 24; shl.b32 %w6, %w1, 8; shr.u32 %w7, %w6, 8; xor.b32 %w4, %w5, %w7; add.s32 %w0, %w4, 1;",
+            "shr.u32 %w4, %w1, 16; prmt.b32 %w5, %w4, %w1, 0x1054; add.s32 %w0, %w5, 1;",
+            "prmt.b32 %w4, %w1, %w2, 0x6240; prmt.b32 %w5, %w4, %w1, 0x7250; add.s32 %w0, %w5, 1;",
+            "cvt.u64.u16 %d4, %w1; shr.u32 %w4, %w1, 16; mul.wide.u32 %d5, %w4, 65536; or.b64 %d6, %d5, %d4; add.s64 %d0, %d6, 1;",
+            "cvt.u64.u32 %d4, %w1; cvt.u64.u32 %d5, %w2; bfi.b64 %d6, %d5, %d4, 32, 32; add.s64 %d0, %d6, 1;",
+            "and.b64 %d4, %d1, 0xFF00FF00; and.b64 %d5, %d1, 0x00FF00FF; or.b64 %d6, %d4, %d5; add.s64 %d0, %d6, 1;",
+            "shl.b16 %h4, %h1, 4; shr.u16 %h5, %h4, 4; and.b16 %h6, %h1, -4096; or.b16 %h7, %h5, %h6; add.s16 %h0, %h7, 1;",
+        ],
+    ),
+    (
+        "part-of-parts",
         &[
             "mov.b64 %d4, {%w1, %w2}; cvt.u32.u64 %w4, %d4; shr.u64 %d5, %d4, 32; cvt.u32.u64 %w5, %d5; \
              sub.s32 %w0, %w5, %w4;",
             "mov.b64 %d4, {%w1, %w2}; shr.s64 %d5, %d4, 32; cvt.u32.s64 %w5, %d5; add.s32 %w0, %w5, 1;",
             "mov.b64 %d4, {-7, %w2}; cvt.u32.u64 %w4, %d4; add.s32 %w0, %w4, %w2;",
             "mov.b64 %d4, {%w1, 1072693248}; shr.u64 %d5, %d4, 32; cvt.u32.u64 %w5, %d5; add.s32 %w0, %w5, %w1;",
+            "bfi.b32 %w4, %w1, %w2, 8, 8; bfe.u32 %w5, %w4, 8, 8; xor.b32 %w6, %w4, %w5; add.s32 %w0, %w6, %w5;",
+            "bfi.b32 %w4, %w1, %w2, 8, 8; shr.u32 %w5, %w4, 16; mad.lo.s32 %w0, %w4, 3, %w5;",
+            "bfi.b32 %w4, %w1, %w2, 3, 7; and.b32 %w5, %w4, -1024; mad.lo.s32 %w0, %w4, 3, %w5;",
+            "bfi.b32 %w4, %w1, %w2, 8, 8; cvt.u32.u8 %w5, %w4; mad.lo.s32 %w0, %w4, 3, %w5;",
+            "prmt.b32 %w4, %w1, %w2, 0x7216; bfe.u32 %w5, %w4, 8, 16; mad.lo.s32 %w0, %w4, 3, %w5;",
+            "cvt.u64.u32 %d4, %w1; shl.b64 %d5, %d4, 48; cvt.u64.u8 %d6, %w2; or.b64 %d7, %d5, %d6; shr.u64 %d8, %d7, 48; mad.lo.s64 %d0, %d7, 3, %d8;",
+            "bfi.b64 %d4, %d1, %d2, 32, 32; mov.b64 {_, %w4}, %d4; cvt.u32.u64 %w5, %d4; mad.lo.s32 %w0, %w4, 3, %w5;",
+            "bfi.b32 %w4, %w1, %w2, 0, 12; shl.b32 %w5, %w4, 20; mad.lo.s32 %w0, %w4, 3, %w5;",
         ],
     ),
     (
-        "lowest-part",
+        "part-that-is-stored",
         &[
-            "mov.b64 {%w4, _}, %d1; add.s32 %w0, %w4, 1;",
-            "mov.b64 {%h4, _, _, _}, %d1; add.s16 %h0, %h4, 1;",
-            "mov.b32 {%h4, _}, %w1; add.s16 %h0, %h4, 1;",
+            "bfi.b32 %w4, %w1, %w2, 0, 8; st.global.u8 [%d9], %w4; ld.global.u8 %w5, [%d9]; mad.lo.s32 %w0, %w4, 3, %w5;",
+            "bfi.b64 %d4, %d1, %d2, 16, 48; st.global.u16 [%d9], %d4; ld.global.u16 %d5, [%d9]; mad.lo.s64 %d0, %d4, 3, %d5;",
         ],
     ),
     (

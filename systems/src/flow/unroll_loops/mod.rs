@@ -86,7 +86,10 @@ pub const PHASE: Phase = Phase {
     only: CodeFlags::COMPUTED_LOCALS,
     breaks: Fact::OF_EDGES_AND_ORDER,
     room_percent: 200,
-    install: |slot| slot.add((run, control_flow::run, promote_locals::run_again).chain()),
+    install: |slot| {
+        slot.init_resource::<promote_locals::Settings>();
+        slot.add((run, control_flow::run, promote_locals::run_again).chain());
+    },
     ..Phase::NOTHING
 };
 

@@ -81,9 +81,10 @@
 //! computed for all functions: where it does not hold, the lists of the function at hand are built for this phase alone.
 //!
 //! # Limits
-//! [`SLOTS_MAX`]. A function that has more instructions at the end than it came with is written as it came in, so a vector
-//! access becomes moves only while the function is not larger than it was, those moves left out that copy propagation
-//! removes. Later copies of this phase try again. Bounds of indices have limits of their own.
+//! [`SLOTS_MAX`]. A function that has more instructions at the end than it came with runs again, and at worst is written as it came in. So
+//! a vector access becomes moves, and one of a part a field, only while the function is not much larger than it was
+//! ([`Settings::extra_percent`]), those moves left out that copy propagation removes. Later copies of this phase try again.
+//! Bounds of indices have limits of their own.
 
 pub mod addresses;
 mod asks;
@@ -125,12 +126,35 @@ pub const PHASE: Phase = Phase {
     needs: &[Fact::ControlFlow],
     breaks: Fact::OF_INSTRUCTIONS_AND_ORDER,
     room_percent: ROOM_PERCENT,
-    install: |slot| slot.add(run),
+    install: |slot| {
+        slot.init_resource::<Settings>();
+        slot.add(run);
+    },
     ..Phase::NOTHING
 };
 
 /// Row 13 where phase 22 does not run.
-pub const WITHOUT_UNROLLING: Phase = Phase { install: |slot| slot.add(run_without_unrolling), ..PHASE };
+pub const WITHOUT_UNROLLING: Phase = Phase {
+    install: |slot| {
+        slot.init_resource::<Settings>();
+        slot.add(run_without_unrolling);
+    },
+    ..PHASE
+};
+
+/// How far the phase goes.
+#[derive(Resource, Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Instructions for parts of slots that a function may have more than it came with, in percent of these: rules take most of them away
+    /// again.
+    pub extra_percent: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { extra_percent: 25 }
+    }
+}
 
 /// A slot takes one register, and a function that stores and loads it has more than two already. A vector access of four
 /// becomes four rows, of which few stay.
@@ -141,19 +165,28 @@ const ROOM_PERCENT: u32 = 100;
 pub const SLOTS_MAX: usize = 20_000;
 
 /// Works on every function.
-pub fn run(mut editor: Editor, mut scratch: Local<Scratch>) {
-    editor.each(CodeFlags::WORKED_ON, |mut f| promote(&mut f, &mut scratch, Loops::MayChange));
+pub fn run(editor: Editor, settings: Res<Settings>, scratch: Local<Scratch>) {
+    promote_all(editor, CodeFlags::WORKED_ON, *settings, Loops::MayChange, scratch);
 }
 
 /// Works on every function, whose loops stay.
-pub fn run_without_unrolling(mut editor: Editor, mut scratch: Local<Scratch>) {
-    editor.each(CodeFlags::WORKED_ON, |mut f| promote(&mut f, &mut scratch, Loops::Stay));
+pub fn run_without_unrolling(editor: Editor, settings: Res<Settings>, scratch: Local<Scratch>) {
+    promote_all(editor, CodeFlags::WORKED_ON, *settings, Loops::Stay, scratch);
 }
 
 /// Works on the functions of which loops may have been unrolled for it: those with [`CodeFlags::COMPUTED_LOCALS`].
-pub fn run_again(mut editor: Editor, mut scratch: Local<Scratch>) {
-    let flags = CodeFlags::WORKED_ON | CodeFlags::COMPUTED_LOCALS;
-    editor.each(flags, |mut f| promote(&mut f, &mut scratch, Loops::Stay));
+pub fn run_again(editor: Editor, settings: Res<Settings>, scratch: Local<Scratch>) {
+    promote_all(editor, CodeFlags::WORKED_ON | CodeFlags::COMPUTED_LOCALS, *settings, Loops::Stay, scratch);
+}
+
+fn promote_all(
+    mut editor: Editor,
+    flags: CodeFlags,
+    settings: Settings,
+    loops: Loops,
+    mut scratch: Local<Scratch>,
+) {
+    editor.each(flags, |mut f| promote(&mut f, settings, &mut scratch, loops));
 }
 
 /// Whether phase 22 is still to come, which may unroll loops.
@@ -177,7 +210,7 @@ pub struct Scratch {
     rewriter: Rewriter,
 }
 
-fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch, loops: Loops) {
+fn promote(f: &mut FunctionEditor<'_>, settings: Settings, scratch: &mut Scratch, loops: Loops) {
     let (view, forms) = f.view_and_forms();
     if !view.decls.iter().any(|decl| decl.space == StateSpace::Local) {
         return;
@@ -212,8 +245,10 @@ fn promote(f: &mut FunctionEditor<'_>, scratch: &mut Scratch, loops: Loops) {
         || tracer.variables.iter().any(|variable| variable.escape.is_some());
     // A register of a slot is no value in SSA form, so its copies stay there.
     let copies_go = usize::from(!f.state().flags.contains(CodeFlags::SSA));
-    let (copies, deferred, of_deferred) = Default::default();
-    let mut promotion = Promotion { f, plan, rewriter, copies_go, copies, deferred, of_deferred, stays };
+    let (copies, of_parts, deferred, of_deferred) = Default::default();
+    let extra = f.text().insts_in as usize * settings.extra_percent as usize / 100;
+    let mut promotion =
+        Promotion { f, plan, rewriter, copies_go, extra, of_parts, copies, deferred, of_deferred, stays };
     let (of_loads, whole): (Vec<&Component>, Vec<&Component>) =
         parts.iter().partition(|part| part.stores_stay && part.verdict.is_ok());
     let mut slot_count = 0;
@@ -258,6 +293,10 @@ struct Promotion<'a, 'e> {
     rewriter: &'a mut Rewriter,
     /// 1 where copies of slots go again, 0 where they stay.
     copies_go: usize,
+    /// Instructions for parts of slots that the function may have more than it came with.
+    extra: usize,
+    /// Instructions for parts of slots so far.
+    of_parts: usize,
     /// Copies so far that go again.
     copies: usize,
     /// What needs room that later changes may make.
@@ -281,15 +320,16 @@ impl<'a> Promotion<'a, '_> {
             }
             is_planned.then_some(()).ok_or((accesses[0].inst, "no instruction takes the place of an access"))
         });
-        let (rows, copies) = (self.plan.growth(), self.copies_go * self.plan.copies);
+        let growth = self.growth();
         match verdict {
-            Ok(()) if fits(self.f, Growth { rows, copies: 0 }, self.copies) => {
+            Ok(()) if self.fits(Growth { copies: 0, ..growth }, self.copies) => {
                 self.rewriter.apply(self.f, self.plan);
-                self.copies += copies;
+                self.add(growth);
             }
             Ok(()) => {
-                self.of_deferred.rows += rows;
-                self.of_deferred.copies += copies;
+                self.of_deferred.rows += growth.rows;
+                self.of_deferred.copies += growth.copies;
+                self.of_deferred.of_parts += growth.of_parts;
                 self.deferred.push(accesses);
             }
             Err((inst, reason)) => {
@@ -303,7 +343,7 @@ impl<'a> Promotion<'a, '_> {
     /// Makes registers of what was deferred, if there is room for all of it once copies and addresses that nothing needs are gone.
     fn take_deferred(&mut self, address_count: usize) {
         let addresses_to_go = if self.stays { 0 } else { address_count };
-        let is_small = fits(self.f, self.of_deferred, self.copies + addresses_to_go);
+        let is_small = self.fits(self.of_deferred, self.copies + addresses_to_go);
         for accesses in std::mem::take(&mut self.deferred) {
             if is_small && self.plan.make(self.f, accesses, false) {
                 self.rewriter.apply(self.f, self.plan);
@@ -311,7 +351,9 @@ impl<'a> Promotion<'a, '_> {
                 self.tell_of_growth(accesses);
             }
         }
-        self.copies += if is_small { self.of_deferred.copies } else { 0 };
+        if is_small {
+            self.add(self.of_deferred);
+        }
     }
 
     /// Lets registers hold what the loads of a component read whose stores stay, if there is room for the moves beside these.
@@ -319,13 +361,35 @@ impl<'a> Promotion<'a, '_> {
         if !self.plan.make(self.f, accesses, true) || self.plan.replaced() == 0 {
             return;
         }
-        let growth = Growth { rows: self.plan.growth(), copies: self.copies_go * self.plan.copies };
-        if fits(self.f, growth, self.copies) {
+        let growth = self.growth();
+        if self.fits(growth, self.copies) {
             self.rewriter.apply(self.f, self.plan);
-            self.copies += growth.copies;
+            self.add(growth);
         } else {
             self.tell_of_growth(accesses);
         }
+    }
+
+    /// What the planned component adds.
+    fn growth(&self) -> Growth {
+        let Plan { copies, of_parts, .. } = *self.plan;
+        Growth { rows: self.plan.growth(), copies: self.copies_go * copies, of_parts }
+    }
+
+    /// Notes what was added.
+    fn add(&mut self, growth: Growth) {
+        self.copies += growth.copies;
+        self.of_parts += growth.of_parts;
+    }
+
+    /// Whether the phase may make the function so much larger, and it has no more instructions than it came with, but for those for parts
+    /// as it may, once nothing reads the copies, nor `unread` others: copies of slots, and addresses.
+    fn fits(&self, growth: Growth, unread: usize) -> bool {
+        let (insts_in, insts) = (self.f.text().insts_in as usize, self.f.state().live_insts as isize);
+        let of_parts = (self.of_parts + growth.of_parts).min(self.extra);
+        let room = (insts_in + of_parts + unread) as isize - insts;
+        let room_of_phase = (insts_in * (100 + ROOM_PERCENT as usize) / 100) as isize - insts;
+        growth.rows - growth.copies as isize <= room.max(0) && growth.rows <= room_of_phase.max(0)
     }
 
     fn tell_of_growth(&mut self, accesses: &[Access]) {
@@ -355,15 +419,8 @@ struct Growth {
     rows: isize,
     /// How many of them are copies that go again.
     copies: usize,
-}
-
-/// Whether the phase may make the function so much larger, and it has no more instructions than it came with once nothing
-/// reads the copies, nor `unread` others: copies of slots, and addresses.
-fn fits(f: &FunctionEditor<'_>, growth: Growth, unread: usize) -> bool {
-    let (insts_in, insts) = (f.text().insts_in as usize, f.state().live_insts as isize);
-    let room = (insts_in + unread) as isize - insts;
-    let room_of_phase = (insts_in * (100 + ROOM_PERCENT as usize) / 100) as isize - insts;
-    growth.rows - growth.copies as isize <= room.max(0) && growth.rows <= room_of_phase.max(0)
+    /// How many of them are for parts of slots, beside one for each.
+    of_parts: usize,
 }
 
 fn missed(f: &mut FunctionEditor<'_>, inst: InstId, reason: &'static str) {

@@ -66,6 +66,8 @@ pub struct Plan {
     /// How many of them are copies of a register of a slot, or into one that nothing else writes, and of the same type:
     /// copy propagation leaves them without a use.
     pub copies: usize,
+    /// How many of them there are for parts of slots beside one for each: rules make less of most of these.
+    pub of_parts: usize,
     /// Their operands.
     pub operands: Vec<Value>,
     writes: Vec<Writes>,
@@ -120,6 +122,7 @@ impl Plan {
         self.replacements.clear();
         self.planned.clear();
         self.copies = 0;
+        self.of_parts = 0;
         self.operands.clear();
         self.replacements.extend(accesses.iter().map(|&Access { inst, .. }| Replacement {
             inst,
@@ -145,8 +148,18 @@ impl Plan {
     }
 
     fn plan_all(&mut self, forms: &mut FormTable, dialect: Dialect) -> Option<()> {
-        let Self { slots, registers, entry, replacements, planned, copies, operands, writes, forms: known } =
-            self;
+        let Self {
+            slots,
+            registers,
+            entry,
+            replacements,
+            planned,
+            copies,
+            of_parts,
+            operands,
+            writes,
+            forms: known,
+        } = self;
         writes.clear();
         writes.resize(slots.registers.len(), Writes::default());
         let mut writer = Writer { forms, known, dialect, registers, planned, operands };
@@ -182,6 +195,9 @@ impl Plan {
                     writes[place.registers()].iter_mut().for_each(|written| written.all += 1);
                 }
                 Held::Nothing => {}
+            }
+            if slot.shape != Shape::Whole {
+                *of_parts += (writer.planned.len() - first).saturating_sub(1);
             }
             let planned = &mut replacements[access as usize].planned;
             let first = if planned.end == 0 { first } else { planned.start };

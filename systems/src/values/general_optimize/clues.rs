@@ -12,7 +12,7 @@ use ptxopt_components::operation::Operation;
 bitflags::bitflags! {
     /// What may be so of an instruction. The first ones are of a register as well, one that it reads.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-    pub(super) struct Clues: u16 {
+    pub(super) struct Clues: u32 {
         /// A copy defines it.
         const COPY = 1 << 0;
         /// A copy of a constant defines it.
@@ -45,12 +45,17 @@ bitflags::bitflags! {
         const INDEXED = 1 << 14;
         /// It was shifted. Of a register as well.
         const SHIFTED = 1 << 15;
+        /// It was put together of parts, or taken from what was. Of a register as well.
+        const OF_PARTS = 1 << 16;
     }
 }
 
 impl Clues {
     /// Of an index: a sum with a constant, or what was computed of one.
     pub(super) const OF_INDICES: Self = Self::SUM.union(Self::BITS_SET).union(Self::INDEXED);
+
+    /// Of what may have zeros where other bits are put.
+    pub(super) const MOVED: Self = Self::WITH_LITERAL.union(Self::CONVERTED).union(Self::OF_PARTS);
 
     /// These clues where that is so, else none.
     #[inline]
@@ -64,7 +69,8 @@ impl Clues {
     fn of_result(operation: Operation, operands: &[Operand]) -> Self {
         let has_literal = operands.last().is_some_and(is_number);
         let is_pack = (operation == Operation::Mov) & (operands.len() > 2);
-        OF_RESULT[usize::from(has_literal)][operation as usize] | Self::PACKED.where_is(is_pack)
+        OF_RESULT[usize::from(has_literal)][operation as usize]
+            | Self::PACKED.union(Self::OF_PARTS).where_is(is_pack)
     }
 }
 
@@ -72,7 +78,8 @@ impl Clues {
 /// on the operation is often mispredicted.
 const OF_RESULT: [[Clues; Operation::ALL.len()]; 2] = {
     use Operation::{
-        Add, And, Cvt, Cvta, CvtaTo, Div, Max, Min, Mul, Neg, Or, Selp, Set, Shl, Shr, Sub, Xor,
+        Add, And, Bfe, Bfi, Cvt, Cvta, CvtaTo, Div, Max, Min, Mul, Neg, Or, Prmt, Selp, Set, Shl, Shr, Sub,
+        Xor,
     };
     const SETS_BITS: Clues = Clues::WITH_LITERAL.union(Clues::BITS_SET);
     const SHIFTED_BY_LITERAL: Clues = Clues::WITH_LITERAL.union(Clues::SHIFTED);
@@ -82,8 +89,9 @@ const OF_RESULT: [[Clues; Operation::ALL.len()]; 2] = {
         let (without, with) = match Operation::ALL[at] {
             Add | Sub => (Clues::ADDED, Clues::SUM),
             Neg => (Clues::ADDED, Clues::ADDED),
-            Or => (Clues::empty(), SETS_BITS),
-            And | Xor | Mul | Div | Min | Max => (Clues::empty(), Clues::WITH_LITERAL),
+            Or => (Clues::OF_PARTS, SETS_BITS),
+            Bfi | Prmt => (Clues::OF_PARTS, Clues::OF_PARTS),
+            And | Bfe | Xor | Mul | Div | Min | Max => (Clues::empty(), Clues::WITH_LITERAL),
             Shl | Shr => (Clues::SHIFTED, SHIFTED_BY_LITERAL),
             Cvt | Cvta | CvtaTo => (Clues::CONVERTED, Clues::CONVERTED),
             Selp | Set => (Clues::SELECTED, Clues::SELECTED),
@@ -145,6 +153,16 @@ impl Made {
             && let Some(vreg) = operands[0].vreg()
         {
             self.note(vreg, Clues::INDEXED);
+        }
+    }
+
+    /// Notes what an instruction takes from parts that were put together.
+    pub(super) fn note_part(&mut self, operation: Operation, operands: &[Operand]) {
+        use Operation::{And, Bfe, Cvt, Shl, Shr};
+        if matches!(operation, And | Bfe | Cvt | Shl | Shr)
+            && let Some(vreg) = operands[0].vreg()
+        {
+            self.note(vreg, Clues::OF_PARTS);
         }
     }
 
@@ -213,6 +231,7 @@ mod tests {
             (Clues::WITH_LITERAL, "and.b32 %r3, %r1, 7;"),
             (Clues::WITH_LITERAL | Clues::BITS_SET, "or.b32 %r3, %r1, 7;"),
             (Clues::WITH_LITERAL, "xor.b32 %r3, %r1, 7;"),
+            (Clues::WITH_LITERAL, "bfe.u32 %r3, %r1, 8, 8;"),
             (Clues::WITH_LITERAL, "mul.lo.u32 %r3, %r1, 7;"),
             (Clues::WITH_LITERAL, "div.u32 %r3, %r1, 7;"),
             (Clues::WITH_LITERAL, "min.u32 %r3, %r1, 7;"),
@@ -225,7 +244,13 @@ mod tests {
             (Clues::CONVERTED, "cvta.local.u64 %d3, %d1;"),
             (Clues::CONVERTED, "cvta.to.global.u64 %d3, %d1;"),
             (Clues::SELECTED, "selp.b32 %r3, %r1, %r2, %p1;"),
-            (Clues::PACKED, "mov.b64 %d3, {%r1, %r2};"),
+            (Clues::PACKED | Clues::OF_PARTS, "mov.b64 %d3, {%r1, %r2};"),
+            (Clues::OF_PARTS, "or.b32 %r3, %r1, %r2;"),
+            (Clues::empty(), "xor.b32 %r3, %r1, %r2;"),
+            (Clues::OF_PARTS, "bfi.b32 %r3, %r1, %r2, 8, 8;"),
+            (Clues::OF_PARTS, "bfi.b32 %r3, %r1, %r2, 8, %r4;"),
+            (Clues::OF_PARTS, "prmt.b32 %r3, %r1, %r2, 0x5410;"),
+            (Clues::OF_PARTS, "prmt.b32 %r3, %r1, %r2, %r4;"),
             (Clues::COPY, "mov.b32 %r3, %r1;"),
             (Clues::COPY.union(Clues::CONSTANT), "mov.b32 %r3, 7;"),
             (Clues::empty(), "and.b32 %r3, %r1, %r2;"),
@@ -240,6 +265,29 @@ mod tests {
         // Two definitions: it may be either.
         let both = last(&mut made, "add.u32 %r3, %r1, 7; and.b32 %r3, %r2, 7;").1;
         assert_eq!(both, Clues::SUM | Clues::WITH_LITERAL);
+    }
+
+    /// What moves bits of parts leaves parts; what computes with them does not.
+    #[test]
+    fn what_is_taken_from_parts_is_of_parts() {
+        let cases = [
+            (true, "and.b32 %r3, %r1, 7;"),
+            (true, "bfe.u32 %r3, %r1, 8, 8;"),
+            (true, "cvt.u32.u8 %r3, %r1;"),
+            (true, "shl.b32 %r3, %r1, 7;"),
+            (true, "shr.u32 %r3, %r1, 7;"),
+            (false, "add.u32 %r3, %r1, 7;"),
+            (false, "not.b32 %r3, %r1;"),
+        ];
+        for (wanted, body) in cases {
+            let built = kernel(&format!(".reg .b32 %r<9>; {body} ret;"));
+            let function = built.function();
+            let mut made = Made::default();
+            made.start(function.vregs.len());
+            let (_, head, operands) = function.rows().next().unwrap();
+            made.note_part(built.forms.get(head.form).operation, operands);
+            assert_eq!(made.by(operands[0].vreg().unwrap()) == Clues::OF_PARTS, wanted, "{body}");
+        }
     }
 
     #[test]

@@ -75,6 +75,9 @@ pub mod narrow;
 #[cfg(test)]
 mod offset_tests;
 mod offsets;
+#[cfg(test)]
+mod part_tests;
+mod parts;
 mod passed_branches;
 mod pattern;
 mod phis;
@@ -314,6 +317,9 @@ impl Walk<'_, '_> {
                 self.made.note_result(operation, self.f.operands_of(inst));
             } else {
                 self.made.note_result(operation, operands);
+            }
+            if clues.contains(Clues::OF_PARTS) {
+                self.made.note_part(operation, self.f.operands_of(inst));
             }
             if clues.intersects(Clues::OF_INDICES) {
                 self.made.note_index(operation, clues, self.f.operands_of(inst));

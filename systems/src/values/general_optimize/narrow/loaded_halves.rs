@@ -11,10 +11,12 @@
 //!
 //! # What has to be known
 //! The lower half is loaded without a sign, or extended without one. The upper half is loaded in any way: the shift drops what is above it.
-//! What is shifted and what is loaded is read once, here, so the loads can leave their values in registers of 32 bits, and the shift goes. At
-//! least one of the halves is loaded: [rules](super::super::rules) pack two that are extended.
+//! What is shifted and what is loaded is read once, here, so the loads can leave their values in registers of 32 bits, and the shift goes.
+//! Conversions and stores of 32 bits or less may read what is loaded, too: they take a narrow register as well. At least one of the halves
+//! is loaded: [rules](super::super::rules) pack two that are extended.
 
 use super::super::Walk;
+use super::super::rules::stored_bits;
 use super::count_reads;
 use ptxopt_components::code_object::Room;
 use ptxopt_components::description::Description;
@@ -35,14 +37,17 @@ pub(super) struct LoadedHalves {
     shifts: Vec<InstId>,
     /// What may put two halves together.
     sums: Vec<InstId>,
+    /// Registers of which the lower 32 bits are read at most, what reads them, and where it names them; sorted.
+    cuts: Vec<(VRegId, InstId, usize)>,
+    /// By register: how often anything else reads it.
     read_count: Vec<u32>,
 }
 
 /// Where a half comes from.
 #[derive(Clone, Copy)]
 enum Half {
-    /// What loads it to a register of 64 bits.
-    Loaded(InstId),
+    /// What loads it to a register of 64 bits, and that.
+    Loaded(InstId, VRegId),
     /// A register of 32 bits.
     Of(Operand),
 }
@@ -80,8 +85,8 @@ impl LoadedHalves {
 impl Walk<'_, '_> {
     /// Packs halves that are loaded; says whether there were any, and gives nothing where the bisect limit is reached.
     pub(super) fn pack_loaded_halves(&mut self, halves: &mut LoadedHalves) -> Option<bool> {
-        let LoadedHalves { shifts, sums, read_count } = halves;
-        count_reads(&self.f.view(), read_count);
+        let LoadedHalves { shifts, sums, cuts, read_count } = halves;
+        self.find_cuts(cuts, read_count);
         let mut has_changed = false;
         for &sum in &*sums {
             let Some((result, shift, [low, high])) = self.loaded_halves(sum, shifts, read_count) else {
@@ -91,9 +96,13 @@ impl Walk<'_, '_> {
             let mut change = self.f.change_with_room(self.f.offset_of(sum), REASON, room)?;
             let [low, high] = [low, high].map(|half| match half {
                 Half::Of(operand) => operand,
-                Half::Loaded(load) => {
+                Half::Loaded(load, wide) => {
                     let narrow = Operand::register(change.new_vreg(PtxType::B32));
                     change.set_operand(load, 0, narrow);
+                    let first = cuts.partition_point(|&(vreg, ..)| vreg < wide);
+                    for &(_, cut, position) in cuts[first..].iter().take_while(|&&(vreg, ..)| vreg == wide) {
+                        change.set_operand(cut, position, narrow);
+                    }
                     narrow
                 }
             });
@@ -104,6 +113,30 @@ impl Walk<'_, '_> {
             has_changed = true;
         }
         Some(has_changed)
+    }
+
+    /// Counts what reads each register, without what takes a narrow one as well, and lists that.
+    fn find_cuts(&self, cuts: &mut Vec<(VRegId, InstId, usize)>, read_count: &mut Vec<u32>) {
+        let (function, forms) = self.f.view_and_forms();
+        count_reads(&function, read_count);
+        cuts.clear();
+        for (inst, head, operands) in function.rows() {
+            let form = forms.get(head.form);
+            let place = match form.operation {
+                Operation::Cvt => {
+                    form.types[1].filter(|from| from.is_of_integers()).map(|from| (1, from.bits()))
+                }
+                Operation::St => stored_bits(self, inst),
+                _ => None,
+            };
+            let Some((position, _)) = place.filter(|&(_, bits)| bits <= 32) else { continue };
+            let source = operands[position];
+            if let Some(vreg) = source.vreg().filter(|&vreg| source == Operand::register(vreg)) {
+                cuts.push((vreg, inst, position));
+                read_count[vreg.index()] -= 1;
+            }
+        }
+        cuts.sort_unstable();
     }
 
     /// The result of a sum that puts two halves together, the shift of the upper one, and the halves.
@@ -128,9 +161,9 @@ impl Walk<'_, '_> {
         let high = self.half(shifted, shift, read_count, false)?;
         let high_stands = match high {
             Half::Of(operand) => self.is_still(operand, shift, sum),
-            Half::Loaded(_) => true,
+            Half::Loaded(..) => true,
         };
-        let is_loaded = matches!(low, Half::Loaded(_)) || matches!(high, Half::Loaded(_));
+        let is_loaded = [low, high].iter().any(|half| matches!(half, Half::Loaded(..)));
         (is_loaded && high_stands).then_some((binary.result, shift, [low, high]))
     }
 
@@ -141,9 +174,13 @@ impl Walk<'_, '_> {
         if self.f.form_of(definition).operation == Operation::Ld {
             let description = self.f.description_of(definition);
             let is_narrow = description.types[0].is_some_and(|ty| fits(ty) && ty.bits() <= 32);
-            let is_one = description.lanes() == 1 && read_count[operand.vreg()?.index()] == 1;
-            return (is_narrow && is_one).then_some(Half::Loaded(definition));
+            let vreg = operand.vreg()?;
+            let is_one = description.lanes() == 1 && read_count[vreg.index()] == 1;
+            let is_only = self.reaching.only_definition(vreg).is_some();
+            return (is_narrow && is_one && is_only).then_some(Half::Loaded(definition, vreg));
         }
+        // A load that was narrowed since leaves a register of which nothing is known.
+        self.conversion(definition)?.source.vreg().filter(|vreg| vreg.index() < read_count.len())?;
         let extension = self.extension(operand, before)?;
         let is_whole = extension.from.bits() == 32 && self.width(extension.source.vreg()?) == 32;
         (is_whole && fits(extension.from)).then_some(Half::Of(extension.source))

@@ -3,7 +3,7 @@
 use super::{Apply, Guard, Rule};
 use crate::values::general_optimize::Walk;
 use crate::values::general_optimize::clues::Clues;
-use crate::values::general_optimize::pattern::{Binary, integer_of, plain};
+use crate::values::general_optimize::pattern::{Binary, integer_of};
 use crate::values::general_optimize::rewrite::{New, Rewrite};
 use ptxopt_components::form::Role;
 use ptxopt_components::ids::InstId;
@@ -11,7 +11,6 @@ use ptxopt_components::operand::Operand;
 use ptxopt_components::operation::Operation;
 use ptxopt_components::qualifiers::Qualifiers;
 use ptxopt_components::types::truncate;
-use ptxopt_engine::values::reaching::Value;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -37,18 +36,6 @@ pub(super) const RULES: &[Rule] = &[
         apply: Apply::Binary(pack_of_halves),
     },
     Rule {
-        name: "half-of-a-pack",
-        operations: &[Operation::Cvt],
-        pattern: "x = mov.b64 {y, z}; cvt.u32.u64 x -> y; w = shr.u64 x, 32; cvt.u32.u64 w -> z",
-        reason: "the half was there before it was packed",
-        guards: &[Guard {
-            needs: "y or z still holds what was packed",
-            without: "mov.b64 %rd1, {%r1, %r2}; mov.u32 %r1, %r9; cvt.u32.u64 %r3, %rd1 is the old %r1",
-        }],
-        when: Clues::PACKED.union(Clues::WITH_LITERAL),
-        apply: Apply::Any(half_of_a_pack),
-    },
-    Rule {
         name: "lowest-part",
         operations: &[Operation::Mov],
         pattern: "mov.b64 {x, _}, y -> cvt.u32.u64 x, y; mov.b64 {x, _, _, _}, y -> cvt.u16.u64 x, y; also 32 bits",
@@ -65,36 +52,6 @@ pub(super) const RULES: &[Rule] = &[
         ],
         when: Clues::ALWAYS,
         apply: Apply::Any(lowest_part),
-    },
-    Rule {
-        name: "pack-of-parts",
-        operations: &[Operation::Mov],
-        pattern: "mov.b64 {x, y}, z; mov.b64 v, {x, y} -> z; also cvt.u32.u64 x, z, four parts, and 32 bits",
-        reason: "the parts are packed as they were",
-        guards: &[
-            Guard {
-                needs: "all parts at their places",
-                without: "mov.b64 {%r1, %r2}, %rd1; mov.b64 %rd2, {%r2, %r1} swaps the halves",
-            },
-            Guard {
-                needs: "a lower part that is not extended",
-                without: "cvt.u32.u16 %r1, %rd1; mov.b64 {_, %r2}, %rd1; mov.b64 %rd2, {%r1, %r2} has 0 in sixteen bits",
-            },
-            Guard {
-                needs: "parts of one register",
-                without: "mov.b64 {%r1, _}, %rd1; mov.b64 {_, %r2}, %rd2; mov.b64 %rd3, {%r1, %r2} is neither",
-            },
-            Guard {
-                needs: "no guard of what unpacks",
-                without: "mov.b64 {%r1, %r2}, %rd1; @%p1 mov.b64 {%r1, %r2}, %rd2; mov.b64 %rd3, {%r1, %r2} is either",
-            },
-            Guard {
-                needs: "z still holds what was unpacked",
-                without: "mov.b64 {%r1, %r2}, %rd1; mov.b64 %rd1, 7; mov.b64 %rd2, {%r1, %r2} is the old %rd1",
-            },
-        ],
-        when: Clues::PACKED.union(Clues::CONVERTED),
-        apply: Apply::Any(pack_of_parts),
     },
 ];
 
@@ -125,37 +82,8 @@ fn upper_half(walk: &mut Walk<'_, '_>, operand: Operand, inst: InstId) -> Option
     (is_upper && walk.is_still(high.source, definition, inst)).then_some(high.source)
 }
 
-fn half_of_a_pack(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let cut = walk.conversion(inst)?;
-    if (cut.from.bits(), cut.to.bits()) != (64, 32) {
-        return None;
-    }
-    let definition = walk.computed_by(cut.source, inst)?;
-    let (packed, before, position) = match walk.f.form_of(definition).operation {
-        Operation::Mov => (cut.source, inst, 1),
-        Operation::Shr => {
-            let shift = walk.binary(definition).filter(|shift| shift.width() == 64)?;
-            (truncate(walk.literal(shift.other)?, 32) == 32).then_some((shift.one, definition, 2))?
-        }
-        _ => return None,
-    };
-    let pack = walk.computed_by(packed, before)?;
-    let &[_, low, high] = walk.f.operands_of(pack) else { return None };
-    let half = if position == 1 { low } else { high };
-    if walk.f.form_of(pack).operation != Operation::Mov {
-        return None;
-    }
-    if let Some(bits) = walk.literal(half) {
-        return walk.move_of_constant(inst, walk.only_result(inst)?, truncate(bits, 32));
-    }
-    if !walk.is_still(half, pack, inst) {
-        return None;
-    }
-    walk.move_of(inst, walk.only_result(inst)?, half)
-}
-
 /// How many parts an instruction unpacks a register to, if that is what it does.
-fn unpacked_to(walk: &Walk<'_, '_>, inst: InstId) -> Option<usize> {
+pub(super) fn unpacked_to(walk: &Walk<'_, '_>, inst: InstId) -> Option<usize> {
     let (head, operands) = walk.f.row(inst);
     let is_move = operands.len() > 2 && walk.f.form(head.form).operation == Operation::Mov;
     if !is_move || head.opcode.is_guarded() {
@@ -175,50 +103,4 @@ fn lowest_part(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     let types = [integer_of(narrow, false), integer_of(wide, false)];
     let operands = [New::register(result), New::register(source)];
     walk.instead(inst, Operation::Cvt, Qualifiers::default(), &types, &operands)
-}
-
-fn pack_of_parts(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
-    let result = walk.only_result(inst)?;
-    let count = walk.f.operands_of(inst).len() - 1;
-    if count < 2 {
-        return None;
-    }
-    let mut whole = None;
-    for at in 0..count {
-        let part = walk.f.operands_of(inst)[at + 1];
-        let (source, unpacked_by) = part_of(walk, part, at, count, inst)?;
-        let is_same = whole.is_none_or(|whole| whole == source);
-        if !is_same || !walk.is_still(source, unpacked_by, inst) {
-            return None;
-        }
-        whole = Some(source);
-    }
-    walk.move_of(inst, result, whole?)
-}
-
-/// The register of which an operand is part number `at` of `count`, and the instruction that took it out.
-fn part_of(
-    walk: &mut Walk<'_, '_>,
-    part: Operand,
-    at: usize,
-    count: usize,
-    inst: InstId,
-) -> Option<(Operand, InstId)> {
-    let vreg = part.vreg().filter(|&vreg| part == plain(part) && walk.is_own(vreg))?;
-    let Value::Of(definition) = walk.value(vreg, inst) else { return None };
-    let width = walk.width(vreg);
-    let source = match unpacked_to(walk, definition) {
-        Some(parts) if parts == count && walk.f.operands_of(definition)[at].vreg() == Some(vreg) => {
-            walk.f.operands_of(definition)[count]
-        }
-        Some(_) => return None,
-        None => {
-            let cut = walk.conversion(definition).filter(|_| at == 0)?;
-            if cut.from.bits() < width {
-                return None;
-            }
-            cut.source
-        }
-    };
-    (walk.width(source.vreg()?) == width * count as u32).then_some((source, definition))
 }

@@ -32,6 +32,7 @@ mod known_values;
 mod mads;
 mod magnitudes;
 mod overflow_checks;
+mod parts;
 mod products;
 mod quotients;
 mod repetitions;
@@ -115,6 +116,7 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "Identities", rules: identities::RULES },
     Family { name: "Bits", rules: bits::RULES },
     Family { name: "Halves", rules: halves::RULES },
+    Family { name: "Parts", rules: parts::RULES },
     Family { name: "Chains", rules: chains::RULES },
     Family { name: "Funnel shifts", rules: funnel_shifts::RULES },
     Family { name: "Products", rules: products::RULES },
