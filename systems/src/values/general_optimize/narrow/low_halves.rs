@@ -371,7 +371,9 @@ impl Walk<'_, '_> {
                 let &[_, low, _] = self.f.operands_of(inst) else { return None };
                 let is_pack = self.f.slots_of(inst)[1].role == Role::Use;
                 let source = low.vreg().filter(|&source| is_pack && self.is_value(source))?;
-                let is_half = self.width(source) == 32 && low == plain(low);
+                // No instruction on integers takes a register of floats.
+                let is_integer = self.f.vreg(source).ty.element().is_of_integers();
+                let is_half = is_integer && self.width(source) == 32 && low == plain(low);
                 let is_still = is_half && self.is_still(low, inst, inst);
                 is_still.then_some(Made::Extended { from: PtxType::U32, source })?
             }
@@ -387,7 +389,10 @@ impl Walk<'_, '_> {
         let is_wide = first.bits() == 64 || description.qualifiers.part == Some(Part::Wide);
         let operands = self.f.operands_of(inst);
         let is_whole = |at: usize| match operands[at].vreg() {
-            Some(vreg) => operands[at] == plain(operands[at]) && self.width(vreg) == 64,
+            Some(vreg) => {
+                let ty = self.f.vreg(vreg).ty.element();
+                operands[at] == plain(operands[at]) && ty.is_of_integers() && ty.bits() == 64
+            }
             None => self.literal(operands[at]).is_some(),
         };
         let is_known = form.operation == Operation::Ld || is_wide && made.positions(operands).all(is_whole);
