@@ -44,7 +44,7 @@
 //! ```
 //! One cheap instruction may stand between the two, the comparison as a rule, and no store; the block of both must take the same from
 //! both, and must not be the first block itself. Constants between count not at all, as in arms. Left alone, or done so far only:
-//! - In a loop of several blocks that the first branch closes, the second condition is computed each time around. Three made kernels issue 656,
+//! - In a loop of several blocks that the first branch closes, the second condition is computed each time around. Three made kernels execute 656,
 //!   132 and 596 warp instructions so, for 604, 212 and 620 (`ptxopt check -v`).
 //! - Of a chain of conditions as many become one as the limit allows, and what has become one counts: `a || b || c` is `a`, then `b || c`.
 //!
