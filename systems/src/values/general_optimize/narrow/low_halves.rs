@@ -17,7 +17,8 @@
 //! - A truncation goes, and so does what extended 32 bits for nothing else. Where a phi reads the one or the other, a copy stays in its
 //!   place, as a rule, and it does not count.
 //! - The lower half of a register that stays is cut off for each reader. Literals are cut for nothing, and so is what was extended from 32
-//!   bits.
+//!   bits. But where the extension stays, its source lives longer than it did. A copy of the source counts where a phi reads it, or where
+//!   the next value of its variable is computed before it is read.
 //!
 //! # What it leaves alone
 //! - Loads from parameters, of several numbers, volatile ones and those with a pragma.
@@ -65,6 +66,10 @@ pub(super) struct LowHalves {
     entries: Vec<Entry>,
     groups: Groups,
     reads: Vec<Read>,
+    /// By register that was there before the form was built: the value of it that was computed last.
+    latest: Vec<Option<VRegId>>,
+    /// By register: the row in which the next value of the same register is computed.
+    next: Vec<u32>,
     /// An entry that a phi reads, and that of the phi; sorted.
     joined: Vec<(u32, u32)>,
     /// Whole entries that are to be followed.
@@ -90,6 +95,8 @@ struct Gain {
 #[derive(Clone, Copy)]
 struct Entry {
     inst: InstId,
+    /// The place of the instruction in the order of the code.
+    row: u32,
     result: VRegId,
     made: Made,
     is_whole: bool,
@@ -127,6 +134,8 @@ struct Read {
     /// The first entry of the register's group.
     group: u32,
     inst: InstId,
+    /// The place of the instruction in the order of the code.
+    row: u32,
     position: usize,
     entry: u32,
     /// Whether its instruction does nothing but cut it off.
@@ -179,6 +188,10 @@ impl LowHalves {
         self.entries.clear();
         self.groups.clear();
         self.reads.clear();
+        self.latest.clear();
+        self.latest.resize(vreg_count, None);
+        self.next.clear();
+        self.next.resize(vreg_count, NONE);
         self.joined.clear();
     }
 
@@ -201,15 +214,19 @@ impl LowHalves {
         }
     }
 
-    /// Notes that an entry takes the lower half of a register.
-    fn take(&mut self, walk: &Walk<'_, '_>, vreg: VRegId, taker: u32) {
-        let entry = self.entry_of(vreg).filter(|&entry| !self.entries[entry as usize].is_whole);
-        if let Some(entry) = entry {
+    /// Notes that an entry takes the lower half of a register, which is read in `row`; by a phi, if there is none.
+    fn take(&mut self, walk: &Walk<'_, '_>, vreg: VRegId, taker: u32, row: Option<u32>) {
+        let entry = self.entry_of(vreg);
+        let stays = entry.is_none_or(|entry| self.entries[entry as usize].is_whole);
+        if let Some(entry) = entry.filter(|_| !stays) {
             self.groups.join(entry, taker);
         }
-        if let Low::CutOff(_) = self.low(walk, vreg) {
-            self.gains[taker as usize].cut += 1;
-        }
+        let counts = match self.low(walk, vreg) {
+            Low::In(source) => stays && row.is_none_or(|row| self.next[source.index()] < row),
+            Low::Of(_) => false,
+            Low::CutOff(_) => true,
+        };
+        self.gains[taker as usize].cut += u32::from(counts);
     }
 
     /// What a register is computed of must be whole where it is, and so must a phi: nothing cuts off halves where it stands.
@@ -243,16 +260,17 @@ impl LowHalves {
         self.gains.clear();
         self.gains.resize(self.entries.len(), Gain::default());
         for at in 0..self.entries.len() {
-            let Entry { inst, made, is_whole, is_joined, .. } = self.entries[at];
+            let Entry { inst, row, made, is_whole, is_joined, .. } = self.entries[at];
             if is_whole {
                 continue;
             }
             match made {
                 Made::Computed(..) | Made::Joined => {
                     self.gains[at].computes = true;
+                    let row = Some(row).filter(|_| !matches!(made, Made::Joined));
                     let operands = walk.f.operands_of(inst);
                     for source in made.positions(operands).filter_map(|position| operands[position].vreg()) {
-                        self.take(walk, source, at as u32);
+                        self.take(walk, source, at as u32, row);
                     }
                 }
                 Made::Extended { from, source } if from.bits() == 32 => {
@@ -266,12 +284,12 @@ impl LowHalves {
         }
         self.reads.retain(|read| !self.entries[read.entry as usize].is_whole);
         for at in 0..self.reads.len() {
-            let Read { inst, entry, truncates, .. } = self.reads[at];
+            let Read { inst, row, entry, truncates, .. } = self.reads[at];
             // What a phi reads is copied, as a rule.
             let cut = walk.only_result(inst).filter(|_| truncates);
             let goes = cut.is_some_and(|cut| !walk.is_read_by_phi(cut));
             self.gains[entry as usize].gone += u32::from(goes);
-            self.take(walk, self.entries[entry as usize].result, entry);
+            self.take(walk, self.entries[entry as usize].result, entry, Some(row));
         }
         self.members.clear();
         for at in 0..self.entries.len() as u32 {
@@ -323,7 +341,8 @@ impl Walk<'_, '_> {
             let inst = halves.candidates[at];
             let Some((result, made)) = self.made(inst, has_pragmas) else { continue };
             halves.entry[result.index()] = halves.groups.add();
-            halves.entries.push(Entry { inst, result, made, is_whole: false, is_joined: false, low: None });
+            let entry = Entry { inst, row: 0, result, made, is_whole: false, is_joined: false, low: None };
+            halves.entries.push(entry);
         }
     }
 
@@ -401,10 +420,21 @@ impl Walk<'_, '_> {
 
     /// Notes the operands that read lower halves only, and what else is read as whole.
     fn find_reads(&self, halves: &mut LowHalves) {
-        for (inst, head, operands) in self.f.view().rows() {
+        for ((inst, head, operands), row) in self.f.view().rows().zip(0..) {
+            for value in
+                operands.iter().filter(|operand| operand.is_definition()).filter_map(|operand| operand.vreg())
+            {
+                let latest = &mut halves.latest[self.origins.origin(value).index()];
+                if let Some(before) = latest.replace(value) {
+                    halves.next[before.index()] = row;
+                }
+            }
             let result = operands.first().and_then(|result| result.vreg());
             let reader = result.and_then(|result| halves.entry_of(result));
             let reader = reader.filter(|&reader| halves.entries[reader as usize].inst == inst);
+            if let Some(reader) = reader {
+                halves.entries[reader as usize].row = row;
+            }
             for (position, operand) in operands.iter().enumerate().filter(|(_, operand)| operand.is_use()) {
                 let Some(vreg) = operand.vreg() else { continue };
                 let entry = halves.entry_of(vreg);
@@ -415,7 +445,7 @@ impl Walk<'_, '_> {
                         let is_taken =
                             made.is_some_and(|made| made.positions(operands).any(|at| at == position));
                         if let Some(truncates) = self.reads_low(inst, position) {
-                            halves.reads.push(Read { group: entry, inst, position, entry, truncates });
+                            halves.reads.push(Read { group: entry, inst, row, position, entry, truncates });
                         } else if !is_taken {
                             halves.entries[entry as usize].is_whole = true;
                         }
