@@ -1,11 +1,12 @@
 //! Parts on the emulator: registers that are taken apart in random ways and put together in others, mostly as they were, and of which
 //! parts are taken again.
 
+use super::half_tests::RULES_TWICE;
 use super::offset_tests::{THREADS, left_by, pick};
 use crate::check::testing::Random;
 use crate::ssa::{build_ssa, leave_ssa};
+use crate::values::eliminate_dead;
 use crate::values::move_tests::after_alone;
-use crate::values::{eliminate_dead, general_optimize};
 use std::fmt::Write;
 
 /// Bytes of a thread: its registers, and what is stored.
@@ -199,16 +200,6 @@ impl Kernel<'_> {
 
 #[test]
 fn parts_are_those_of_their_registers() {
-    let phases = [
-        &eliminate_dead::QUICK,
-        &build_ssa::PHASE,
-        &general_optimize::PHASE,
-        &eliminate_dead::EARLY,
-        &general_optimize::PHASE,
-        &eliminate_dead::EARLY,
-        &leave_ssa::PHASE,
-        &eliminate_dead::FULL,
-    ];
     let (mut shorter, mut before_all, mut after_all) = (0, 0, 0);
     for seed in 0..4000 {
         let mut random = Random(seed * 86_028_121 + 17);
@@ -246,7 +237,7 @@ fn parts_are_those_of_their_registers() {
             wide + REGISTERS + 1,
         );
         let buffer: Vec<u8> = (0..THREADS * BYTES).map(|_| random.below(256) as u8).collect();
-        let optimized = after_alone(&text, &phases);
+        let optimized = after_alone(&text, &RULES_TWICE);
         let count = |text: &str| text.lines().filter(|line| line.ends_with(';')).count();
         let plain = after_alone(&text, &[&eliminate_dead::QUICK, &build_ssa::PHASE, &leave_ssa::PHASE]);
         shorter += usize::from(count(&optimized) < count(&plain));

@@ -183,7 +183,8 @@ struct Question<'q, 'w, 'a> {
 }
 
 impl Walk<'_, '_> {
-    /// The only register that an instruction leaves, with its parts and its width; if it only moves bits, and does not mix them.
+    /// The only register that an instruction leaves, with its parts and its width; if it only moves bits, and does not mix them. No
+    /// instruction on integers takes more than 64 of them.
     pub(super) fn parts_of_result(&mut self, inst: InstId, depth: Depth) -> Option<(VRegId, Parts, u32)> {
         let result = {
             let mut results = definitions(self.f.operands_of(inst));
@@ -191,6 +192,9 @@ impl Walk<'_, '_> {
             result
         };
         let (width, mut parts) = (self.width(result), Parts::new());
+        if width > u64::BITS {
+            return None;
+        }
         let mut question = Question { walk: self, at: inst, steps: 0, depth: depth.steps() };
         question.follow(inst, result, Stretch { from: 0, count: width }, &mut parts).ok()?;
         let is_mixed = |part: &Part| matches!(part.bits, Bits::Of(vreg, _) if vreg == result);

@@ -44,7 +44,7 @@ const COMPUTED: [&str; 22] = [
 /// The first of them, which take lower halves to a lower half.
 const TAKES_LOW: usize = 18;
 
-const EXTENDED: [&str; 11] = [
+const EXTENDED: [&str; 15] = [
     "cvt.u64.u32 D, R;",
     "cvt.s64.s32 D, R;",
     "cvt.s64.s16 D, R;",
@@ -52,6 +52,10 @@ const EXTENDED: [&str; 11] = [
     "cvt.s64.s32 D, D;",
     "cvt.s64.s8 D, D;",
     "mov.b64 D, {R, R};",
+    "mov.b32 %f, R; mov.b64 D, {%f, R};",
+    "mov.b64 D, {R, %f};",
+    "mov.b64 D, {%f, %f};",
+    "mov.b64 %e, D; mov.b64 D, %e;",
     "ld.global.u64 D, [%a+I];",
     "ld.global.s64 D, [%a+I];",
     "ld.volatile.global.u64 D, [%a+I];",
@@ -187,9 +191,9 @@ fn lower_halves_are_what_they_were() {
         let mut random = Random(seed * 15_485_863 + 5);
         let mut text = format!(
             ".entry k(.param .u64 p) {{ .reg .b16 %h; .reg .b32 %r<{REGISTERS}>; .reg .b64 %d<{REGISTERS}>;\n\
-             .reg .b32 %t, %i; .reg .b64 %a, %o, %low, %high, %shifted; .reg .pred %p, %q; mov.u32 %t, %tid.x; mul.wide.u32 %o, %t, {BYTES};\n\
+             .reg .b32 %t, %i; .reg .b64 %a, %o, %low, %high, %shifted; .reg .f32 %f; .reg .f64 %e; .reg .pred %p, %q; mov.u32 %t, %tid.x; mul.wide.u32 %o, %t, {BYTES};\n\
              ld.param.u64 %a, [p]; add.s64 %a, %a, %o; setp.eq.u32 %p, %t, 1;\n\
-             mov.u64 %low, 5; mov.u64 %high, 9;\n"
+             mov.b32 %f, %t; mov.u64 %low, 5; mov.u64 %high, 9;\n"
         );
         for number in 0..REGISTERS {
             writeln!(text, "ld.global.u32 %r{number}, [%a+{}];", 4 * random.below(16)).unwrap();

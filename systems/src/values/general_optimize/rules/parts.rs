@@ -92,6 +92,15 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
+/// What an instruction leaves.
+#[derive(Clone, Copy)]
+struct Seen<'p> {
+    result: VRegId,
+    parts: &'p [Part],
+    /// Bits of the result.
+    width: u32,
+}
+
 fn parts_put_together(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     // What has no zeros is no part beside another one.
     let may_be_part =
@@ -100,10 +109,10 @@ fn parts_put_together(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> 
     if is_sum && !walk.f.operands_of(inst)[1..].iter().all(may_be_part) {
         return None;
     }
-    seen(walk, inst, |walk, result, parts, width| {
-        lowest_bits(walk, inst, result, parts, width)
-            .or_else(|| moved_bits(walk, inst, result, parts, width))
-            .or_else(|| two_halves(walk, inst, result, parts, width))
+    look(walk, inst, |walk, seen| {
+        lowest_bits(walk, inst, seen)
+            .or_else(|| moved_bits(walk, inst, seen))
+            .or_else(|| two_halves(walk, inst, seen))
     })
 }
 
@@ -111,9 +120,7 @@ fn pack_of_parts(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     if walk.f.operands_of(inst).len() == 2 || unpacked_to(walk, inst).is_some() {
         return None;
     }
-    seen(walk, inst, |walk, result, parts, width| {
-        lowest_bits(walk, inst, result, parts, width).or_else(|| two_halves(walk, inst, result, parts, width))
-    })
+    look(walk, inst, |walk, seen| lowest_bits(walk, inst, seen).or_else(|| two_halves(walk, inst, seen)))
 }
 
 fn part_of_parts(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
@@ -121,35 +128,35 @@ fn part_of_parts(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
     if operation == Operation::Mov && unpacked_to(walk, inst).is_none() {
         return None;
     }
-    seen(walk, inst, |walk, result, parts, width| {
-        if parts.iter().any(|&part| is_read(walk, inst, part)) {
+    look(walk, inst, |walk, seen| {
+        if seen.parts.iter().any(|&part| is_read(walk, inst, part)) {
             return None;
         }
-        let lowest = lowest_bits(walk, inst, result, parts, width);
+        let lowest = lowest_bits(walk, inst, seen);
         if lowest.is_some() || matches!(operation, Operation::Cvt | Operation::Mov) {
             return lowest;
         }
-        moved_bits(walk, inst, result, parts, width)
+        moved_bits(walk, inst, seen)
     })
 }
 
 /// What becomes of an instruction that leaves parts, as they are seen from near, or else from far.
-fn seen(
+fn look(
     walk: &mut Walk<'_, '_>,
     inst: InstId,
-    rewrite: impl Fn(&mut Walk<'_, '_>, VRegId, &[Part], u32) -> Option<Rewrite>,
+    rewrite: impl Fn(&mut Walk<'_, '_>, Seen<'_>) -> Option<Rewrite>,
 ) -> Option<Rewrite> {
     if let Some((result, parts, width)) = walk.parts_of_result(inst, Depth::Two) {
         let parts = parts.as_slice();
         let may_go_on = |part: &Part| matches!(part.bits, Bits::Of(vreg, _) if walk.made.by(vreg).intersects(Clues::MOVED));
         let goes_on = parts.iter().any(may_go_on);
-        let near = rewrite(walk, result, parts, width);
+        let near = rewrite(walk, Seen { result, parts, width });
         if near.is_some() || !goes_on {
             return near;
         }
     }
     let (result, parts, width) = walk.parts_of_result(inst, Depth::Any)?;
-    rewrite(walk, result, parts.as_slice(), width)
+    rewrite(walk, Seen { result, parts: parts.as_slice(), width })
 }
 
 fn part_that_is_stored(walk: &mut Walk<'_, '_>, inst: InstId) -> Option<Rewrite> {
@@ -169,13 +176,8 @@ fn is_read(walk: &Walk<'_, '_>, inst: InstId, part: Part) -> bool {
 }
 
 /// A move or a conversion that leaves these parts, if they are the lowest bits of a register, or are known.
-fn lowest_bits(
-    walk: &mut Walk<'_, '_>,
-    inst: InstId,
-    result: VRegId,
-    parts: &[Part],
-    width: u32,
-) -> Option<Rewrite> {
+fn lowest_bits(walk: &mut Walk<'_, '_>, inst: InstId, seen: Seen<'_>) -> Option<Rewrite> {
+    let Seen { result, parts, width } = seen;
     let (source, count) = match *parts {
         [Part { bits: Bits::Constant(bits), .. }] => return walk.move_of_constant(inst, result, bits),
         [Part { bits: Bits::Of(vreg, 0), count }] => (vreg, count),
@@ -195,13 +197,8 @@ fn lowest_bits(
 }
 
 /// A shift, a mask or a field that leaves these parts of one register.
-fn moved_bits(
-    walk: &mut Walk<'_, '_>,
-    inst: InstId,
-    result: VRegId,
-    parts: &[Part],
-    width: u32,
-) -> Option<Rewrite> {
+fn moved_bits(walk: &mut Walk<'_, '_>, inst: InstId, seen: Seen<'_>) -> Option<Rewrite> {
+    let Seen { result, parts, width } = seen;
     let (bits, integer) = (bits_of(width)?, integer_of(width, false));
     let number = |number: u32| New::Constant(u64::from(number), PtxType::U32);
     let (operation, ty, source, by, length) = match *parts {
@@ -247,13 +244,8 @@ fn masked(parts: &[Part]) -> Option<(VRegId, u64)> {
 }
 
 /// Two registers of 32 bits as one of 64.
-fn two_halves(
-    walk: &mut Walk<'_, '_>,
-    inst: InstId,
-    result: VRegId,
-    parts: &[Part],
-    width: u32,
-) -> Option<Rewrite> {
+fn two_halves(walk: &mut Walk<'_, '_>, inst: InstId, seen: Seen<'_>) -> Option<Rewrite> {
+    let Seen { result, parts, width } = seen;
     let &[Part { bits: Bits::Of(low, 0), count: 32 }, Part { bits: Bits::Of(high, 0), .. }] = parts else {
         return None;
     };
