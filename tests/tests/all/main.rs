@@ -38,6 +38,7 @@ mod regress;
 mod removed;
 mod round_trip;
 mod rounds;
+mod rule_cases;
 mod rules;
 mod sink_elements;
 mod sinks;

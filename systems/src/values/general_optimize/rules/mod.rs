@@ -13,7 +13,7 @@
 //! 2. Add a row to `RULES` of its family, and the function beside it: of `Apply`, the kind that says most. Ask for literals
 //!    first, for the definitions that reach last: most instructions are no candidates. Where the rule needs a source that
 //!    certain operations computed, name the clue (`clues.rs`): it is not asked about others.
-//! 3. Add kernels to `tests/tests/all/rules.rs`, which runs every rule on thousands of operands before and after.
+//! 3. Add kernels to `tests/tests/all/rule_cases`: every rule runs on thousands of operands, before and after.
 //! 4. Write the page again: `BLESS=1 cargo test -p ptxopt rules_page`.
 
 mod addresses;
