@@ -49,6 +49,14 @@ impl Kernel<'_> {
         format!("%{}{}", if width == 64 { "e" } else { "s" }, self.random.below(REGISTERS))
     }
 
+    /// A register with a literal of few ones or few zeros.
+    fn literal(&mut self, width: usize) -> String {
+        let result = self.fresh(width);
+        let literal = pick(self.random, &["0", "-1", "255", "-256", "0x0F0F0F0F"]);
+        self.line(&format!("mov.b{width} {result}, {literal};"));
+        result
+    }
+
     /// An instruction, under a guard now and then.
     fn line(&mut self, line: &str) {
         if self.one_of(40) {
@@ -84,7 +92,11 @@ impl Kernel<'_> {
             2 if low % 8 == 0 && count % 8 == 0 && width == 32 => {
                 let selector = (0..count / 8)
                     .fold(0x7777, |all, at| all & !(0xF << (4 * at)) | (low / 8 + at) << (4 * at));
-                self.line(&format!("prmt.b32 {result}, {from}, 0, {selector};"));
+                // Now and then a byte that is its sign, or zeros from another register.
+                let selector =
+                    if self.one_of(6) { selector | 8 << (4 * self.random.below(4)) } else { selector };
+                let zeros = if self.one_of(6) { self.source(32) } else { "0".to_owned() };
+                self.line(&format!("prmt.b32 {result}, {from}, {zeros}, {selector};"));
             }
             3 if low == 0 && matches!(count, 8 | 16 | 32) => {
                 let sign = pick(self.random, &["u", "u", "u", "s"]);
@@ -115,7 +127,11 @@ impl Kernel<'_> {
         let mut sum: Option<String> = None;
         for part in ends.windows(2) {
             let (low, high) = (part[0], part[1]);
-            let from = if self.one_of(12) { self.source(width) } else { from.clone() };
+            let from = match self.random.below(24) {
+                0 | 1 => self.source(width),
+                2 => self.literal(width),
+                _ => from.clone(),
+            };
             if self.one_of(20) {
                 continue;
             }
@@ -142,7 +158,18 @@ impl Kernel<'_> {
             part
         } else {
             let placed = self.fresh(width);
-            self.line(&format!("shl.b{width} {placed}, {part}, {at};"));
+            let factor = 1_u64 << at;
+            match self.random.below(6) {
+                0 if width == 64 => {
+                    let half = self.fresh(32);
+                    let sign = pick(self.random, &["u", "u", "u", "s"]);
+                    let factor = if self.one_of(4) { factor | 1 } else { factor };
+                    self.line(&format!("cvt.u32.u64 {half}, {part};"));
+                    self.line(&format!("mul.wide.{sign}32 {placed}, {half}, {};", factor as u32));
+                }
+                1 => self.line(&format!("mul.lo.u{width} {placed}, {part}, {factor};")),
+                _ => self.line(&format!("shl.b{width} {placed}, {part}, {at};")),
+            }
             placed
         };
         let Some(sum) = sum else { return placed };
@@ -157,13 +184,25 @@ impl Kernel<'_> {
         let from = self.source(64);
         let [low, high] = [self.fresh(32), self.fresh(32)];
         let result = self.fresh(64);
-        match self.random.below(3) {
+        match self.random.below(5) {
             0 => {
                 let [one, other] = [self.source(32), self.source(32)];
                 self.line(&format!("mov.b32 {low}, {one};"));
                 self.line(&format!("mov.b32 {high}, {other};"));
             }
             1 => self.line(&format!("mov.b64 {{{low}, {high}}}, {from};")),
+            2 => {
+                let halves = pick(self.random, &["%f0, %f1", "%f1, %f0", "%f0, %f0"]);
+                self.line(&format!("mov.b64 {{%f0, %f1}}, {from};"));
+                self.line(&format!("mov.b64 {result}, {{{halves}}};"));
+                return self.sums.push((result, 64));
+            }
+            3 => {
+                let quarters = pick(self.random, &["%h0, %h1, %h2, %h3", "%h0, %h1, %h3, %h2"]);
+                self.line(&format!("mov.b64 {{%h0, %h1, %h2, %h3}}, {from};"));
+                self.line(&format!("mov.b64 {result}, {{{quarters}}};"));
+                return self.sums.push((result, 64));
+            }
             _ => {
                 let shifted = self.fresh(64);
                 self.line(&format!("cvt.u32.u64 {low}, {from};"));
@@ -230,9 +269,9 @@ fn parts_are_those_of_their_registers() {
             .unwrap();
         }
         let text = format!(
-            ".entry k(.param .u64 p) {{ .reg .b32 %s<{}>; .reg .b64 %e<{}>; .reg .b32 %t; .reg .b64 %a, %o; .reg .pred %p;\n\
+            ".entry k(.param .u64 p) {{ .reg .b32 %s<{}>; .reg .b64 %e<{}>; .reg .b32 %t; .reg .b64 %a, %o; .reg .f32 %f<2>; .reg .b16 %h<4>; .reg .pred %p;\n\
              mov.u32 %t, %tid.x; mul.wide.u32 %o, %t, {BYTES}; ld.param.u64 %a, [p]; add.s64 %a, %a, %o;\n\
-             setp.lt.u32 %p, %t, 13;\n{loads}{body}ret; }}\n",
+             mov.b32 %f0, %t; mov.b32 %f1, %t; mov.b64 {{%h0, %h1, %h2, %h3}}, %o; setp.lt.u32 %p, %t, 13;\n{loads}{body}ret; }}\n",
             narrow + REGISTERS + 1,
             wide + REGISTERS + 1,
         );
